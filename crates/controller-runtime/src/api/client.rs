@@ -1,0 +1,201 @@
+//! Reads and writes of single objects, and the opening of lists and watches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use tokio::time::{sleep, timeout};
+
+use super::encoding::{Encoding, Object};
+use super::error::{ApiError, Status};
+use super::rate_limit::RateLimiter;
+
+/// How long one request may take, its answer included. The API server itself gives up after 60 s.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a request is repeated when the server asks for it with `Retry-After` (client-go: 10).
+const MAX_RETRIES: u32 = 10;
+/// The longest `Retry-After` that is waited for; beyond it the caller's own back-off is the better place.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
+/// The largest answer that is read: well above what etcd can store.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// A client of the API server for one user agent, with its own bound on requests.
+///
+/// Cheap to clone; clones share the connections and the bound.
+#[derive(Clone)]
+pub struct ApiClient {
+    client: kube::Client,
+    encoding: Encoding,
+    user_agent: HeaderValue,
+    limiter: Option<Arc<RateLimiter>>,
+}
+
+/// What must still be true of an object for it to be deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// It is the same object, not a new one of the same name.
+    pub uid: Option<String>,
+    /// It has not changed.
+    pub resource_version: Option<String>,
+}
+
+impl ApiClient {
+    /// A client without a bound on requests, as for list-watches. `user_agent` must be a valid header value;
+    /// characters that aren't are dropped.
+    pub fn new(client: kube::Client, encoding: Encoding, user_agent: &str) -> Self {
+        let visible: String = user_agent.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
+        let user_agent = HeaderValue::from_str(&visible).unwrap_or_else(|_| HeaderValue::from_static(""));
+        Self { client, encoding, user_agent, limiter: None }
+    }
+
+    /// The same client with a bound on its requests.
+    #[must_use]
+    pub fn with_limit(self, limiter: RateLimiter) -> Self {
+        Self { limiter: Some(Arc::new(limiter)), ..self }
+    }
+
+    /// The encoding of what is sent.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Creates an object: POST to the collection at `path`, such as `/api/v1/namespaces/default/events`.
+    pub async fn create<T: Object>(&self, path: &str, object: &T) -> Result<T, ApiError> {
+        self.write(Method::POST, path, self.encoding.encode(object)?).await
+    }
+
+    /// Replaces the object at `path`. With a resourceVersion in it, only if it has not changed since.
+    pub async fn update<T: Object>(&self, path: &str, object: &T) -> Result<T, ApiError> {
+        self.write(Method::PUT, path, self.encoding.encode(object)?).await
+    }
+
+    /// Deletes the object at `path` if the preconditions hold.
+    pub async fn delete(&self, path: &str, preconditions: &Preconditions) -> Result<(), ApiError> {
+        let options = kube_protobuf::DeleteOptions {
+            uid: preconditions.uid.clone(),
+            resource_version: preconditions.resource_version.clone(),
+            ..kube_protobuf::DeleteOptions::default()
+        };
+        let body = match self.encoding {
+            Encoding::Protobuf => kube_protobuf::wrap("v1", "DeleteOptions", &options.encode()),
+            Encoding::Json => delete_options_json(preconditions),
+        };
+        self.answer(Method::DELETE, path, body).await.map(drop)
+    }
+
+    /// Reads whatever is at `path`, undecoded; for `/version` and `/readyz`.
+    pub async fn get_raw(&self, path: &str) -> Result<Bytes, ApiError> {
+        self.answer(Method::GET, path, Vec::new()).await.map(|(_, body)| body)
+    }
+
+    /// Opens a list or a watch; the caller reads the body. Only the wait for the header is bounded here.
+    pub(crate) async fn open(
+        &self,
+        path_and_query: &str,
+        header_timeout: Duration,
+    ) -> Result<Response<Body>, ApiError> {
+        let no_body = Bytes::new();
+        let response = within(header_timeout, self.send(&Method::GET, path_and_query, &no_body)).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        let body = within(REQUEST_TIMEOUT, read_all(body)).await?;
+        Err(refusal(parts.status, &parts.headers, &body))
+    }
+
+    /// Reads a whole body, within the usual time and size.
+    pub(crate) async fn read_body(&self, body: Body) -> Result<Bytes, ApiError> {
+        within(REQUEST_TIMEOUT, read_all(body)).await
+    }
+
+    async fn write<T: Object>(&self, method: Method, path: &str, body: Vec<u8>) -> Result<T, ApiError> {
+        let (headers, body) = self.answer(method, path, body).await?;
+        Encoding::of_answer(&headers).decode(&body)
+    }
+
+    /// Sends a request and reads the answer, again if the server asks for it.
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<(HeaderMap, Bytes), ApiError> {
+        let body = Bytes::from(body);
+        let mut retries = 0;
+        loop {
+            if let Some(limiter) = &self.limiter {
+                limiter.acquire().await;
+            }
+            let exchange = async {
+                let (parts, answer) = self.send(&method, path, &body).await?.into_parts();
+                Ok((parts, read_all(answer).await?))
+            };
+            let (parts, answer) = within(REQUEST_TIMEOUT, exchange).await?;
+            if parts.status.is_success() {
+                return Ok((parts.headers, answer));
+            }
+            match retry_after(parts.status, &parts.headers).filter(|_| retries < MAX_RETRIES) {
+                Some(delay) if delay <= MAX_RETRY_AFTER => {
+                    retries += 1;
+                    sleep(delay).await;
+                }
+                _ => return Err(refusal(parts.status, &parts.headers, &answer)),
+            }
+        }
+    }
+
+    async fn send(&self, method: &Method, path: &str, body: &Bytes) -> Result<Response<Body>, ApiError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(ACCEPT, self.encoding.accept())
+            .header(USER_AGENT, &self.user_agent);
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, self.encoding.content_type());
+        }
+        let body = Body::from(body.clone());
+        let request = request.body(body).map_err(|error| ApiError::Transport(Box::new(error)))?;
+        self.client.send(request).await.map_err(|error| ApiError::Transport(Box::new(error)))
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+    timeout(limit, work).await.map_err(|_| ApiError::Timeout(limit))?
+}
+
+async fn read_all(body: Body) -> Result<Bytes, ApiError> {
+    let limited = http_body_util::Limited::new(body, MAX_ANSWER);
+    let collected = limited.collect().await.map_err(ApiError::Transport)?;
+    Ok(collected.to_bytes())
+}
+
+fn refusal(code: http::StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {
+    let mut status = Status::from_answer(code, Encoding::of_answer(headers), body);
+    status.retry_after = status.retry_after.or_else(|| retry_after(code, headers));
+    ApiError::Refused(Box::new(status))
+}
+
+/// How long the server asks to wait: only overload (429) and failures of its own (5xx) are worth repeating.
+fn retry_after(code: http::StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let worth_it = code == http::StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
+    let seconds = headers.get(RETRY_AFTER).filter(|_| worth_it)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn delete_options_json(preconditions: &Preconditions) -> Vec<u8> {
+    let mut conditions = serde_json::Map::new();
+    let fields = [("uid", &preconditions.uid), ("resourceVersion", &preconditions.resource_version)];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            conditions.insert(name.to_owned(), value.as_str().into());
+        }
+    }
+    serde_json::json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions})
+        .to_string()
+        .into_bytes()
+}

@@ -1,0 +1,138 @@
+//! The one cache of the process: what the API server holds, compact, indexed, and consistent.
+//!
+//! ```text
+//! list-watch ─> upsert / remove ─> Store (table + index) ─> Change ─> handlers ─> keys in work queues
+//!                                    │
+//!                                    └─ State: one consistent read for a sync
+//! ```
+//!
+//! All kinds live behind one lock, so that a reader sees Services, Pods and slices of the same moment. A change holds
+//! it for microseconds, a sync only while it copies the `Arc`s it needs; nobody holds it while working.
+//!
+//! Objects are shared and immutable; a change replaces the `Arc`. Whoever still reads the old object keeps it.
+
+mod key;
+mod nodes;
+mod pods;
+mod services;
+mod slices;
+mod store;
+
+use std::sync::Arc;
+
+use endpointslice::{Interner, Node, Pod, Service};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+pub use key::ObjectKey;
+pub use slices::CachedSlice;
+pub use store::{Cached, Change, Index, Store};
+
+use crate::queue::Lane;
+
+/// Everything that is cached, at one moment.
+#[derive(Default)]
+pub struct State {
+    /// Pods, indexed by label.
+    pub pods: Store<Pod>,
+    /// Services, indexed by selector.
+    pub services: Store<Service>,
+    /// Nodes.
+    pub nodes: Store<Node>,
+    /// EndpointSlices of every controller, indexed by the Service they belong to.
+    pub slices: Store<CachedSlice>,
+}
+
+/// Somebody who wants to know about changes.
+///
+/// Called in the order of the changes, after the cache shows them, with the cache locked for reading: a handler names
+/// keys and returns.
+pub trait Handler: Send + Sync {
+    /// A Pod changed.
+    fn pod(&self, _change: &Change<Pod>, _state: &State, _lane: Lane) {}
+    /// A Service changed.
+    fn service(&self, _change: &Change<Service>, _state: &State, _lane: Lane) {}
+    /// A Node changed.
+    fn node(&self, _change: &Change<Node>, _state: &State, _lane: Lane) {}
+    /// An EndpointSlice changed.
+    fn slice(&self, _change: &Change<CachedSlice>, _state: &State, _lane: Lane) {}
+}
+
+/// The shared cache.
+#[derive(Default)]
+pub struct Cache {
+    state: RwLock<State>,
+    interner: Mutex<Interner>,
+    handlers: RwLock<Vec<Arc<dyn Handler>>>,
+}
+
+/// A kind of object that the cache holds: where it is stored and who hears of it.
+pub trait CachedKind: Cached {
+    /// The store of this kind.
+    fn store(state: &mut State) -> &mut Store<Self>;
+    /// Tells a handler of a change of this kind.
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane);
+}
+
+impl Cache {
+    /// Reads the cache: everything seen through `read` is of one moment. Must be short, and must not wait.
+    pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        read(&self.state.read())
+    }
+
+    /// The interner that all cached objects share.
+    pub(crate) fn interner(&self) -> &Mutex<Interner> {
+        &self.interner
+    }
+
+    /// Adds a handler. `before` sees the state just before the first change that the handler will hear of, so that it
+    /// can start from what is there without missing or repeating anything.
+    pub fn attach(&self, handler: Arc<dyn Handler>, before: impl FnOnce(&State)) {
+        let state = self.state.write();
+        before(&state);
+        self.handlers.write().push(handler);
+        drop(state);
+    }
+
+    /// Adds or replaces an object. An object that is already there in the same version changes nothing.
+    pub(crate) fn upsert<T: CachedKind>(&self, object: T, lane: Lane) {
+        let mut state = self.state.write();
+        if let Some(change) = T::store(&mut state).upsert(Arc::new(object)) {
+            self.notify(state, &[change], lane);
+        }
+    }
+
+    /// Removes an object, if it is there.
+    pub(crate) fn remove<T: CachedKind>(&self, namespace: &str, name: &str, lane: Lane) {
+        let mut state = self.state.write();
+        if let Some(change) = T::store(&mut state).remove(namespace, name) {
+            self.notify(state, &[change], lane);
+        }
+    }
+
+    /// Marks an object as listed although it could not be read.
+    pub(crate) fn keep<T: CachedKind>(&self, namespace: &str, name: &str) {
+        T::store(&mut self.state.write()).keep(namespace, name);
+    }
+
+    /// Begins a list: from here to [`Self::finish_list`], every object listed is upserted.
+    pub(crate) fn begin_list<T: CachedKind>(&self) {
+        T::store(&mut self.state.write()).begin_list();
+    }
+
+    /// Ends a list: objects that were there and are not in it were deleted while nobody watched.
+    pub(crate) fn finish_list<T: CachedKind>(&self) {
+        let mut state = self.state.write();
+        let changes = T::store(&mut state).finish_list();
+        self.notify(state, &changes, Lane::Live);
+    }
+
+    fn notify<T: CachedKind>(&self, state: RwLockWriteGuard<'_, State>, changes: &[Change<T>], lane: Lane) {
+        let state = RwLockWriteGuard::downgrade(state);
+        let handlers = self.handlers.read();
+        for change in changes {
+            for handler in handlers.iter() {
+                T::notify(&**handler, change, &state, lane);
+            }
+        }
+    }
+}

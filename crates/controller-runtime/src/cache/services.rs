@@ -1,0 +1,98 @@
+//! Services, found by the labels of a pod without looking at the rest of their namespace.
+//!
+//! Each Service with a selector is filed under one of its selector's labels, the one with fewest Services so far. A
+//! pod can only be selected through a label it carries, so its labels lead to every candidate.
+
+use std::sync::Arc;
+
+use endpointslice::{LabelSet, Service};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::pods::{LabelKey, LabelRef};
+use super::store::{Cached, Change, Index, Store};
+use super::{CachedKind, Handler, ObjectKey, State};
+use crate::queue::Lane;
+
+impl Cached for Service {
+    type Index = ServiceIndex;
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.version == other.version && self.uid == other.uid
+    }
+}
+
+impl CachedKind for Service {
+    fn store(state: &mut State) -> &mut Store<Self> {
+        &mut state.services
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
+        handler.service(change, state, lane);
+    }
+}
+
+/// Services by namespace and one label of their selector.
+#[derive(Default)]
+pub struct ServiceIndex {
+    namespaces: HashMap<Arc<str>, Files, FixedState>,
+}
+
+type Files = HashMap<LabelKey, Vec<Arc<Service>>, FixedState>;
+
+impl Index<Service> for ServiceIndex {
+    fn insert(&mut self, service: &Arc<Service>) {
+        let Some(selector) = &service.selector else { return };
+        let files = self.namespaces.entry(Arc::clone(&service.namespace)).or_default();
+        let filed = |key: &Arc<str>, value: &Arc<str>| files.get(&LabelRef(key, value)).map_or(0, Vec::len);
+        if let Some((key, value)) = selector.iter().min_by_key(|(key, value)| filed(key, value)) {
+            files.entry(LabelKey(Arc::clone(key), Arc::clone(value))).or_default().push(Arc::clone(service));
+        }
+    }
+
+    fn remove(&mut self, service: &Arc<Service>) {
+        let Some(files) = self.namespaces.get_mut(&*service.namespace) else { return };
+        for (key, value) in service.selector.iter().flat_map(LabelSet::iter) {
+            let label = LabelRef(key, value);
+            let Some(file) = files.get_mut(&label) else { continue };
+            let Some(position) = file.iter().position(|other| other.name == service.name) else { continue };
+            file.swap_remove(position);
+            if file.is_empty() {
+                files.remove(&label);
+            }
+            break;
+        }
+        if files.is_empty() {
+            self.namespaces.remove(&*service.namespace);
+        }
+    }
+}
+
+impl State {
+    /// The Services of `namespace` whose selector selects a pod with these labels, in no particular order.
+    ///
+    /// Cost: one lookup for each label, plus the Services filed there.
+    pub fn services_selecting<'a>(
+        &'a self,
+        namespace: &str,
+        labels: &'a LabelSet,
+    ) -> impl Iterator<Item = &'a Arc<Service>> {
+        let files = self.services.index().namespaces.get(namespace);
+        let filed = labels.iter().filter_map(move |(key, value)| files?.get(&LabelRef(key, value))).flatten();
+        filed.filter(|service| service.selector.as_ref().is_some_and(|selector| selector.selects(labels)))
+    }
+}
+
+impl From<&Service> for ObjectKey {
+    fn from(service: &Service) -> Self {
+        Self { namespace: Arc::clone(&service.namespace), name: Arc::clone(&service.name) }
+    }
+}

@@ -1,0 +1,114 @@
+//! EndpointSlices, as bytes.
+
+use std::sync::Arc;
+
+use endpointslice::Version;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::{DecodeError, Message};
+
+use super::store::{Cached, Change, Index, Store};
+use super::{CachedKind, Handler, State};
+use crate::queue::Lane;
+
+/// An EndpointSlice that is mostly only compared: its encoded form, and what it is looked up by.
+///
+/// The encoded form is a fraction of the decoded one and also keeps fields that this program doesn't know.
+/// managedFields are left out, as upstream does.
+#[derive(Debug)]
+pub struct CachedSlice {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Box<str>,
+    /// The uid.
+    pub uid: Box<str>,
+    /// The resourceVersion.
+    pub version: Version,
+    /// The generation, which counts changes of anything but annotations.
+    pub generation: i64,
+    /// The value of the label `kubernetes.io/service-name`, unless empty.
+    pub service: Option<Arc<str>>,
+    /// The value of the label `endpointslice.kubernetes.io/managed-by`, unless empty.
+    pub managed_by: Option<Arc<str>>,
+    /// True if it is being deleted.
+    pub deleting: bool,
+    /// The protobuf form, without envelope.
+    pub encoded: Box<[u8]>,
+}
+
+impl CachedSlice {
+    /// The whole object. Cost: about a microsecond for each endpoint.
+    pub fn decode(&self) -> Result<EndpointSlice, DecodeError> {
+        EndpointSlice::decode(&self.encoded)
+    }
+}
+
+impl Cached for CachedSlice {
+    type Index = SliceIndex;
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.version == other.version && self.uid == other.uid
+    }
+}
+
+impl CachedKind for CachedSlice {
+    fn store(state: &mut State) -> &mut Store<Self> {
+        &mut state.slices
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
+        handler.slice(change, state, lane);
+    }
+}
+
+/// Slices by namespace and Service.
+#[derive(Default)]
+pub struct SliceIndex {
+    by_service: HashMap<(Arc<str>, Arc<str>), Vec<Arc<CachedSlice>>, FixedState>,
+}
+
+impl Index<CachedSlice> for SliceIndex {
+    fn insert(&mut self, slice: &Arc<CachedSlice>) {
+        if let Some(service) = &slice.service {
+            let key = (Arc::clone(&slice.namespace), Arc::clone(service));
+            self.by_service.entry(key).or_default().push(Arc::clone(slice));
+        }
+    }
+
+    fn remove(&mut self, slice: &Arc<CachedSlice>) {
+        let Some(service) = &slice.service else { return };
+        let key = (Arc::clone(&slice.namespace), Arc::clone(service));
+        if let Some(slices) = self.by_service.get_mut(&key) {
+            slices.retain(|other| other.name != slice.name);
+            if slices.is_empty() {
+                self.by_service.remove(&key);
+            }
+        }
+    }
+}
+
+impl State {
+    /// The slices labelled with this Service and this controller, those being deleted included.
+    ///
+    /// Cost: the slices of the Service.
+    pub fn slices_of(
+        &self,
+        namespace: &Arc<str>,
+        service: &Arc<str>,
+        managed_by: &str,
+    ) -> Vec<Arc<CachedSlice>> {
+        let key = (Arc::clone(namespace), Arc::clone(service));
+        let slices = self.slices.index().by_service.get(&key).into_iter().flatten();
+        slices.filter(|slice| slice.managed_by.as_deref() == Some(managed_by)).cloned().collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! One kind of object: a table by name, and an index that is kept true with it.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashSet, HashTable};
+
+/// An object that can be cached.
+pub trait Cached: Send + Sync + Sized + 'static {
+    /// What it is looked up by, besides its name.
+    type Index: Index<Self>;
+    /// The namespace; empty for cluster-wide kinds.
+    fn namespace(&self) -> &str;
+    /// The name.
+    fn name(&self) -> &str;
+    /// True if `other`, of the same name, brings nothing new.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+/// A secondary index over the objects of a [`Store`].
+pub trait Index<T>: Default + Send + Sync {
+    /// Adds an object.
+    fn insert(&mut self, object: &Arc<T>);
+    /// Removes an object that was added.
+    fn remove(&mut self, object: &Arc<T>);
+    /// Puts `new` in the place of `old`, which has the same name.
+    fn replace(&mut self, old: &Arc<T>, new: &Arc<T>) {
+        self.remove(old);
+        self.insert(new);
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug)]
+pub enum Change<T> {
+    /// It is new.
+    Added(Arc<T>),
+    /// It was replaced.
+    Updated {
+        /// The object before.
+        old: Arc<T>,
+        /// The object now.
+        new: Arc<T>,
+    },
+    /// It is gone; this is the last that was known of it.
+    Deleted(Arc<T>),
+}
+
+/// The objects of one kind.
+///
+/// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about ten
+/// bytes each, since keys are read from the objects themselves.
+pub struct Store<T: Cached> {
+    objects: HashTable<Arc<T>>,
+    index: T::Index,
+    /// While a list is under way: hashes of the names listed so far. A collision would keep a deleted object until the
+    /// next list; with 64 bits that is not worth the memory of the names.
+    listed: Option<HashSet<u64, FixedState>>,
+}
+
+impl<T: Cached> Default for Store<T> {
+    fn default() -> Self {
+        Self { objects: HashTable::new(), index: T::Index::default(), listed: None }
+    }
+}
+
+fn hash(namespace: &str, name: &str) -> u64 {
+    FixedState::default().hash_one((namespace, name))
+}
+
+fn hash_of<T: Cached>(object: &Arc<T>) -> u64 {
+    hash(object.namespace(), object.name())
+}
+
+impl<T: Cached> Store<T> {
+    /// The object of that name; `namespace` is empty for cluster-wide kinds.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
+        let named = |object: &Arc<T>| object.name() == name && object.namespace() == namespace;
+        self.objects.find(hash(namespace, name), named)
+    }
+
+    /// Every object, in no particular order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
+        self.objects.iter()
+    }
+
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The index.
+    pub fn index(&self) -> &T::Index {
+        &self.index
+    }
+
+    pub(super) fn upsert(&mut self, object: Arc<T>) -> Option<Change<T>> {
+        let hash = hash_of(&object);
+        if let Some(listed) = &mut self.listed {
+            listed.insert(hash);
+        }
+        let named = |other: &Arc<T>| other.name() == object.name() && other.namespace() == object.namespace();
+        if let Some(present) = self.objects.find_mut(hash, named) {
+            if present.is_same(&object) {
+                return None;
+            }
+            self.index.replace(present, &object);
+            let old = std::mem::replace(present, Arc::clone(&object));
+            return Some(Change::Updated { old, new: object });
+        }
+        self.objects.insert_unique(hash, Arc::clone(&object), hash_of);
+        self.index.insert(&object);
+        Some(Change::Added(object))
+    }
+
+    pub(super) fn remove(&mut self, namespace: &str, name: &str) -> Option<Change<T>> {
+        let hash = hash(namespace, name);
+        if let Some(listed) = &mut self.listed {
+            listed.remove(&hash);
+        }
+        let named = |object: &Arc<T>| object.name() == name && object.namespace() == namespace;
+        let (object, _) = self.objects.find_entry(hash, named).ok()?.remove();
+        self.index.remove(&object);
+        Some(Change::Deleted(object))
+    }
+
+    pub(super) fn keep(&mut self, namespace: &str, name: &str) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(hash(namespace, name));
+        }
+    }
+
+    pub(super) fn begin_list(&mut self) {
+        self.listed = Some(HashSet::default());
+    }
+
+    pub(super) fn finish_list(&mut self) -> Vec<Change<T>> {
+        let Some(listed) = self.listed.take() else { return Vec::new() };
+        let gone: Vec<Arc<T>> =
+            self.objects.extract_if(|object| !listed.contains(&hash_of(object))).collect();
+        gone.into_iter()
+            .map(|object| {
+                self.index.remove(&object);
+                Change::Deleted(object)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! How each cached kind is read, in either encoding, into the same compact object.
+//!
+//! Protobuf is scanned for the few fields that matter; JSON goes through the full API type. Both end in one
+//! constructor, so they cannot disagree about meaning, only about reading, which tests compare on real objects.
+
+use endpointslice::{
+    Interner, Node, NodeFields, Pod, PodFields, PortFields, ReadyCondition, Service, ServiceFields,
+};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView, TargetPort};
+
+use crate::cache::{CachedKind, CachedSlice};
+
+/// A kind that can be listed and watched into the cache.
+pub trait Kind: CachedKind {
+    /// The path of the collection over all namespaces.
+    const PATH: &'static str;
+    /// The plural name, for logs and metrics.
+    const RESOURCE: &'static str;
+
+    /// Reads a protobuf message without its envelope.
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError>;
+
+    /// Reads a JSON object.
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error>;
+}
+
+impl Kind for Pod {
+    const PATH: &'static str = "/api/v1/pods";
+    const RESOURCE: &'static str = "pods";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let PodView { meta, node_name, hostname, subdomain, phase, pod_ips, ready, ports, .. } =
+            PodView::parse(raw)?;
+        let fields = PodFields {
+            namespace: meta.namespace,
+            name: meta.name,
+            uid: meta.uid,
+            resource_version: meta.resource_version,
+            labels: meta.labels,
+            deletion_timestamp: meta.deletion_timestamp,
+            node_name,
+            hostname,
+            subdomain,
+            ports: ports.iter().map(|port| (port.name, port.protocol, port.container_port)).collect(),
+            phase,
+            addresses: pod_ips,
+            ready: ready.map_or_else(ReadyCondition::default, |(status, last_transition)| ReadyCondition {
+                status,
+                last_transition,
+            }),
+        };
+        Ok(Self::new(fields, interner))
+    }
+
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let pod: core::Pod = serde_json::from_str(json)?;
+        Ok(Self::from_api(&pod, interner))
+    }
+}
+
+impl Kind for Service {
+    const PATH: &'static str = "/api/v1/services";
+    const RESOURCE: &'static str = "services";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let view = ServiceView::parse(raw)?;
+        let MetaView {
+            namespace, name, uid, resource_version, creation_timestamp, deletion_timestamp, ..
+        } = view.meta;
+        let ports = view.ports.iter().map(|port| PortFields {
+            name: port.name,
+            protocol: port.protocol,
+            port: port.port,
+            target: match port.target_port {
+                TargetPort::Number(number) => Ok(number),
+                TargetPort::Name(name) => Err(name),
+            },
+            app_protocol: port.app_protocol,
+        });
+        let fields = ServiceFields {
+            namespace,
+            name,
+            uid,
+            resource_version,
+            created: creation_timestamp,
+            deleting: deletion_timestamp.is_some(),
+            labels: view.meta.labels,
+            annotations: view.meta.annotations,
+            selector: view.selector,
+            ports: ports.collect(),
+            service_type: view.service_type,
+            cluster_ip: view.cluster_ip,
+            ip_families: view.ip_families,
+            publish_not_ready_addresses: view.publish_not_ready_addresses,
+            traffic_distribution: view.traffic_distribution,
+        };
+        Ok(Self::new(fields, interner))
+    }
+
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let service: core::Service = serde_json::from_str(json)?;
+        Ok(Self::from_api(&service, interner))
+    }
+}
+
+impl Kind for Node {
+    const PATH: &'static str = "/api/v1/nodes";
+    const RESOURCE: &'static str = "nodes";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let NodeView { meta, ready, allocatable_cpu, .. } = NodeView::parse(raw)?;
+        let fields = NodeFields { name: meta.name, labels: meta.labels, ready, allocatable_cpu };
+        Ok(Self::new(fields, interner))
+    }
+
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let node: core::Node = serde_json::from_str(json)?;
+        Ok(Self::from_api(&node, interner))
+    }
+}
+
+impl Kind for CachedSlice {
+    const PATH: &'static str = "/apis/discovery.k8s.io/v1/endpointslices";
+    const RESOURCE: &'static str = "endpointslices";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let meta = kube_protobuf::meta(raw)?;
+        let encoded = kube_protobuf::without_managed_fields(raw)?;
+        let label = |key| meta.labels.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value);
+        Ok(Self {
+            namespace: interner.string(meta.namespace),
+            name: meta.name.into(),
+            uid: meta.uid.into(),
+            version: meta.resource_version.into(),
+            generation: meta.generation,
+            service: interner.non_empty(label(endpointslice::well_known::SERVICE_NAME)),
+            managed_by: interner.non_empty(label(endpointslice::well_known::MANAGED_BY)),
+            deleting: meta.deletion_timestamp.is_some(),
+            encoded: encoded.into(),
+        })
+    }
+
+    /// Encodes what was read, so that the rest of the program sees one form.
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let slice: EndpointSlice = serde_json::from_str(json)?;
+        Self::from_protobuf(&slice.encode(), interner).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,41 @@
+//! The shell around controllers of Kubernetes endpoints.
+//!
+//! ```text
+//! API server ──watch──> list_watch ──> cache ──Change──> Handler ──key──> queue ──> worker ──> sync
+//!      ^                                                                                        │
+//!      └──────────────────────────── slice_writer <──────────────── plan ───────────────────────┘
+//! ```
+//!
+//! * [`api`]: the connection to the API server, with errors that say what happened and a bound on every wait.
+//! * [`list_watch`]: keeps one kind in the cache, for ever.
+//! * [`cache`]: one for the process; compact, indexed, consistent.
+//! * [`queue`]: which keys wait, for how long, and whose turn it is.
+//! * [`worker`]: takes a key, syncs it, retries it.
+//! * [`slice_writer`]: the only writer of EndpointSlices.
+//!
+//! Nothing here knows what an endpoint is; that is the `endpointslice` crate and the controllers.
+
+pub mod api;
+pub mod cache;
+pub mod kinds;
+pub mod list_watch;
+pub mod plain_counter;
+pub mod queue;
+pub mod slice_writer;
+pub mod worker;
+
+/// An error with everything behind it, on one line: `what: why: why`.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        // Some errors repeat their cause in their own text.
+        if !line.ends_with(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        source = cause.source();
+    }
+    line
+}

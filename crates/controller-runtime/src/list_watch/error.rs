@@ -1,0 +1,44 @@
+//! Why a watch ended.
+
+use crate::api::ApiError;
+
+/// A list or watch that did not go as planned. All of them are retried.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The request failed, or the server said so in the stream.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The protobuf on the wire makes no sense.
+    #[error("malformed watch frame")]
+    Protobuf(#[from] kube_protobuf::DecodeError),
+    /// The JSON on the wire makes no sense.
+    #[error("malformed watch event")]
+    Json(#[from] serde_json::Error),
+    /// An event of a type that doesn't exist.
+    #[error("unknown watch event type {0:?}")]
+    UnknownEvent(String),
+    /// An event larger than anything the API server can store.
+    #[error("watch event over {0} bytes")]
+    TooLarge(usize),
+    /// The stream ended inside an event.
+    #[error("the watch was cut off inside an event")]
+    Cut,
+    /// Nothing came for so long that the connection is thought dead.
+    #[error("the watch went silent")]
+    Silent,
+    /// The initial list did not end before the watch did.
+    #[error("the watch ended inside its initial list")]
+    Incomplete,
+}
+
+impl WatchError {
+    /// The place in history to go on from is gone: list again.
+    pub(super) fn is_expired(&self) -> bool {
+        matches!(self, Self::Api(error) if error.is_expired())
+    }
+
+    /// The server doesn't know streaming lists.
+    pub(super) fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Api(error) if error.is_invalid())
+    }
+}

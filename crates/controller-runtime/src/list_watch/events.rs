@@ -1,0 +1,297 @@
+//! A watch body as a sequence of events, in either encoding.
+
+use endpointslice::Interner;
+use http_body_util::BodyExt;
+use kube::client::Body;
+use kube_protobuf::{EventType, FrameReader, Unknown, WatchEvent};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::error::WatchError;
+use crate::api::{ApiError, Encoding, Status};
+use crate::kinds::Kind;
+
+/// What a watch says.
+pub(super) enum Event<K> {
+    /// The object is there, in this form.
+    Upsert { object: K, resource_version: String },
+    /// The object is gone.
+    Delete { object: K, resource_version: String },
+    /// Nothing happened up to this resourceVersion. `initial_events_end` closes the list that began the watch.
+    Bookmark { resource_version: String, initial_events_end: bool },
+    /// An object that can't be read; it is left as it was.
+    Unreadable { object: Unreadable, resource_version: String },
+}
+
+/// An object of which little more than the name can be read.
+pub(super) struct Unreadable {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) error: String,
+}
+
+impl Unreadable {
+    fn of_json(object: &str, error: &impl ToString) -> Self {
+        let metadata =
+            serde_json::from_str(object).map(|JsonObject { metadata }| metadata).unwrap_or_default();
+        Self {
+            namespace: metadata.namespace.unwrap_or_default(),
+            name: metadata.name.unwrap_or_default(),
+            error: error.to_string(),
+        }
+    }
+
+    fn of_protobuf(raw: &[u8], error: &impl ToString) -> Self {
+        let meta = kube_protobuf::meta(raw);
+        let (namespace, name) = meta.as_ref().map_or(("", ""), |meta| (meta.namespace, meta.name));
+        Self { namespace: namespace.to_owned(), name: name.to_owned(), error: error.to_string() }
+    }
+}
+
+/// Marks the bookmark that ends the initial list (KEP-3157).
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+/// The largest event that is read: well above what etcd can store.
+const MAX_FRAME: usize = 64 << 20;
+
+/// Cuts a body into events.
+pub(super) struct EventStream {
+    body: Body,
+    frames: Frames,
+}
+
+enum Frames {
+    Protobuf(FrameReader),
+    Json(Lines),
+}
+
+impl EventStream {
+    pub(super) fn new(encoding: Encoding, body: Body) -> Self {
+        let frames = match encoding {
+            Encoding::Protobuf => Frames::Protobuf(FrameReader::new(MAX_FRAME)),
+            Encoding::Json => Frames::Json(Lines::default()),
+        };
+        Self { body, frames }
+    }
+
+    /// The next event; `None` at the end of the body. A body that ends inside an event was cut off, which is an error.
+    pub(super) async fn next<K: Kind>(
+        &mut self,
+        interner: &Mutex<Interner>,
+    ) -> Result<Option<Event<K>>, WatchError> {
+        loop {
+            let event = match &mut self.frames {
+                Frames::Protobuf(frames) => match frames.next_frame()? {
+                    Some(frame) => Some(protobuf_event(&frame, interner)?),
+                    None => None,
+                },
+                Frames::Json(lines) => match lines.next_line()? {
+                    Some(line) => Some(json_event(line, interner)?),
+                    None => None,
+                },
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+            let Some(chunk) = self.body.frame().await else {
+                return if self.is_empty() { Ok(None) } else { Err(WatchError::Cut) };
+            };
+            let chunk = chunk.map_err(|error| ApiError::Transport(Box::new(error)))?;
+            if let Some(data) = chunk.data_ref() {
+                match &mut self.frames {
+                    Frames::Protobuf(frames) => frames.push(data),
+                    Frames::Json(lines) => lines.push(data),
+                }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.frames {
+            Frames::Protobuf(frames) => frames.is_empty(),
+            Frames::Json(lines) => lines.buffer.len() == lines.start,
+        }
+    }
+}
+
+fn protobuf_event<K: Kind>(frame: &[u8], interner: &Mutex<Interner>) -> Result<Event<K>, WatchError> {
+    let WatchEvent { event_type, object } = WatchEvent::parse(frame)?;
+    if event_type == EventType::Error {
+        return Err(refused(Status::from_raw(object.raw)?));
+    }
+    let meta = kube_protobuf::meta(object.raw)?;
+    let resource_version = meta.resource_version.to_owned();
+    if event_type == EventType::Bookmark {
+        let initial_events_end = meta.annotations.contains(&(INITIAL_EVENTS_END, "true"));
+        return Ok(Event::Bookmark { resource_version, initial_events_end });
+    }
+    let read = K::from_protobuf(object.raw, &mut interner.lock());
+    let read = read.map_err(|error| Unreadable::of_protobuf(object.raw, &error));
+    Ok(object_event(event_type, read, resource_version))
+}
+
+/// The outer form of a JSON event; the object is read once its kind is known.
+#[derive(Deserialize)]
+struct JsonEvent<'a> {
+    #[serde(rename = "type")]
+    event_type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What every object has.
+#[derive(Deserialize)]
+struct JsonObject {
+    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+}
+
+fn json_event<K: Kind>(line: &[u8], interner: &Mutex<Interner>) -> Result<Event<K>, WatchError> {
+    let event: JsonEvent<'_> = serde_json::from_slice(line)?;
+    let event_type = match event.event_type {
+        "ADDED" => EventType::Added,
+        "MODIFIED" => EventType::Modified,
+        "DELETED" => EventType::Deleted,
+        "BOOKMARK" => EventType::Bookmark,
+        "ERROR" => {
+            return Err(refused(Status::from_json(serde_json::from_str(event.object.get())?)));
+        }
+        other => return Err(WatchError::UnknownEvent(other.chars().take(32).collect())),
+    };
+    let JsonObject { metadata } = serde_json::from_str(event.object.get())?;
+    let resource_version = metadata.resource_version.unwrap_or_default();
+    if event_type == EventType::Bookmark {
+        let annotations = metadata.annotations.unwrap_or_default();
+        let initial_events_end = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
+        return Ok(Event::Bookmark { resource_version, initial_events_end });
+    }
+    let read = K::from_json(event.object.get(), &mut interner.lock());
+    let read = read.map_err(|error| Unreadable::of_json(event.object.get(), &error));
+    Ok(object_event(event_type, read, resource_version))
+}
+
+fn object_event<K>(
+    event_type: EventType,
+    object: Result<K, Unreadable>,
+    resource_version: String,
+) -> Event<K> {
+    match object {
+        Ok(object) if event_type == EventType::Deleted => Event::Delete { object, resource_version },
+        Ok(object) => Event::Upsert { object, resource_version },
+        Err(object) => Event::Unreadable { object, resource_version },
+    }
+}
+
+fn refused(status: Status) -> WatchError {
+    WatchError::Api(ApiError::Refused(Box::new(status)))
+}
+
+/// One page of a list.
+pub(super) struct ListPage<K> {
+    pub(super) items: Vec<Result<K, Unreadable>>,
+    pub(super) resource_version: String,
+    pub(super) continue_token: String,
+}
+
+#[derive(Deserialize)]
+struct JsonList<'a> {
+    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+/// Reads one page of a list.
+pub(super) fn list_page<K: Kind>(
+    encoding: Encoding,
+    body: &[u8],
+    interner: &Mutex<Interner>,
+) -> Result<ListPage<K>, WatchError> {
+    let mut interner = interner.lock();
+    match encoding {
+        Encoding::Protobuf => {
+            let envelope = Unknown::parse(body)?;
+            let list = kube_protobuf::List::parse(envelope.raw)?;
+            let mut items = Vec::new();
+            for raw in list.items() {
+                let raw = raw?;
+                let read = K::from_protobuf(raw, &mut interner);
+                items.push(read.map_err(|error| Unreadable::of_protobuf(raw, &error)));
+            }
+            Ok(ListPage {
+                items,
+                resource_version: list.resource_version.to_owned(),
+                continue_token: list.continue_token.to_owned(),
+            })
+        }
+        Encoding::Json => {
+            let list: JsonList<'_> = serde_json::from_slice(body)?;
+            let items = list.items.into_iter().flatten();
+            let items = items.map(|item| {
+                let read = K::from_json(item.get(), &mut interner);
+                read.map_err(|error| Unreadable::of_json(item.get(), &error))
+            });
+            Ok(ListPage {
+                items: items.collect(),
+                resource_version: list.metadata.resource_version.unwrap_or_default(),
+                continue_token: list.metadata.continue_.unwrap_or_default(),
+            })
+        }
+    }
+}
+
+/// Newline-delimited JSON, in pieces.
+#[derive(Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    start: usize,
+    /// Up to here there is no newline.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, chunk: &[u8]) {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(chunk);
+    }
+
+    /// The next line that isn't blank.
+    fn next_line(&mut self) -> Result<Option<&[u8]>, WatchError> {
+        let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(length) = unsearched.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            if self.searched - self.start > MAX_FRAME {
+                return Err(WatchError::TooLarge(MAX_FRAME));
+            }
+            return Ok(None);
+        };
+        let (start, end) = (self.start, self.searched + length);
+        self.start = end + 1;
+        self.searched = self.start;
+        Ok(self.buffer.get(start..end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_the_same_however_they_are_cut() {
+        let text = b"{\"a\":1}\n{\"b\":2}\n{\"c\"";
+        for size in 1..text.len() {
+            let mut lines = Lines::default();
+            let mut found = Vec::new();
+            for chunk in text.chunks(size) {
+                lines.push(chunk);
+                while let Some(line) = lines.next_line().unwrap() {
+                    found.push(line.to_vec());
+                }
+            }
+            assert_eq!(found, [b"{\"a\":1}".to_vec(), b"{\"b\":2}".to_vec()], "in pieces of {size}");
+            assert_ne!(lines.buffer.len(), lines.start, "the rest is not a line");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Keeps one kind of the cache in step with the API server, for ever.
+//!
+//! ```text
+//!        ┌──────────── list (streaming, else in pages) <───────────┐
+//!        v                                                         │ 410: the place in history is gone
+//!      watch from the last resourceVersion ──> events ──> cache ───┤
+//!        ^                                                         │
+//!        └──────── back-off with jitter <── anything else ─────────┘
+//! ```
+//!
+//! The initial list is a watch that sends what exists and then a bookmark (KEP-3157), so that no whole list is ever in
+//! memory and the cache serves its old content meanwhile. A server that doesn't know this is listed in pages.
+//!
+//! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
+//! without any event for longer is dropped and resumed. kube's own watcher is not used; see ARCHITECTURE.md.
+
+mod backoff;
+mod error;
+mod events;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::{debug, info, warn};
+
+pub use backoff::Backoff;
+pub use error::WatchError;
+
+use self::events::{Event, EventStream, Unreadable, list_page};
+use crate::api::{ApiClient, Encoding};
+use crate::cache::Cache;
+use crate::kinds::Kind;
+use crate::queue::Lane;
+
+/// The bounds on a list-watch, in time.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// The longest wait for the header of an answer.
+    pub header: Duration,
+    /// The longest silence of a running watch. Bookmarks come about once a minute.
+    pub silence: Duration,
+    /// The longest silence of an initial list, after which it is asked for in pages.
+    pub initial_silence: Duration,
+    /// The server is asked to end a watch after a time between this and twice this (client-go: 5 minutes).
+    pub lifetime: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(30),
+            silence: Duration::from_secs(150),
+            initial_silence: Duration::from_secs(30),
+            lifetime: Duration::from_secs(300),
+        }
+    }
+}
+
+/// The objects in one page of a list, where lists are paged (client-go: 500).
+const PAGE_SIZE: u32 = 500;
+/// How long the server may still take to end a watch after its lifetime.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Keeps the objects of kind `K` in the cache. Create it, subscribe to [`Self::synced`], then [`Self::run`] it.
+pub struct ListWatch<K> {
+    client: ApiClient,
+    cache: Arc<Cache>,
+    timing: Timing,
+    synced: watch::Sender<bool>,
+    /// Where to go on from; `None` asks for a list.
+    resume: Option<String>,
+    /// Set once the server has refused a streaming list.
+    paged: bool,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> ListWatch<K> {
+    /// A list-watch of all objects of the kind.
+    pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
+        let synced = watch::Sender::new(false);
+        Self { client, cache, timing, synced, resume: None, paged: false, kind: PhantomData }
+    }
+
+    /// Becomes true when the cache holds everything the server held, and stays true.
+    pub fn synced(&self) -> watch::Receiver<bool> {
+        self.synced.subscribe()
+    }
+
+    /// Runs until it is dropped. Everything that goes wrong is logged and tried again.
+    pub async fn run(mut self) {
+        let mut backoff = Backoff::default();
+        loop {
+            let started = Instant::now();
+            let outcome = self.attempt().await;
+            match outcome {
+                // A watch that reached its lifetime is simply resumed; one that ended at once is not hurried back to.
+                Ok(()) if started.elapsed() >= Duration::from_secs(1) => continue,
+                Ok(()) => debug!(resource = K::RESOURCE, "Watch ended early"),
+                Err(error) if error.is_expired() && self.resume.is_some() => {
+                    info!(resource = K::RESOURCE, "Watch history expired, listing again");
+                    self.resume = None;
+                    continue;
+                }
+                Err(error) if error.is_unsupported() && self.resume.is_none() && !self.paged => {
+                    info!(resource = K::RESOURCE, err = %error, "No streaming list, listing in pages");
+                    self.paged = true;
+                    continue;
+                }
+                Err(error) => self.report(error),
+            }
+            sleep(backoff.next_delay()).await;
+        }
+    }
+
+    fn report(&mut self, error: WatchError) {
+        if error.is_expired() {
+            self.resume = None;
+        }
+        if matches!(error, WatchError::Silent) && self.resume.is_none() {
+            self.paged = true;
+        }
+        warn!(resource = K::RESOURCE, err = %crate::error_chain(&error), "List-watch failed, will retry");
+    }
+
+    async fn attempt(&mut self) -> Result<(), WatchError> {
+        if self.resume.is_none() && self.paged {
+            self.list_in_pages().await?;
+        }
+        self.watch().await
+    }
+
+    /// One watch, from the last resourceVersion or else with a streaming list before it.
+    async fn watch(&mut self) -> Result<(), WatchError> {
+        let lifetime = self.timing.lifetime.mul_f64(1.0 + fastrand::f64());
+        let seconds = lifetime.as_secs();
+        let from = match &self.resume {
+            Some(resource_version) => format!("resourceVersion={resource_version}"),
+            None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
+        };
+        let query =
+            format!("{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&{from}", K::PATH);
+        let response = self.client.open(&query, self.timing.header).await?;
+        let encoding = Encoding::of_answer(response.headers());
+        let mut events = EventStream::new(encoding, response.into_body());
+        let deadline = Instant::now() + lifetime + GRACE;
+        if self.resume.is_none() {
+            self.cache.begin_list::<K>();
+        }
+        loop {
+            let patience =
+                if self.resume.is_some() { self.timing.silence } else { self.timing.initial_silence };
+            let next =
+                timeout_at(deadline.min(Instant::now() + patience), events.next::<K>(self.cache.interner()));
+            match next.await.map_err(|_| WatchError::Silent)?? {
+                Some(event) => self.handle(event),
+                None if self.resume.is_none() => return Err(WatchError::Incomplete),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event<K>) {
+        let listing = self.resume.is_none();
+        let lane = if listing { Lane::Background } else { Lane::Live };
+        let resource_version = match event {
+            Event::Upsert { object, resource_version } => {
+                self.cache.upsert(object, lane);
+                resource_version
+            }
+            Event::Delete { object, resource_version } => {
+                self.cache.remove::<K>(object.namespace(), object.name(), lane);
+                resource_version
+            }
+            Event::Unreadable { object, resource_version } => {
+                self.skip(&object);
+                resource_version
+            }
+            Event::Bookmark { resource_version, initial_events_end } => {
+                if listing && initial_events_end {
+                    self.finish_list(resource_version);
+                    return;
+                }
+                resource_version
+            }
+        };
+        // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
+        if !listing {
+            self.resume = Some(resource_version);
+        }
+    }
+
+    /// Leaves an object that can't be read as it was: losing sight of it would delete its endpoints.
+    fn skip(&self, Unreadable { namespace, name, error }: &Unreadable) {
+        warn!(resource = K::RESOURCE, namespace, name, err = error, "Skipping an unreadable object");
+        self.cache.keep::<K>(namespace, name);
+    }
+
+    fn finish_list(&mut self, resource_version: String) {
+        self.cache.finish_list::<K>();
+        self.resume = Some(resource_version);
+        if !self.synced.send_replace(true) {
+            info!(resource = K::RESOURCE, "Caches populated");
+        }
+    }
+
+    /// The whole list, a page at a time.
+    async fn list_in_pages(&mut self) -> Result<(), WatchError> {
+        self.cache.begin_list::<K>();
+        let mut continue_token = String::new();
+        loop {
+            let mut query = format!("{}?limit={PAGE_SIZE}", K::PATH);
+            if !continue_token.is_empty() {
+                query.push_str("&continue=");
+                query.push_str(&escape(&continue_token));
+            }
+            let response = self.client.open(&query, self.timing.header).await?;
+            let encoding = Encoding::of_answer(response.headers());
+            let body = timeout(self.timing.silence, self.client.read_body(response.into_body()));
+            let body = body.await.map_err(|_| WatchError::Silent)??;
+            let page = list_page::<K>(encoding, &body, self.cache.interner())?;
+            for item in page.items {
+                match item {
+                    Ok(object) => self.cache.upsert(object, Lane::Background),
+                    Err(object) => self.skip(&object),
+                }
+            }
+            if page.continue_token.is_empty() {
+                self.finish_list(page.resource_version);
+                return Ok(());
+            }
+            continue_token = page.continue_token;
+        }
+    }
+}
+
+/// Percent-encodes what is not safe in a query.
+fn escape(text: &str) -> String {
+    use std::fmt::Write;
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}

@@ -1,0 +1,327 @@
+//! The state of a work queue and everything that can happen to it: no lock, no clock, no `await`.
+//!
+//! Time comes in as an argument, and what is to be woken goes out as a value, so that the asynchronous shell, the
+//! thread explorer and the model test all run the very same code.
+//!
+//! ```text
+//!              add ───────────────────────────────┐
+//! add_after ─> delays ── due ────────────────────┤
+//!                                                 v          next             done
+//!                                  ┌───────── lanes (FIFO) ───────> processing ──────> gone
+//!                                  │                                     │
+//!                                  └──────────── done ── again <── add ──┘
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use super::delays::Delays;
+use super::lanes::{Lane, Lanes};
+use super::limit::{Limiter, RateLimit};
+
+/// Hash tables whose order is never looked at.
+pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What a work queue can hold: anything cheap to clone that names a thing to be synced.
+pub trait QueueKey: Clone + Eq + Hash + Debug + Send + 'static {}
+
+impl<K: Clone + Eq + Hash + Debug + Send + 'static> QueueKey for K {}
+
+/// Delays beyond this are cut to it: no `Instant` overflows, and nobody lives to see the difference.
+const LONGEST_DELAY: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// `now + delay` that cannot overflow.
+pub(super) fn later(now: Instant, delay: Duration) -> Instant {
+    now.checked_add(delay.min(LONGEST_DELAY)).unwrap_or(now)
+}
+
+/// A key whose turn has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ready<K> {
+    pub(super) key: K,
+    /// When it was added (for a delayed add: when it was due).
+    pub(super) since: Instant,
+}
+
+/// What a worker in search of work finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<K> {
+    /// A key to process, to be reported with [`Core::done`].
+    Ready(Ready<K>),
+    /// Nothing yet: sleep until told.
+    Wait,
+    /// Nothing yet: sleep until told, or until this deadline at the latest. The worker is now the timekeeper.
+    WaitUntil(Instant),
+    /// Nothing, for ever.
+    Closed,
+}
+
+/// Whom to wake after a change. What is not set needs no waking.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wake {
+    /// One idle worker.
+    pub(super) worker: bool,
+    /// The worker that sleeps until the earliest deadline.
+    pub(super) timekeeper: bool,
+    /// All idle workers: the queue is closed.
+    pub(super) all_workers: bool,
+    /// Whoever waits for the queue to be drained.
+    pub(super) drained: bool,
+}
+
+/// The part of the state from which [`Wake`] is derived, and the counts that go into metrics.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pulse {
+    /// Keys that became dirty, ever.
+    pub(super) adds: u64,
+    /// Delayed adds asked for, ever.
+    pub(super) retries: u64,
+    /// Dirty keys: in a lane, or to be processed again.
+    pub(super) depth: usize,
+    /// Places given or taken in the lanes, ever.
+    moves: u64,
+    ready: bool,
+    earliest: Option<Instant>,
+    timekeeper: bool,
+    closed: bool,
+    drained: bool,
+}
+
+/// The state machine.
+///
+/// Every operation first lets in the delayed keys that are due at its `now`, so the outcome does not depend on who
+/// happened to look at the clock. `now` should not go backwards; if it does, nothing is lost, only late.
+#[derive(Debug)]
+pub(super) struct Core<K> {
+    lanes: Lanes<K>,
+    /// Keys in the hands of a worker, and since when.
+    processing: Map<K, Instant>,
+    /// Keys added while a worker holds them.
+    again: Map<K, (Lane, Instant)>,
+    delays: Delays<K>,
+    limiter: Limiter<K>,
+    shut_down: bool,
+    /// A worker sleeps until the earliest deadline on behalf of all.
+    timekeeper: bool,
+    adds: u64,
+    retries: u64,
+    moves: u64,
+}
+
+impl<K: QueueKey> Core<K> {
+    pub(super) fn new(limit: RateLimit) -> Self {
+        Self {
+            lanes: Lanes::new(),
+            processing: Map::default(),
+            again: Map::default(),
+            delays: Delays::new(),
+            limiter: Limiter::new(limit),
+            shut_down: false,
+            timekeeper: false,
+            adds: 0,
+            retries: 0,
+            moves: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, key: K, lane: Lane, now: Instant) {
+        self.let_in_due(now);
+        if !self.shut_down {
+            self.insert(key, lane, now);
+        }
+    }
+
+    pub(super) fn add_after(&mut self, key: K, delay: Duration, now: Instant) {
+        self.let_in_due(now);
+        if self.shut_down {
+            return;
+        }
+        self.retries += 1;
+        self.delay(key, delay, false, now);
+    }
+
+    /// A token is only taken for a retry that this call really schedules, and a retry that an earlier deadline
+    /// replaces gives its token back. So at most as many tokens are out as keys wait, and the bucket's delay cannot
+    /// run away, however often live changes make a failing key fail between its retries.
+    pub(super) fn add_rate_limited(&mut self, key: K, now: Instant) {
+        self.let_in_due(now);
+        if self.shut_down {
+            return;
+        }
+        self.retries += 1;
+        let delay = self.limiter.fail(&key).max(self.limiter.bucket_delay(now));
+        self.delay(key, delay, true, now);
+    }
+
+    pub(super) fn forget(&mut self, key: &K) {
+        self.limiter.forget(key);
+    }
+
+    pub(super) fn failures(&self, key: &K) -> u32 {
+        self.limiter.failures(key)
+    }
+
+    /// Looks for work on behalf of a worker that is the timekeeper or not (`keeps_time`, as last told by
+    /// [`Next::WaitUntil`]). A timekeeper that is told anything else no longer is.
+    pub(super) fn next(&mut self, keeps_time: bool, now: Instant) -> Next<K> {
+        self.let_in_due(now);
+        if keeps_time {
+            self.timekeeper = false;
+        }
+        if let Some(ready) = self.lanes.pop() {
+            self.moves += 1;
+            self.processing.insert(ready.key.clone(), now);
+            return Next::Ready(ready);
+        }
+        if self.is_closed() {
+            return Next::Closed;
+        }
+        match self.delays.earliest() {
+            Some(deadline) if !self.timekeeper => {
+                self.timekeeper = true;
+                Next::WaitUntil(deadline)
+            }
+            _ => Next::Wait,
+        }
+    }
+
+    /// The timekeeper has left without looking for work again.
+    pub(super) fn lose_timekeeper(&mut self) {
+        self.timekeeper = false;
+    }
+
+    /// A worker is through with `key`. Returns how long it held it.
+    pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
+        self.let_in_due(now);
+        let since = self.processing.remove(key).unwrap_or(now);
+        if let Some((key, (lane, since))) = self.again.remove_entry(key) {
+            self.moves += 1;
+            self.lanes.push(key, lane, since);
+        }
+        now.saturating_duration_since(since)
+    }
+
+    pub(super) fn shut_down(&mut self, now: Instant) {
+        self.let_in_due(now);
+        self.shut_down = true;
+        self.delays.clear();
+    }
+
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.shut_down
+    }
+
+    /// Shut down, and every key has been processed.
+    pub(super) fn is_drained(&self) -> bool {
+        self.is_closed() && self.processing.is_empty()
+    }
+
+    /// Keys that could be handed out now.
+    pub(super) fn len(&mut self, now: Instant) -> usize {
+        self.let_in_due(now);
+        self.lanes.len()
+    }
+
+    /// For how long the keys in workers' hands have been there.
+    pub(super) fn in_flight(&self, now: Instant) -> impl Iterator<Item = Duration> {
+        self.processing.values().map(move |since| now.saturating_duration_since(*since))
+    }
+
+    pub(super) fn pulse(&self) -> Pulse {
+        Pulse {
+            adds: self.adds,
+            retries: self.retries,
+            depth: self.lanes.len() + self.again.len(),
+            moves: self.moves,
+            ready: self.lanes.len() > 0,
+            earliest: self.delays.earliest(),
+            timekeeper: self.timekeeper,
+            closed: self.is_closed(),
+            drained: self.is_drained(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn earliest_deadline(&self) -> Option<Instant> {
+        self.delays.earliest()
+    }
+
+    /// No trace of any key.
+    #[cfg(test)]
+    pub(super) fn is_blank(&self) -> bool {
+        self.lanes.is_blank()
+            && self.processing.is_empty()
+            && self.again.is_empty()
+            && self.delays.is_blank()
+            && self.limiter.is_blank()
+    }
+
+    /// Shut down, and nothing left to hand out, not even once a worker is done with what it holds.
+    fn is_closed(&self) -> bool {
+        self.shut_down && self.lanes.len() == 0 && self.again.is_empty()
+    }
+
+    fn let_in_due(&mut self, now: Instant) {
+        while let Some((key, deadline)) = self.delays.pop_due(now) {
+            self.insert(key, Lane::Live, deadline);
+        }
+    }
+
+    fn insert(&mut self, key: K, lane: Lane, now: Instant) {
+        let new = if self.processing.contains_key(&key) {
+            let mut new = false;
+            let again = self.again.entry(key).or_insert_with(|| {
+                new = true;
+                (lane, now)
+            });
+            again.0 = again.0.max(lane);
+            new
+        } else {
+            let new = self.lanes.push(key, lane, now);
+            self.moves += u64::from(new);
+            new
+        };
+        self.adds += u64::from(new);
+    }
+
+    fn delay(&mut self, key: K, delay: Duration, takes_token: bool, now: Instant) {
+        let deadline = later(now, delay);
+        let replaced = self.delays.get(&key);
+        if replaced.is_some_and(|old| old.deadline <= deadline) {
+            return;
+        }
+        if takes_token {
+            self.limiter.take_token(now);
+        }
+        if delay.is_zero() {
+            return self.insert(key, Lane::Live, now);
+        }
+        if replaced.is_some_and(|old| old.holds_token) {
+            self.limiter.return_token();
+        }
+        self.delays.set(key, deadline, takes_token);
+    }
+}
+
+impl Pulse {
+    /// Whom to wake, now that `self` has become `after`.
+    ///
+    /// Derived from the states rather than decided by each operation, so that no operation can forget someone.
+    ///
+    /// Waking one worker is enough for any number of keys. It either takes one, which is a move and wakes the next if
+    /// there still is something to see to; or it finds nothing to take, and then no deadline is unattended either,
+    /// because it attends to it.
+    pub(super) fn wake(&self, after: &Self) -> Wake {
+        let earlier = after.earliest.is_some_and(|new| self.earliest.is_none_or(|old| new < old));
+        let unattended = after.earliest.is_some() && !after.timekeeper;
+        let changed = after.moves != self.moves || (self.timekeeper && !after.timekeeper) || earlier;
+        Wake {
+            worker: (after.ready || unattended) && changed,
+            timekeeper: earlier && after.timekeeper,
+            all_workers: after.closed && !self.closed,
+            drained: after.drained && !self.drained,
+        }
+    }
+}

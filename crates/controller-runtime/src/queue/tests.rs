@@ -1,0 +1,686 @@
+//! The queue as its users see it, on a paused clock: time moves only when every task sleeps.
+
+mod interleavings;
+mod model;
+mod wake_ups;
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use prometheus_client::registry::Registry;
+use tokio::task::yield_now;
+use tokio::time::{Instant, advance, timeout};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
+
+fn queue() -> WorkQueue<&'static str> {
+    WorkQueue::new(RateLimit::endpoint_slice())
+}
+
+/// Takes a key that has to be there now, without the clock moving.
+async fn take(queue: &WorkQueue<&'static str>) -> Item<&'static str> {
+    let start = Instant::now();
+    let item = queue.get().await.expect("queue is open");
+    assert_eq!(start.elapsed(), Duration::ZERO, "{item:?} was not there at once");
+    item
+}
+
+/// Takes all keys that are there now and is done with each at once.
+async fn take_all(queue: &WorkQueue<&'static str>) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    while !queue.is_empty() {
+        keys.push(*take(queue).await);
+    }
+    keys
+}
+
+/// Waits for the next key, is done with it and says how long that took.
+async fn take_later(queue: &WorkQueue<&'static str>) -> (&'static str, Duration) {
+    let start = Instant::now();
+    let key = *queue.get().await.expect("queue is open");
+    (key, start.elapsed())
+}
+
+async fn stays_empty(queue: &WorkQueue<&'static str>) -> bool {
+    timeout(1_000_000 * SECOND, queue.get()).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn hands_out_in_order_and_once() {
+    let queue = queue();
+    for key in ["a", "b", "a", "c", "b", "a"] {
+        queue.add(key);
+    }
+    assert_eq!(queue.len(), 3);
+    assert_eq!(take_all(&queue).await, ["a", "b", "c"]);
+    assert!(queue.is_empty());
+    assert!(stays_empty(&queue).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_added_while_processed_comes_again_when_done() {
+    let queue = queue();
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.add("a");
+    queue.add_background("a");
+    queue.add("a");
+    assert_eq!(queue.len(), 0);
+    assert!(stays_empty(&queue).await, "not to a second worker");
+    drop(item);
+    assert_eq!(take_all(&queue).await, ["a"]);
+    assert!(stays_empty(&queue).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_added_while_processed_queues_behind_others() {
+    let queue = queue();
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.add("a");
+    queue.add("b");
+    drop(item);
+    assert_eq!(take_all(&queue).await, ["b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panicking_worker_is_done() {
+    let queue = queue();
+    queue.add("a");
+    let worker = queue.clone();
+    let task = tokio::spawn(async move {
+        let _item = worker.get().await;
+        panic!("as some sync might");
+    });
+    assert!(task.await.unwrap_err().is_panic());
+    queue.add("a");
+    assert_eq!(take_all(&queue).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_worker_is_done() {
+    let queue = queue();
+    queue.add("a");
+    let worker = queue.clone();
+    let task = tokio::spawn(async move {
+        let _item = worker.get().await;
+        std::future::pending::<()>().await;
+    });
+    yield_now().await;
+    queue.add("a");
+    assert!(queue.is_empty());
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    assert_eq!(take_all(&queue).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_wakes_on_add() {
+    let queue = queue();
+    let worker = queue.clone();
+    let task = tokio::spawn(async move { worker.get().await.map(|item| *item) });
+    yield_now().await;
+    queue.add("a");
+    assert_eq!(task.await.unwrap(), Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn delays_are_kept_to_the_millisecond() {
+    let queue = queue();
+    queue.add_after("later", 20 * SECOND);
+    queue.add_after("soon", 50 * MS);
+    assert_eq!(queue.len(), 0);
+    assert_eq!(take_later(&queue).await, ("soon", 50 * MS));
+    assert_eq!(take_later(&queue).await, ("later", 20 * SECOND - 50 * MS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn due_keys_come_by_deadline_then_by_order() {
+    let queue = queue();
+    queue.add_after("c", 2 * SECOND);
+    queue.add_after("a", SECOND);
+    queue.add_after("b", SECOND);
+    advance(3 * SECOND).await;
+    queue.add("d");
+    assert_eq!(queue.len(), 4);
+    assert_eq!(take_all(&queue).await, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_earliest_deadline_wins() {
+    let queue = queue();
+    queue.add_after("a", 5 * SECOND);
+    queue.add_after("a", 2 * SECOND);
+    queue.add_after("a", 9 * SECOND);
+    assert_eq!(take_later(&queue).await, ("a", 2 * SECOND));
+    assert!(stays_empty(&queue).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_deadline_rouses_the_timekeeper() {
+    let queue = queue();
+    queue.add_after("far", 60 * SECOND);
+    let start = Instant::now();
+    let worker = queue.clone();
+    let task = tokio::spawn(async move { worker.get().await.map(|item| *item) });
+    yield_now().await;
+    queue.add_after("near", SECOND);
+    assert_eq!(task.await.unwrap(), Some("near"));
+    assert_eq!(start.elapsed(), SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_delay_is_an_immediate_add() {
+    let queue = queue();
+    queue.add_after("a", Duration::ZERO);
+    assert_eq!(take_all(&queue).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_delay_does_not_overflow() {
+    let queue = queue();
+    queue.add_after("a", Duration::MAX);
+    queue.add_after("b", SECOND);
+    assert_eq!(take_later(&queue).await, ("b", SECOND));
+    assert!(stays_empty(&queue).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_immediate_add_does_not_cancel_a_wait() {
+    let queue = queue();
+    queue.add_after("a", SECOND);
+    queue.add("a");
+    assert_eq!(take_all(&queue).await, ["a"]);
+    assert_eq!(take_later(&queue).await, ("a", SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_due_while_processed_comes_again() {
+    let queue = queue();
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.add_after("a", SECOND);
+    advance(2 * SECOND).await;
+    assert_eq!(queue.len(), 0);
+    drop(item);
+    assert_eq!(take_all(&queue).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_key_is_retried_for_ever_ever_more_slowly() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice().with_max(60 * SECOND));
+    let mut seconds = Vec::new();
+    for attempt in 1..=100 {
+        queue.add_rate_limited("a");
+        assert_eq!(queue.num_requeues(&"a"), attempt);
+        let (_, delay) = take_later(&queue).await;
+        seconds.push(delay.as_secs());
+    }
+    assert_eq!(seconds[..8], [1, 2, 4, 8, 16, 32, 60, 60]);
+    assert!(seconds[8..].iter().all(|delay| *delay == 60));
+
+    queue.forget(&"a");
+    assert_eq!(queue.num_requeues(&"a"), 0);
+    queue.add_rate_limited("a");
+    assert_eq!(take_later(&queue).await, ("a", SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_share_the_bucket() {
+    let overall = Some(Bucket { qps: 10.0, burst: 2 });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    for key in ["a", "b", "c", "d"] {
+        queue.add_rate_limited(key);
+    }
+    assert_eq!(take_later(&queue).await, ("a", MS));
+    assert_eq!(take_later(&queue).await, ("b", Duration::ZERO));
+    assert_eq!(take_later(&queue).await, ("c", 99 * MS));
+    assert_eq!(take_later(&queue).await, ("d", 100 * MS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
+    let overall = Some(Bucket { qps: 1.0, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    queue.add_rate_limited("used up");
+    queue.add_rate_limited("failing");
+    for _ in 0..1000 {
+        queue.add("failing");
+        let item = take(&queue).await;
+        queue.add_rate_limited(*item);
+    }
+    queue.add_rate_limited("other");
+    assert_eq!(take_later(&queue).await, ("used up", MS));
+    assert_eq!(take_later(&queue).await, ("failing", 999 * MS));
+    assert_eq!(take_later(&queue).await, ("other", SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_replaced_by_an_earlier_add_returns_its_token() {
+    let overall = Some(Bucket { qps: 0.001, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    let start = Instant::now();
+    queue.add_rate_limited("used up");
+    assert_eq!(take_later(&queue).await, ("used up", MS));
+    for _ in 0..100 {
+        queue.add_rate_limited("a");
+        queue.add_after("a", 10 * MS);
+        assert_eq!(take_later(&queue).await, ("a", 10 * MS));
+    }
+    queue.add_rate_limited("other");
+    assert_eq!(take_later(&queue).await.0, "other");
+    assert_eq!(start.elapsed(), 1000 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_work_goes_before_background_work() {
+    let queue = queue();
+    queue.add_background("old 1");
+    queue.add_background("old 2");
+    queue.add("live");
+    queue.add_after("due", SECOND);
+    advance(SECOND).await;
+    assert_eq!(take_all(&queue).await, ["live", "due", "old 1", "old 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_background_key_added_live_moves_over() {
+    let queue = queue();
+    for key in ["a", "b", "c"] {
+        queue.add_background(key);
+    }
+    queue.add("c");
+    queue.add("b");
+    assert_eq!(queue.len(), 3);
+    assert_eq!(take_all(&queue).await, ["c", "b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_live_key_added_to_the_background_stays_live() {
+    let queue = queue();
+    queue.add_background("b");
+    queue.add("a");
+    queue.add_background("a");
+    assert_eq!(take_all(&queue).await, ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lane_of_a_key_to_come_again_is_the_highest_asked_for() {
+    let queue = queue();
+    queue.add("a");
+    queue.add("b");
+    let (a, b) = (take(&queue).await, take(&queue).await);
+    queue.add_background("a");
+    queue.add_background("b");
+    queue.add("b");
+    drop((a, b));
+    queue.add("c");
+    assert_eq!(take_all(&queue).await, ["b", "c", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_promoted_key_gets_a_new_place_when_it_returns_to_the_background() {
+    let queue = queue();
+    queue.add_background("a");
+    queue.add_background("b");
+    queue.add("a");
+    assert_eq!(*take(&queue).await, "a");
+    queue.add_background("a");
+    assert_eq!(take_all(&queue).await, ["b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn background_work_does_not_starve() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    for key in 1000..1003 {
+        queue.add_background(key);
+    }
+    let mut background_at = Vec::new();
+    for turn in 0..30 {
+        queue.add(turn);
+        queue.add(turn + 100);
+        if *queue.get().await.unwrap() >= 1000 {
+            background_at.push(turn);
+        }
+    }
+    assert_eq!(background_at, [8, 17, 26], "every ninth");
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_work_done_before_there_was_background_work_does_not_count() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    (0..20).for_each(|key| queue.add(key));
+    for _ in 0..12 {
+        drop(queue.get().await);
+    }
+    queue.add_background(1000);
+    let mut order = Vec::new();
+    while !queue.is_empty() {
+        order.push(*queue.get().await.unwrap());
+    }
+    assert_eq!(order, [12, 13, 14, 15, 16, 17, 18, 19, 1000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_hands_out_what_is_queued_and_nothing_else() {
+    let queue = queue();
+    queue.add("processing");
+    let item = take(&queue).await;
+    queue.add("processing");
+    queue.add("queued");
+    queue.add_background("background");
+    queue.add_after("due", SECOND);
+    queue.add_after("delayed", 5 * SECOND);
+    advance(SECOND).await;
+    assert!(!queue.is_shut_down());
+    queue.shut_down();
+    assert!(queue.is_shut_down());
+
+    queue.add("ignored");
+    queue.add_background("ignored");
+    queue.add_after("ignored", Duration::ZERO);
+    queue.add_after("ignored", SECOND);
+    queue.add_rate_limited("ignored");
+    assert_eq!(queue.num_requeues(&"ignored"), 0);
+
+    assert_eq!(take_all(&queue).await, ["queued", "due", "background"]);
+    drop(item);
+    assert_eq!(take_all(&queue).await, ["processing"]);
+    assert!(queue.get().await.is_none());
+    assert!(queue.get().await.is_none());
+    assert!(queue.shared.core.lock().is_blank());
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_stay_while_a_key_may_come_again() {
+    let queue = queue();
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.add("a");
+    queue.shut_down();
+    let workers: Vec<_> = (0..3).map(|_| tokio::spawn(work(queue.clone()))).collect();
+    yield_now().await;
+    assert!(workers.iter().all(|worker| !worker.is_finished()));
+    drop(item);
+    let mut processed = 0;
+    for worker in workers {
+        processed += worker.await.unwrap();
+    }
+    assert_eq!(processed, 1);
+}
+
+async fn work(queue: WorkQueue<&'static str>) -> usize {
+    let mut processed = 0;
+    while let Some(_item) = queue.get().await {
+        processed += 1;
+        yield_now().await;
+    }
+    processed
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_sends_all_idle_workers_home() {
+    let queue = queue();
+    queue.add_after("never", 60 * SECOND);
+    let workers: Vec<_> = (0..5).map(|_| tokio::spawn(work(queue.clone()))).collect();
+    yield_now().await;
+    let start = Instant::now();
+    queue.shut_down_with_drain().await;
+    for worker in workers {
+        assert_eq!(worker.await.unwrap(), 0);
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drained_waits_for_the_last_item() {
+    let queue = queue();
+    queue.add("a");
+    queue.add("b");
+    let item = take(&queue).await;
+    let waiter = queue.clone();
+    let drained = tokio::spawn(async move { waiter.shut_down_with_drain().await });
+    yield_now().await;
+    assert!(queue.is_shut_down());
+    assert_eq!(take_all(&queue).await, ["b"]);
+    yield_now().await;
+    assert!(!drained.is_finished());
+    drop(item);
+    drained.await.unwrap();
+    queue.drained().await; // and from then on at once
+}
+
+#[tokio::test(start_paused = true)]
+async fn being_idle_is_not_being_drained() {
+    let queue = queue();
+    assert!(timeout(SECOND, queue.drained()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_timekeeper_passes_the_office_on() {
+    let queue = queue();
+    queue.add_after("a", 10 * SECOND);
+    let waiter = || {
+        let queue = queue.clone();
+        tokio::spawn(async move { queue.get().await.map(|item| *item) })
+    };
+    let (first, second) = (waiter(), waiter());
+    yield_now().await;
+    first.abort();
+    let start = Instant::now();
+    assert_eq!(second.await.unwrap(), Some("a"));
+    assert_eq!(start.elapsed(), 10 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_cancelled_after_its_wake_up_passes_it_on() {
+    let queue = queue();
+    let mut first = Box::pin(queue.get());
+    let mut second = Box::pin(queue.get());
+    assert!(is_pending(first.as_mut()).await);
+    assert!(is_pending(second.as_mut()).await);
+    queue.add("a"); // calls the first
+    drop(first);
+    assert_eq!(timeout(SECOND, second).await.unwrap().map(|item| *item), Some("a"));
+}
+
+async fn is_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
+    poll_fn(|cx| std::task::Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timekeeper_at_work_does_not_delay_other_deadlines() {
+    let queue = queue();
+    queue.add_after("first", SECOND);
+    queue.add_after("second", 2 * SECOND);
+    let start = Instant::now();
+    let workers: Vec<_> = (0..2)
+        .map(|_| {
+            let queue = queue.clone();
+            tokio::spawn(async move {
+                let item = queue.get().await.unwrap();
+                let at = start.elapsed();
+                tokio::time::sleep(1000 * SECOND).await;
+                (*item, at)
+            })
+        })
+        .collect();
+    let mut taken = Vec::new();
+    for worker in workers {
+        taken.push(worker.await.unwrap());
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, [("first", SECOND), ("second", 2 * SECOND)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_deadline_does_not_wake_all_idle_workers() {
+    let queue = queue();
+    let polls = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let (queue, polls) = (queue.clone(), polls.clone());
+        tokio::spawn(async move {
+            loop {
+                let mut get = pin!(queue.get());
+                let item = poll_fn(|cx| {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    get.as_mut().poll(cx)
+                });
+                drop(item.await);
+            }
+        });
+    }
+    yield_now().await;
+    for second in 1..=10 {
+        queue.add_after("a", second * SECOND);
+        queue.add_after("b", 100 * SECOND);
+        tokio::time::sleep(second * SECOND / 2).await;
+        let before = polls.load(Ordering::Relaxed);
+        tokio::time::sleep(second * SECOND).await;
+        let polls = polls.load(Ordering::Relaxed) - before;
+        assert!((1..=4).contains(&polls), "{polls} polls for one key");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn processed_keys_leave_nothing_behind() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    for key in 0..1000 {
+        queue.add_background(key);
+        queue.add(key / 2);
+        queue.add_after(key, SECOND);
+        queue.add_rate_limited(key);
+    }
+    advance(2000 * SECOND).await;
+    while !queue.is_empty() {
+        let item = queue.get().await.unwrap();
+        queue.forget(&item);
+    }
+    assert!(queue.shared.core.lock().is_blank());
+}
+
+#[test]
+fn needs_no_runtime_to_add() {
+    let queue = queue();
+    queue.add("a");
+    queue.add_after("b", SECOND);
+    assert_eq!(queue.len(), 1);
+}
+
+fn exposition(registry: &Registry) -> String {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+    text
+}
+
+/// The lines of `text` about `metric` without its buckets, less the common prefix.
+fn series(text: &str, metric: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("workqueue_")?.strip_prefix(metric));
+    lines.filter(|line| !line.starts_with("_bucket")).map(str::to_owned).collect()
+}
+
+#[test]
+fn metrics_exist_as_soon_as_the_queue_does() {
+    let mut registry = Registry::default();
+    let metrics = QueueMetrics::register(&mut registry);
+    assert!(!exposition(&registry).contains("workqueue"), "no queue, no series");
+    let _queue = WorkQueue::<u8>::with_metrics("endpoint_slice", RateLimit::endpoint_slice(), &metrics);
+    let text = exposition(&registry);
+
+    for (name, kind) in [
+        ("workqueue_depth", "gauge"),
+        ("workqueue_adds", "counter"),
+        ("workqueue_queue_duration_seconds", "histogram"),
+        ("workqueue_work_duration_seconds", "histogram"),
+        ("workqueue_unfinished_work_seconds", "gauge"),
+        ("workqueue_longest_running_processor_seconds", "gauge"),
+        ("workqueue_retries", "counter"),
+    ] {
+        assert_eq!(text.matches(&format!("# TYPE {name} {kind}\n")).count(), 1, "{name} in\n{text}");
+        let help = text.lines().find(|line| line.starts_with(&format!("# HELP {name} "))).unwrap();
+        assert!(help.ends_with('.') && !help.ends_with(".."), "{help}");
+    }
+    assert_eq!(series(&text, "depth"), ["{name=\"endpoint_slice\"} 0"]);
+    assert_eq!(series(&text, "adds_total"), ["{name=\"endpoint_slice\"} 0"]);
+    assert_eq!(series(&text, "retries_total"), ["{name=\"endpoint_slice\"} 0"]);
+    assert_eq!(series(&text, "unfinished_work_seconds"), ["{name=\"endpoint_slice\"} 0.0"]);
+    assert_eq!(series(&text, "longest_running_processor_seconds"), ["{name=\"endpoint_slice\"} 0.0"]);
+    assert!(text.contains("workqueue_work_duration_seconds_count{name=\"endpoint_slice\"} 0\n"), "{text}");
+    let buckets: Vec<f64> = text
+        .lines()
+        .filter(|line| line.starts_with("workqueue_queue_duration_seconds_bucket"))
+        .filter_map(|line| line.split("le=\"").nth(1)?.split('"').next()?.parse().ok())
+        .collect();
+    let upstream = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, f64::INFINITY];
+    assert_eq!(buckets.len(), upstream.len(), "{buckets:?}");
+    assert!(buckets.iter().zip(upstream).all(|(a, b)| a == &b || (a / b - 1.0).abs() < 1e-9), "{buckets:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_tell_what_happened() {
+    let mut registry = Registry::default();
+    let metrics = QueueMetrics::register(&mut registry);
+    let queue = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
+    let value = |metric: &str| {
+        let text = exposition(&registry);
+        let line = format!("workqueue_{metric}{{name=\"q\"}} ");
+        text.lines().find_map(|l| l.strip_prefix(&line)).unwrap().parse::<f64>().unwrap()
+    };
+
+    for key in ["a", "b", "a"] {
+        queue.add(key);
+    }
+    queue.add_after("c", 4 * SECOND);
+    assert_eq!((value("depth"), value("adds_total"), value("retries_total")), (2.0, 2.0, 1.0));
+
+    advance(2 * SECOND).await;
+    let a = take(&queue).await;
+    assert_eq!(value("queue_duration_seconds_sum"), 2.0);
+    advance(SECOND).await;
+    let b = take(&queue).await;
+    assert_eq!((value("queue_duration_seconds_sum"), value("queue_duration_seconds_count")), (5.0, 2.0));
+    assert_eq!(value("depth"), 0.0);
+    queue.add("a");
+    assert_eq!((value("depth"), value("adds_total")), (1.0, 3.0), "a key to come again counts, as upstream");
+
+    advance(5 * SECOND).await;
+    assert_eq!(value("unfinished_work_seconds"), 11.0);
+    assert_eq!(value("longest_running_processor_seconds"), 6.0);
+    drop(a);
+    assert_eq!((value("work_duration_seconds_sum"), value("work_duration_seconds_count")), (6.0, 1.0));
+    assert_eq!(value("longest_running_processor_seconds"), 5.0);
+    drop(b);
+    assert_eq!(value("unfinished_work_seconds"), 0.0);
+
+    assert_eq!(*take(&queue).await, "c", "due 4 s ago, before a was done");
+    assert_eq!(value("queue_duration_seconds_sum"), 9.0, "a delayed key queues from its deadline on");
+    queue.add_rate_limited("a");
+    assert_eq!(value("retries_total"), 2.0);
+    assert_eq!((value("depth"), value("adds_total")), (1.0, 4.0));
+}
+
+#[test]
+fn queues_of_one_name_add_up() {
+    let mut registry = Registry::default();
+    let metrics = QueueMetrics::register(&mut registry);
+    let one = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
+    let other = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
+    one.add(1);
+    other.add(1);
+    let text = exposition(&registry);
+    assert_eq!(series(&text, "depth"), ["{name=\"q\"} 2"]);
+    assert_eq!(series(&text, "unfinished_work_seconds"), ["{name=\"q\"} 0.0"]);
+    drop((one, other));
+    let text = exposition(&registry);
+    assert_eq!(
+        series(&text, "unfinished_work_seconds"),
+        ["{name=\"q\"} 0.0"],
+        "the series outlives its queues"
+    );
+}

@@ -1,0 +1,210 @@
+//! Whether enough workers are woken, over random histories: workers here sleep until the core says to wake one.
+//!
+//! After every step, and once the woken ones have looked: no worker sleeps while a key is ready, and of the sleeping
+//! ones exactly one, if a deadline is set, sleeps until just that. Workers may also leave in their sleep, as `get` may
+//! be cancelled, even after they were called.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::super::core::{Core, Next};
+use super::super::{Lane, RateLimit};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Add(u8),
+    AddBackground(u8),
+    AddAfter(u8, u64),
+    Advance(u64),
+    /// A worker comes back to look for work, having done what it had in hand.
+    Look(usize),
+    /// A worker is done and goes away, or leaves in its sleep.
+    Leave(usize),
+    ShutDown,
+}
+
+const WORKERS: usize = 4;
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        6 => (0..8_u8).prop_map(Op::Add),
+        2 => (0..8_u8).prop_map(Op::AddBackground),
+        8 => (0..8_u8, 0..20_u64).prop_map(|(key, ms)| Op::AddAfter(key, ms)),
+        6 => (0..12_u64).prop_map(Op::Advance),
+        12 => (0..WORKERS).prop_map(Op::Look),
+        4 => (0..WORKERS).prop_map(Op::Leave),
+    ]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Worker {
+    Away,
+    Busy(u8),
+    Asleep { until: Option<Instant> },
+}
+
+struct Shop {
+    core: Core<u8>,
+    now: Instant,
+    workers: [Worker; WORKERS],
+    /// The sleeping workers, the longest asleep first.
+    asleep: VecDeque<usize>,
+    /// Workers called that have not looked yet.
+    called: VecDeque<usize>,
+    /// Someone was to be called when nobody slept.
+    permit: bool,
+    drained: bool,
+}
+
+impl Shop {
+    fn new() -> Self {
+        Self {
+            core: Core::new(RateLimit::endpoint_slice()),
+            now: Instant::now(),
+            workers: [Worker::Away; WORKERS],
+            asleep: VecDeque::new(),
+            called: VecDeque::new(),
+            permit: false,
+            drained: false,
+        }
+    }
+
+    fn step<R>(&mut self, step: impl FnOnce(&mut Core<u8>, Instant) -> R) -> R {
+        let before = self.core.pulse();
+        let result = step(&mut self.core, self.now);
+        let wake = before.wake(&self.core.pulse());
+        if wake.worker {
+            self.call_one();
+        }
+        if wake.timekeeper {
+            let timekeeper =
+                |worker: &usize| matches!(self.workers[*worker], Worker::Asleep { until: Some(_) });
+            if let Some(at) = self.asleep.iter().position(timekeeper) {
+                self.called.extend(self.asleep.remove(at));
+            }
+        }
+        if wake.all_workers {
+            self.called.extend(self.asleep.drain(..));
+        }
+        self.drained |= wake.drained;
+        result
+    }
+
+    fn call_one(&mut self) {
+        match self.asleep.pop_front() {
+            Some(worker) => self.called.push_back(worker),
+            None => self.permit = true,
+        }
+    }
+
+    fn look(&mut self, worker: usize) {
+        let keeps_time = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
+        self.asleep.retain(|other| *other != worker);
+        self.called.retain(|other| *other != worker);
+        if let Worker::Busy(key) = self.workers[worker] {
+            self.step(|core, now| core.done(&key, now));
+        }
+        self.workers[worker] = match self.step(|core, now| core.next(keeps_time, now)) {
+            Next::Ready(ready) => Worker::Busy(ready.key),
+            Next::Closed => Worker::Away,
+            Next::Wait => Worker::Asleep { until: None },
+            Next::WaitUntil(deadline) => Worker::Asleep { until: Some(deadline) },
+        };
+        if matches!(self.workers[worker], Worker::Asleep { .. }) {
+            if std::mem::take(&mut self.permit) {
+                self.called.push_back(worker);
+            } else {
+                self.asleep.push_back(worker);
+            }
+        }
+    }
+
+    fn leave(&mut self, worker: usize) {
+        match std::mem::replace(&mut self.workers[worker], Worker::Away) {
+            Worker::Away => {}
+            Worker::Busy(key) => {
+                self.step(|core, now| core.done(&key, now));
+            }
+            Worker::Asleep { until } => {
+                self.asleep.retain(|other| *other != worker);
+                if self.called.contains(&worker) {
+                    self.called.retain(|other| *other != worker);
+                    self.call_one(); // as tokio's Notify does
+                }
+                if until.is_some() {
+                    self.step(|core, _| core.lose_timekeeper());
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
+        match *op {
+            Op::Add(key) => self.step(|core, now| core.add(key, Lane::Live, now)),
+            Op::AddBackground(key) => self.step(|core, now| core.add(key, Lane::Background, now)),
+            Op::AddAfter(key, ms) => {
+                self.step(|core, now| core.add_after(key, Duration::from_millis(ms), now))
+            }
+            Op::Advance(ms) => self.now += Duration::from_millis(ms),
+            Op::Look(worker) => self.look(worker),
+            Op::Leave(worker) => self.leave(worker),
+            Op::ShutDown => self.step(Core::shut_down),
+        }
+        self.settle()
+    }
+
+    /// Everybody who was called, or whose time has come, looks.
+    fn settle(&mut self) -> Result<(), TestCaseError> {
+        let mut looks = 0;
+        loop {
+            let now = self.now;
+            let timer = |worker: &Worker| matches!(worker, Worker::Asleep { until: Some(at) } if *at <= now);
+            let Some(worker) = self.called.pop_front().or_else(|| self.workers.iter().position(timer)) else {
+                break;
+            };
+            self.look(worker);
+            looks += 1;
+            prop_assert!(looks < 100, "they keep waking each other");
+        }
+        let sleepers = self.workers.iter().filter(|worker| matches!(worker, Worker::Asleep { .. })).count();
+        let until: Vec<_> = self
+            .workers
+            .iter()
+            .filter_map(|worker| match worker {
+                Worker::Asleep { until } => *until,
+                _ => None,
+            })
+            .collect();
+        if sleepers > 0 {
+            let now = self.now;
+            prop_assert_eq!(self.core.len(now), 0, "{:?}", self.workers);
+            prop_assert_eq!(until, Vec::from_iter(self.core.earliest_deadline()));
+            prop_assert!(!self.core.is_drained());
+        }
+        prop_assert_eq!(self.drained, self.core.is_drained());
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_sleeps_through_work(ops in prop::collection::vec(op(), 1..150), after in prop::collection::vec(op(), 0..30)) {
+        let mut shop = Shop::new();
+        for op in ops.iter().chain([&Op::ShutDown]).chain(&after) {
+            shop.run(op)?;
+        }
+        // one worker that keeps coming is enough to drain it
+        for worker in 1..WORKERS {
+            shop.run(&Op::Leave(worker))?;
+        }
+        for _ in 0..20 {
+            shop.run(&Op::Look(0))?;
+        }
+        prop_assert!(shop.drained);
+        prop_assert_eq!(shop.workers, [Worker::Away; WORKERS]);
+    }
+}

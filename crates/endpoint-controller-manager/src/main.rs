@@ -1,0 +1,21 @@
+//! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
+
+mod config;
+mod controllers;
+mod duration;
+mod logging;
+mod manager;
+mod options;
+mod process_metrics;
+mod server;
+mod version;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match options::parse(std::env::args_os()) {
+        options::Parsed::Run(options) => manager::main(*options),
+        options::Parsed::Answer(text) => options::print_answer(&text),
+        options::Parsed::Refused(reason) => options::print_refusal(&reason),
+    }
+}

@@ -1,0 +1,87 @@
+//! The controller's parts, and its life.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::cache::{Cache, ObjectKey};
+use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_runtime::slice_writer::SliceWriter;
+use controller_runtime::worker::run_workers;
+use endpointslice::{SliceTracker, TriggerTimes};
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+
+use crate::metrics::Metrics;
+
+/// What an operator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Services synced at the same time (`--concurrent-service-endpoint-syncs`).
+    pub workers: usize,
+    /// The most endpoints a slice may carry (`--max-endpoints-per-slice`).
+    pub max_endpoints_per_slice: usize,
+    /// How long a change of a pod waits for more of them (`--endpointslice-updates-batch-period`).
+    pub batch_period: Duration,
+}
+
+/// Keeps the EndpointSlices of all Services with a selector as they should be.
+pub struct EndpointSliceController {
+    pub(crate) config: Config,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) writer: SliceWriter,
+    pub(crate) tracker: Mutex<SliceTracker>,
+    pub(crate) trigger_times: Mutex<TriggerTimes>,
+    /// Services whose last sync found the cache behind our own writes; the slice that was missing wakes them.
+    pub(crate) stale: Mutex<HashSet<ObjectKey>>,
+    pub(crate) metrics: Metrics,
+}
+
+/// The name of the work queue in metrics, as upstream's.
+const QUEUE_NAME: &str = "endpoint_slice";
+
+impl EndpointSliceController {
+    /// A controller that reads `cache` and writes with `client`. Metrics go to `registry`.
+    pub fn new(
+        config: Config,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        queues: &QueueMetrics,
+        registry: &mut Registry,
+    ) -> Arc<Self> {
+        let metrics = Metrics::register(registry, config.max_endpoints_per_slice);
+        Arc::new(Self {
+            config,
+            cache,
+            queue: WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues),
+            writer: SliceWriter::new(client),
+            tracker: Mutex::default(),
+            trigger_times: Mutex::default(),
+            stale: Mutex::default(),
+            metrics,
+        })
+    }
+
+    /// Syncs every Service once and then whatever changes, until [`Self::shut_down`]. The cache must be synced.
+    pub async fn run(self: Arc<Self>) {
+        self.cache.attach(Arc::clone(&self) as _, |state| {
+            for service in state.services.iter() {
+                self.queue.add_background(ObjectKey::from(&**service));
+            }
+        });
+        let queue = self.queue.clone();
+        let workers = self.config.workers;
+        run_workers(queue, workers, move |key| {
+            let controller = Arc::clone(&self);
+            async move { controller.sync(&key).await }
+        })
+        .await;
+    }
+
+    /// Takes no more work; [`Self::run`] returns when what is under way is done.
+    pub fn shut_down(&self) {
+        self.queue.shut_down();
+    }
+}

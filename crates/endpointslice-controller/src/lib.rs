@@ -1,0 +1,16 @@
+//! Services and Pods to EndpointSlices.
+//!
+//! Takes the place of kube-controller-manager's `endpointslice-controller`. What a slice should be and which writes
+//! get there is decided by the pure `endpointslice` crate; this crate connects it with the cache:
+//!
+//! * `handlers`: which change concerns which Service;
+//! * `sync`: one Service, from a consistent read of the cache to its writes;
+//! * `metrics`: what upstream's dashboards expect.
+
+mod controller;
+mod handlers;
+mod metrics;
+mod sync;
+
+pub use controller::{Config, EndpointSliceController};
+pub use sync::SyncError;

@@ -1,0 +1,185 @@
+//! One Service: from a consistent read of the cache to its writes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use controller_runtime::cache::{CachedSlice, ObjectKey, State};
+use controller_runtime::slice_writer::{WriteError, Written};
+use controller_runtime::worker;
+use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
+use endpointslice::{
+    Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason, SlicePlan,
+    SliceTemplate, desired_from_service, plan,
+};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use tracing::debug;
+
+use crate::controller::EndpointSliceController;
+use crate::metrics::SyncResult;
+
+/// A sync that must be tried again.
+#[derive(Debug)]
+pub enum SyncError {
+    /// The cache does not show our own last writes yet.
+    StaleCache,
+    /// Writes failed; all of them are listed.
+    Write(Vec<WriteError>),
+    /// A slice in the cache could not be read.
+    Unreadable(kube_protobuf::DecodeError),
+    /// Pods were left out; everything else was written.
+    Skipped(Vec<Skipped>),
+}
+
+/// At most so many reasons are spelt out in a message.
+const MAX_REASONS: usize = 5;
+
+impl fmt::Display for SyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleCache => f.write_str("EndpointSlice informer cache is out of date"),
+            Self::Unreadable(error) => write!(f, "unreadable EndpointSlice in the cache: {error}"),
+            Self::Write(errors) => list(f, errors.iter().map(|error| controller_runtime::error_chain(error))),
+            Self::Skipped(pods) => list(f, pods.iter().map(describe)),
+        }
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, reasons: impl ExactSizeIterator<Item = String>) -> fmt::Result {
+    let count = reasons.len();
+    let shown: Vec<String> = reasons.take(MAX_REASONS).collect();
+    f.write_str(&shown.join(", "))?;
+    if count > MAX_REASONS { write!(f, " and {} more", count - MAX_REASONS) } else { Ok(()) }
+}
+
+fn describe(skipped: &Skipped) -> String {
+    match &skipped.reason {
+        SkippedReason::NodeNotFound(node) => {
+            format!("skipping Pod {}: Node {node:?} not found", skipped.name)
+        }
+    }
+}
+
+impl std::error::Error for SyncError {}
+
+impl worker::SyncError for SyncError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::StaleCache)
+    }
+}
+
+/// What one sync looks at: everything of the same moment.
+struct Snapshot {
+    service: Arc<Service>,
+    pods: Vec<Arc<Pod>>,
+    nodes: HashMap<Arc<str>, Arc<Node>>,
+    slices: Vec<Arc<CachedSlice>>,
+}
+
+impl EndpointSliceController {
+    /// Makes the slices of one Service as they should be.
+    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let result = self.try_sync(key).await;
+        self.metrics.synced(match &result {
+            Ok(()) => SyncResult::Success,
+            Err(SyncError::StaleCache) => SyncResult::Stale,
+            Err(_) => SyncResult::Error,
+        });
+        result
+    }
+
+    async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let Some(snapshot) = self.snapshot(key)? else { return Ok(()) };
+        let existing: Result<Vec<EndpointSlice>, _> =
+            snapshot.slices.iter().map(|slice| slice.decode()).collect();
+        let existing = existing.map_err(SyncError::Unreadable)?;
+        let (plan, skipped) = self.plan(&snapshot, &existing);
+        drop(existing);
+        self.metrics.planned(key, &snapshot.service, &plan);
+        let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
+        self.metrics.applied(&snapshot.service, &plan);
+        debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
+        applied.map_err(SyncError::Write)?;
+        if skipped.is_empty() { Ok(()) } else { Err(SyncError::Skipped(skipped)) }
+    }
+
+    /// Reads the cache, or says that there is nothing to do.
+    ///
+    /// A Service that is gone leaves its slices to the garbage collector; one without a selector, or of type
+    /// `ExternalName`, keeps what it has (`endpointslice_controller.go` `syncService`).
+    fn snapshot(&self, key: &ObjectKey) -> Result<Option<Snapshot>, SyncError> {
+        self.cache.read(|state| {
+            let Some(service) = state.services.get(&key.namespace, &key.name) else {
+                self.forget(key);
+                return Ok(None);
+            };
+            let Some(selector) = &service.selector else { return Ok(None) };
+            if service.service_type == ServiceType::ExternalName {
+                return Ok(None);
+            }
+            let mut slices = state.slices_of(&key.namespace, &key.name, ENDPOINTSLICE_CONTROLLER);
+            slices.retain(|slice| !slice.deleting);
+            if self.is_stale(key, &slices) {
+                return Err(SyncError::StaleCache);
+            }
+            let pods = state.pods_selected(&key.namespace, selector);
+            let nodes = nodes_of(&pods, state);
+            Ok(Some(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
+        })
+    }
+
+    /// Decided while the cache is locked for reading, so that the slice we wait for cannot slip by unnoticed.
+    fn is_stale(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> bool {
+        let cached = slices.iter().map(|slice| (&*slice.uid, slice.generation));
+        let stale = self.tracker.lock().is_stale(&key.namespace, &key.name, cached);
+        if stale {
+            self.stale.lock().insert(key.clone());
+        }
+        stale
+    }
+
+    fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> (SlicePlan, Vec<Skipped>) {
+        let Snapshot { service, pods, nodes, .. } = snapshot;
+        let pods = || pods.iter().map(|pod| &**pod);
+        let trigger_time = self.trigger_times.lock().compute(service, pods());
+        let desired: Desired =
+            desired_from_service(service, pods(), |name| nodes.get(name).map(|node| &**node));
+        let skipped = desired.skipped().to_vec();
+        let template = SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER, trigger_time);
+        let rules = Rules {
+            packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
+            placeholder: true,
+            hints: Hints::for_service(service),
+        };
+        (plan(existing, desired, &template, &rules), skipped)
+    }
+
+    fn note(&self, written: &Written<'_>) {
+        let mut tracker = self.tracker.lock();
+        match written {
+            Written::Created(slice) | Written::Updated(slice) => tracker.written(slice),
+            Written::Deleted(slice) => tracker.deleted(slice),
+        }
+        drop(tracker);
+        self.metrics.written(written);
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.trigger_times.lock().forget(&key.namespace, &key.name);
+        self.tracker.lock().forget_service(&key.namespace, &key.name);
+        self.stale.lock().remove(key);
+        self.metrics.forget(key);
+    }
+}
+
+fn nodes_of(pods: &[Arc<Pod>], state: &State) -> HashMap<Arc<str>, Arc<Node>> {
+    let mut nodes = HashMap::new();
+    for name in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
+        if !nodes.contains_key(name)
+            && let Some(node) = state.nodes.get("", name)
+        {
+            nodes.insert(Arc::clone(name), Arc::clone(node));
+        }
+    }
+    nodes
+}

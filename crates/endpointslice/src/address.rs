@@ -1,0 +1,99 @@
+//! IP addresses and address types.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The kind of address a slice carries. Ordered as slices are written: IPv4 first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AddressType {
+    /// IPv4 addresses.
+    Ipv4,
+    /// IPv6 addresses.
+    Ipv6,
+}
+
+impl AddressType {
+    /// The name in `EndpointSlice.addressType`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+        }
+    }
+
+    /// The type of an address. IPv4-mapped IPv6 addresses have been unwrapped by [`parse_ip`].
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::Ipv4,
+            IpAddr::V6(_) => Self::Ipv6,
+        }
+    }
+
+    /// Reads `EndpointSlice.addressType`; `None` for `FQDN` and unknown types.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "IPv4" => Some(Self::Ipv4),
+            "IPv6" => Some(Self::Ipv6),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AddressType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Reads an IP address as Kubernetes does: leading zeros of IPv4 octets are decimal, and an IPv4-mapped IPv6 address
+/// is an IPv4 address (`k8s.io/utils/net` `ParseIPSloppy`).
+pub fn parse_ip(text: &str) -> Option<IpAddr> {
+    match text.parse() {
+        Ok(IpAddr::V6(address)) => Some(unmapped(address)),
+        Ok(address) => Some(address),
+        Err(_) => parse_ipv4_with_zeros(text).map(IpAddr::V4),
+    }
+}
+
+fn unmapped(address: Ipv6Addr) -> IpAddr {
+    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+}
+
+fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0_u8; 4];
+    let mut parts = text.split('.');
+    for octet in &mut octets {
+        let part = parts.next()?;
+        if part.is_empty() || part.len() > 16 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        *octet = part.parse::<u64>().ok()?.try_into().ok()?;
+    }
+    parts.next().is_none().then(|| octets.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_leniently_and_written_canonically() {
+        let canonical = |text| parse_ip(text).map(|address| address.to_string());
+        for (text, expected) in [
+            ("10.0.0.1", Some("10.0.0.1")),
+            ("010.000.0.08", Some("10.0.0.8")),
+            ("::ffff:10.1.2.3", Some("10.1.2.3")),
+            ("FD00:0:0::0:1", Some("fd00::1")),
+            ("2001:db8:0:1:1:1:1:1", Some("2001:db8:0:1:1:1:1:1")),
+            ("10.0.0.256", None),
+            ("10.0.0", None),
+            ("10.0.0.1.1", None),
+            ("10.0..1", None),
+            ("+1.0.0.1", None),
+            ("", None),
+            ("example.com", None),
+        ] {
+            assert_eq!(canonical(text).as_deref(), expected, "{text}");
+        }
+    }
+}

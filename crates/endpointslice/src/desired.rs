@@ -1,0 +1,74 @@
+//! The endpoints that should exist, before anyone asks which slices carry them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::Endpoint;
+
+use crate::address::AddressType;
+use crate::endpoint_set::EndpointSet;
+use crate::port_set::PortSet;
+
+/// Desired endpoints, grouped as slices are: by address type and port set.
+///
+/// This is the seam for other controllers: whoever can fill it gets packing, labels, ownership and tracking from
+/// [`plan`](crate::plan).
+///
+/// An address type that is absent is not supported by the owner: its slices are deleted. A type that is present
+/// without endpoints gets a placeholder, if the [`Rules`](crate::Rules) ask for one.
+#[derive(Clone, Debug, Default)]
+pub struct Desired {
+    pub(crate) types: BTreeMap<AddressType, BTreeMap<PortSet, EndpointSet>>,
+    skipped: Vec<Skipped>,
+}
+
+/// Something wanted that could not become an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The name of the object that was left out, usually a Pod.
+    pub name: String,
+    /// Why.
+    pub reason: SkippedReason,
+}
+
+/// Why something could not become an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkippedReason {
+    /// The pod's Node is not known (yet), so its zone isn't either.
+    NodeNotFound(String),
+}
+
+impl Desired {
+    /// No endpoints yet, for an owner that supports `types`.
+    pub fn new(types: impl IntoIterator<Item = AddressType>) -> Self {
+        Self {
+            types: types.into_iter().map(|address_type| (address_type, BTreeMap::new())).collect(),
+            skipped: vec![],
+        }
+    }
+
+    /// The endpoints of one group, which exists from now on. Adds the address type if it isn't there.
+    pub fn group(&mut self, address_type: AddressType, ports: PortSet) -> &mut EndpointSet {
+        self.types.entry(address_type).or_default().entry(ports).or_default()
+    }
+
+    /// Adds an endpoint to a group; one with the same identity is replaced.
+    pub fn insert(&mut self, address_type: AddressType, ports: PortSet, endpoint: Endpoint) {
+        self.group(address_type, ports).insert(endpoint);
+    }
+
+    /// Notes that something could not become an endpoint. Whoever applies the plan reports it and tries again later.
+    pub fn skip(&mut self, skipped: Skipped) {
+        self.skipped.push(skipped);
+    }
+
+    /// What could not become an endpoint.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Every group with its endpoints, in the order of address types and ports.
+    pub fn groups(&self) -> impl Iterator<Item = (AddressType, &PortSet, &EndpointSet)> {
+        let types = self.types.iter();
+        types.flat_map(|(address_type, groups)| groups.iter().map(|(ports, set)| (*address_type, ports, set)))
+    }
+}

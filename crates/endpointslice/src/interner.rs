@@ -1,0 +1,153 @@
+//! One allocation for each distinct string, label set and port list.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use crate::labels::{Label, LabelSet};
+use crate::pod::NamedPort;
+
+/// Shares equal strings, label sets and port lists between objects.
+///
+/// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
+/// sharing them takes a cached pod from kilobytes to bytes. Entries that nothing else refers to any more are dropped
+/// when a table has doubled since the last sweep, so the interner never holds more than twice what is alive.
+///
+/// Cost: one hash and one comparison for each hit, no allocation.
+#[derive(Default)]
+pub struct Interner {
+    strings: Table<Arc<str>>,
+    labels: Table<LabelSet>,
+    ports: Table<Arc<[NamedPort]>>,
+}
+
+struct Table<T> {
+    entries: HashTable<T>,
+    sweep_at: usize,
+}
+
+/// Below this size a table is not swept.
+const SWEEP_MINIMUM: usize = 1024;
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { entries: HashTable::new(), sweep_at: SWEEP_MINIMUM }
+    }
+}
+
+/// The fixed seed is deliberate: nothing the interner returns depends on iteration order.
+fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
+    FixedState::default().hash_one(value)
+}
+
+fn label_hash<K: AsRef<str>, V: AsRef<str>>(labels: impl Iterator<Item = (K, V)>) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = FixedState::default().build_hasher();
+    for (key, value) in labels {
+        key.as_ref().hash(&mut hasher);
+        value.as_ref().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Interner {
+    /// The shared form of `text`.
+    pub fn string(&mut self, text: &str) -> Arc<str> {
+        let hash = hash_of(text);
+        if let Some(found) = self.strings.entries.find(hash, |entry| **entry == *text) {
+            return Arc::clone(found);
+        }
+        let new: Arc<str> = text.into();
+        self.strings.insert(
+            hash,
+            Arc::clone(&new),
+            |entry| hash_of(&**entry),
+            |entry| Arc::strong_count(entry) > 1,
+        );
+        new
+    }
+
+    /// The shared form of `text`, or `None` if it is empty: in Kubernetes' types the two mean the same.
+    pub fn non_empty(&mut self, text: &str) -> Option<Arc<str>> {
+        (!text.is_empty()).then(|| self.string(text))
+    }
+
+    /// The shared label set with these labels, in any order. Sorts `labels` in place; a repeated key keeps one value.
+    pub fn labels(&mut self, labels: &mut Vec<(&str, &str)>) -> LabelSet {
+        if !labels.is_sorted() {
+            labels.sort_unstable();
+        }
+        labels.dedup_by(|later, earlier| later.0 == earlier.0);
+        let hash = label_hash(labels.iter().copied());
+        let equal = |entry: &LabelSet| entry.iter().map(|(k, v)| (&**k, &**v)).eq(labels.iter().copied());
+        if let Some(found) = self.labels.entries.find(hash, equal) {
+            return found.clone();
+        }
+        let shared: Vec<Label> = labels.iter().map(|(k, v)| (self.string(k), self.string(v))).collect();
+        let new = LabelSet::from_sorted(shared);
+        self.labels.insert(hash, new.clone(), |entry| label_hash(entry.iter()), LabelSet::is_shared);
+        new
+    }
+
+    /// The shared list of named container ports, in order.
+    pub fn ports(&mut self, ports: Vec<NamedPort>) -> Arc<[NamedPort]> {
+        let hash = hash_of(ports.as_slice());
+        if let Some(found) = self.ports.entries.find(hash, |entry| **entry == *ports) {
+            return Arc::clone(found);
+        }
+        let new: Arc<[NamedPort]> = ports.into();
+        self.ports.insert(
+            hash,
+            Arc::clone(&new),
+            |entry| hash_of(&**entry),
+            |entry| Arc::strong_count(entry) > 1,
+        );
+        new
+    }
+
+    /// The number of distinct values held: strings, label sets, port lists.
+    pub fn len(&self) -> (usize, usize, usize) {
+        (self.strings.entries.len(), self.labels.entries.len(), self.ports.entries.len())
+    }
+}
+
+impl<T> Table<T> {
+    fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64, alive: impl Fn(&T) -> bool) {
+        if self.entries.len() >= self.sweep_at {
+            self.entries.retain(|entry| alive(entry));
+            self.entries.shrink_to_fit(&rehash);
+            self.sweep_at = (self.entries.len() * 2).max(SWEEP_MINIMUM);
+        }
+        self.entries.insert_unique(hash, value, rehash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_one_allocation() {
+        let mut interner = Interner::default();
+        assert!(Arc::ptr_eq(&interner.string("a"), &interner.string("a")));
+        let one = interner.labels(&mut vec![("b", "2"), ("a", "1")]);
+        let other = interner.labels(&mut vec![("a", "1"), ("b", "2")]);
+        assert!(one.same(&other));
+        assert_eq!(one.get("b"), Some("2"));
+        assert_eq!(one.identity(), other.identity());
+    }
+
+    #[test]
+    fn what_nobody_holds_is_dropped() {
+        let mut interner = Interner::default();
+        let kept = interner.string("kept");
+        for number in 0..100 * SWEEP_MINIMUM {
+            interner.labels(&mut vec![("pod", number.to_string().as_str())]);
+        }
+        let (strings, labels, _) = interner.len();
+        assert!(strings <= 2 * SWEEP_MINIMUM + 2 && labels <= 2 * SWEEP_MINIMUM, "{strings} {labels}");
+        assert!(Arc::ptr_eq(&kept, &interner.string("kept")));
+    }
+}

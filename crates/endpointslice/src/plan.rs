@@ -1,0 +1,242 @@
+//! Turns the endpoints an owner should have into few EndpointSlice writes.
+//!
+//! ```text
+//! existing slices ─┐
+//! desired          ├─> pack ─> placeholder ─> hints ─> recycle ─> SlicePlan
+//! template, rules ─┘
+//! ```
+//!
+//! Nothing here does IO, reads a clock or logs. A plan is complete: whoever applies it has nothing left to decide, so
+//! a test can compare plans as values, and two runs over the same input give the same plan, byte for byte.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use crate::address::AddressType;
+use crate::desired::Desired;
+use crate::endpoint_set::EndpointSet;
+use crate::hints::Hints;
+use crate::pack::{endpoint_count, pack};
+use crate::port_set::PortSet;
+use crate::template::SliceTemplate;
+
+/// How slices may be filled.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How endpoints of one group are spread over slices.
+    pub packing: Packing,
+    /// Whether an address type without endpoints gets one empty slice, so that consumers can tell "no endpoints" from
+    /// "not yet reconciled".
+    pub placeholder: bool,
+    /// How endpoints get hints.
+    pub hints: Hints,
+}
+
+/// How the endpoints of one group are spread over slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As few slices as are touched anyway, each with at most `max` endpoints.
+    Pack {
+        /// The most endpoints a slice may carry.
+        max: usize,
+    },
+}
+
+/// The writes that make the existing slices carry the desired endpoints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SlicePlan {
+    /// One plan for each address type of the owner, in the order they are applied.
+    pub types: Vec<AddressTypePlan>,
+    /// Slices of address types that the owner doesn't have; deleted after everything else.
+    pub unsupported: Vec<EndpointSlice>,
+}
+
+/// The writes for one address type, to be made in this order: creates, updates, deletes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddressTypePlan {
+    /// The address type.
+    pub address_type: AddressType,
+    /// New slices.
+    pub create: Vec<EndpointSlice>,
+    /// Slices to replace. One without a resourceVersion replaces whatever is there: it gives new content to a slice
+    /// that would otherwise be deleted.
+    pub update: Vec<EndpointSlice>,
+    /// Slices to delete.
+    pub delete: Vec<EndpointSlice>,
+    /// True if creates are held back because the owner is being deleted; they are still counted as changes.
+    pub creates_suppressed: bool,
+    /// Figures for metrics.
+    pub statistics: PlanStatistics,
+}
+
+/// Figures about a plan for one address type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanStatistics {
+    /// Endpoints that no existing slice carried.
+    pub endpoints_added: usize,
+    /// Endpoints that left slices of groups that are still desired.
+    pub endpoints_removed: usize,
+    /// One entry for each group that should exist, the placeholder included.
+    pub groups: BTreeMap<PortSet, PortGroupStatistics>,
+}
+
+/// Figures about one port set of one address type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortGroupStatistics {
+    /// Desired endpoints.
+    pub endpoints: usize,
+    /// Slices after the plan is applied.
+    pub slices: usize,
+}
+
+impl SlicePlan {
+    /// True if there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.unsupported.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)
+    }
+}
+
+impl AddressTypePlan {
+    /// The number of writes, held-back creates included.
+    pub fn changes(&self) -> usize {
+        self.create.len() + self.update.len() + self.delete.len()
+    }
+}
+
+/// Computes the writes that make `existing` carry exactly the endpoints in `desired`.
+///
+/// `existing` are the slices of this owner and controller that are not being deleted. Slices that the owner doesn't
+/// own by uid are deleted, never updated: they belong to an older object of the same name and the garbage collector
+/// may be removing them.
+///
+/// Cost: linear in endpoints, plus a sort of the slices. `existing` is not modified; only slices that are written are
+/// cloned.
+pub fn plan<S: Borrow<EndpointSlice>>(
+    existing: &[S],
+    desired: Desired,
+    template: &SliceTemplate,
+    rules: &Rules,
+) -> SlicePlan {
+    let mut by_type: BTreeMap<AddressType, Vec<&S>> = BTreeMap::new();
+    let mut unsupported = vec![];
+    for slice in in_name_order(existing) {
+        match AddressType::parse(&slice.borrow().address_type) {
+            Some(address_type) if desired.types.contains_key(&address_type) => {
+                by_type.entry(address_type).or_default().push(slice);
+            }
+            _ => unsupported.push(slice.borrow().clone()),
+        }
+    }
+    let types = desired.types.into_iter().map(|(address_type, groups)| {
+        plan_type(by_type.remove(&address_type).unwrap_or_default(), groups, template, rules, address_type)
+    });
+    SlicePlan { types: types.collect(), unsupported }
+}
+
+fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
+    let mut sorted: Vec<&S> = slices.iter().collect();
+    sorted.sort_by_key(|slice| (*slice).borrow().metadata.name.as_deref());
+    sorted
+}
+
+fn plan_type<S: Borrow<EndpointSlice>>(
+    existing: Vec<&S>,
+    desired: BTreeMap<PortSet, EndpointSet>,
+    template: &SliceTemplate,
+    rules: &Rules,
+    address_type: AddressType,
+) -> AddressTypePlan {
+    let Packing::Pack { max } = rules.packing;
+    let existing_count = existing.len();
+    let (owned, mut delete): (Vec<&S>, Vec<&S>) =
+        existing.into_iter().partition(|slice| template.owns((*slice).borrow()));
+    let mut by_ports: BTreeMap<PortSet, Vec<&S>> = BTreeMap::new();
+    for slice in owned {
+        let ports = slice.borrow().ports.clone().unwrap_or_default();
+        by_ports.entry(PortSet::new(ports)).or_default().push(slice);
+    }
+    let (mut create, mut update, mut unchanged) = (vec![], vec![], vec![]);
+    let mut statistics = PlanStatistics::default();
+    for (ports, endpoints) in desired {
+        let present = by_ports.remove(&ports).unwrap_or_default();
+        let (endpoint_count, present_count) = (endpoints.len(), present.len());
+        let packed = pack(present, endpoints, max, template, (address_type, &ports));
+        let slices = present_count + packed.create.len() - packed.delete.len();
+        statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
+        statistics.endpoints_added += packed.added;
+        statistics.endpoints_removed += packed.removed;
+        create.extend(packed.create);
+        update.extend(packed.update);
+        unchanged.extend(packed.unchanged);
+        delete.extend(packed.delete);
+    }
+    delete.extend(by_ports.into_values().flatten());
+    if rules.placeholder && delete.len() == existing_count && create.is_empty() {
+        add_placeholder(&mut create, &mut delete, template, address_type);
+        statistics.groups.insert(PortSet::default(), PortGroupStatistics { endpoints: 0, slices: 1 });
+    }
+    set_hints(&mut create, &mut update, unchanged, rules.hints);
+    let delete = recycle(&mut create, &mut update, delete, template);
+    for slice in create.iter_mut().chain(&mut update) {
+        template.stamp(slice);
+    }
+    debug_assert!(create.iter().all(|slice| endpoint_count(slice) <= max));
+    AddressTypePlan {
+        address_type,
+        create,
+        update,
+        delete: delete.into_iter().map(|slice| slice.borrow().clone()).collect(),
+        creates_suppressed: template.owner.deleting,
+        statistics,
+    }
+}
+
+/// Adds the empty slice that stands for "no endpoints", unless the one slice to delete is just that.
+fn add_placeholder<S: Borrow<EndpointSlice>>(
+    create: &mut Vec<EndpointSlice>,
+    delete: &mut Vec<&S>,
+    template: &SliceTemplate,
+    address_type: AddressType,
+) {
+    match delete.as_slice() {
+        [only] if template.is_placeholder((*only).borrow(), address_type) => delete.clear(),
+        _ => create.push(template.new_slice(address_type, PortSet::default())),
+    }
+}
+
+/// Sets hints on slices that are written, and adds those whose hints alone are wrong.
+fn set_hints<S: Borrow<EndpointSlice>>(
+    create: &mut [EndpointSlice],
+    update: &mut Vec<EndpointSlice>,
+    unchanged: Vec<&S>,
+    hints: Hints,
+) {
+    update.extend(unchanged.into_iter().map(Borrow::borrow).filter(|slice| hints.differ(slice)).cloned());
+    create.iter_mut().chain(update).for_each(|slice| hints.set(slice));
+}
+
+/// Gives the content of new slices to slices that would be deleted, which saves a write for each pair, and returns
+/// the slices that are still to be deleted (`reconciler.go` `finalize`).
+///
+/// Slices that the owner doesn't own are not reused: the garbage collector may be about to remove them.
+fn recycle<'a, S: Borrow<EndpointSlice>>(
+    create: &mut Vec<EndpointSlice>,
+    update: &mut Vec<EndpointSlice>,
+    delete: Vec<&'a S>,
+    template: &SliceTemplate,
+) -> Vec<&'a S> {
+    let mut kept = vec![];
+    for doomed in delete {
+        let reusable = template.owns(doomed.borrow());
+        match create.pop_if(|_| reusable) {
+            Some(mut slice) => {
+                slice.metadata.name.clone_from(&doomed.borrow().metadata.name);
+                update.push(slice);
+            }
+            None => kept.push(doomed),
+        }
+    }
+    kept
+}

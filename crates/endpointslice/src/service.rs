@@ -1,0 +1,312 @@
+//! What endpoints need to know about a Service.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::address::{AddressType, parse_ip};
+use crate::interner::Interner;
+use crate::labels::LabelSet;
+use crate::pod::{pairs, text};
+use crate::uid::{Uid, Version};
+use crate::well_known::{TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE};
+
+/// A Service, reduced to the fields that endpoints depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+    /// The uid, which goes into the owner reference of its slices.
+    pub uid: Uid,
+    /// The resourceVersion, to tell a repeated object from a changed one.
+    pub version: Version,
+    /// `metadata.creationTimestamp`, in seconds since the epoch.
+    pub created: Option<i64>,
+    /// True if `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// The labels, which slices carry too.
+    pub labels: LabelSet,
+    /// The selector; `None` if absent or empty, which mean the same.
+    pub selector: Option<LabelSet>,
+    /// The ports, in spec order.
+    pub ports: Box<[ServicePort]>,
+    /// `spec.type`.
+    pub service_type: ServiceType,
+    /// `spec.clusterIP`: an address, `None` (as text) or empty.
+    pub cluster_ip: Box<str>,
+    /// `spec.ipFamilies`.
+    pub families: Families,
+    /// `spec.publishNotReadyAddresses`.
+    pub publish_not_ready_addresses: bool,
+    /// `spec.trafficDistribution`.
+    pub traffic_distribution: Option<Arc<str>>,
+    /// The value of the topology annotation that counts: the deprecated key hides the other
+    /// (`utils.go` `hintsEnabled`).
+    pub topology_mode: Option<Arc<str>>,
+}
+
+/// `spec.type` of a Service, as far as endpoints care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ServiceType {
+    /// Resolved by DNS alone: it never has endpoints.
+    ExternalName,
+    /// `ClusterIP`, `NodePort`, `LoadBalancer`.
+    #[default]
+    Other,
+}
+
+/// The IP families listed by a Service; their order doesn't matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Families {
+    /// `IPv4` is listed.
+    pub ipv4: bool,
+    /// `IPv6` is listed.
+    pub ipv6: bool,
+}
+
+/// One port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServicePort {
+    /// The name; may be empty if it is the only port.
+    pub name: Arc<str>,
+    /// The protocol; `TCP` if the Service doesn't say.
+    pub protocol: Arc<str>,
+    /// The port of the Service itself.
+    pub port: i32,
+    /// Where it leads in the pod.
+    pub target: TargetPort,
+    /// `appProtocol`, carried as it is (KEP-1507).
+    pub app_protocol: Option<Arc<str>>,
+}
+
+/// `targetPort` of a Service port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetPort {
+    /// A number.
+    Number(i32),
+    /// The name of a container port.
+    Name(Arc<str>),
+}
+
+/// The raw fields a [`Service`] is made of, borrowed from wherever they were read.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceFields<'a> {
+    /// `metadata.namespace`.
+    pub namespace: &'a str,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.uid`.
+    pub uid: &'a str,
+    /// `metadata.resourceVersion`.
+    pub resource_version: &'a str,
+    /// `metadata.creationTimestamp`, in seconds since the epoch.
+    pub created: Option<i64>,
+    /// True if `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// `metadata.labels`, in any order.
+    pub labels: Vec<(&'a str, &'a str)>,
+    /// `metadata.annotations`, in any order.
+    pub annotations: Vec<(&'a str, &'a str)>,
+    /// `spec.selector`, in any order.
+    pub selector: Vec<(&'a str, &'a str)>,
+    /// `spec.ports`.
+    pub ports: Vec<PortFields<'a>>,
+    /// `spec.type`.
+    pub service_type: &'a str,
+    /// `spec.clusterIP`.
+    pub cluster_ip: &'a str,
+    /// `spec.ipFamilies`.
+    pub ip_families: Vec<&'a str>,
+    /// `spec.publishNotReadyAddresses`.
+    pub publish_not_ready_addresses: bool,
+    /// `spec.trafficDistribution`.
+    pub traffic_distribution: Option<&'a str>,
+}
+
+/// The raw fields of a [`ServicePort`].
+#[derive(Clone, Debug)]
+pub struct PortFields<'a> {
+    /// `name`.
+    pub name: &'a str,
+    /// `protocol`.
+    pub protocol: &'a str,
+    /// `port`.
+    pub port: i32,
+    /// `targetPort`: a number or a name.
+    pub target: Result<i32, &'a str>,
+    /// `appProtocol`.
+    pub app_protocol: Option<&'a str>,
+}
+
+impl Service {
+    /// Builds the compact form; equal strings are shared through `interner`.
+    pub fn new(mut fields: ServiceFields<'_>, interner: &mut Interner) -> Self {
+        let annotation =
+            |key| fields.annotations.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        let topology_mode = annotation(TOPOLOGY_AWARE_HINTS).or_else(|| annotation(TOPOLOGY_MODE));
+        Self {
+            namespace: interner.string(fields.namespace),
+            name: interner.string(fields.name),
+            uid: fields.uid.into(),
+            version: fields.resource_version.into(),
+            created: fields.created,
+            deleting: fields.deleting,
+            labels: interner.labels(&mut fields.labels),
+            selector: (!fields.selector.is_empty()).then(|| interner.labels(&mut fields.selector)),
+            ports: fields.ports.iter().map(|port| ServicePort::new(port, interner)).collect(),
+            service_type: match fields.service_type {
+                "ExternalName" => ServiceType::ExternalName,
+                _ => ServiceType::Other,
+            },
+            cluster_ip: fields.cluster_ip.into(),
+            families: Families {
+                ipv4: fields.ip_families.contains(&"IPv4"),
+                ipv6: fields.ip_families.contains(&"IPv6"),
+            },
+            publish_not_ready_addresses: fields.publish_not_ready_addresses,
+            traffic_distribution: fields.traffic_distribution.map(|value| interner.string(value)),
+            topology_mode: topology_mode.map(|value| interner.string(value)),
+        }
+    }
+
+    /// The compact form of an API object, with an interner shared between calls.
+    pub fn from_api(service: &core::Service, interner: &mut Interner) -> Self {
+        Self::new(ServiceFields::from(service), interner)
+    }
+
+    /// True if the Service has no cluster IP and says so (`clusterIP: None`).
+    pub fn is_headless(&self) -> bool {
+        &*self.cluster_ip == "None"
+    }
+
+    /// True if topology-aware hints are asked for (`utils.go` `hintsEnabled`).
+    pub fn wants_topology_hints(&self) -> bool {
+        matches!(self.topology_mode.as_deref(), Some("Auto" | "auto"))
+    }
+
+    /// The address types that this Service should have slices for.
+    ///
+    /// The listed families, or the family of the cluster IP, or both (`utils.go` `getAddressTypesForService`).
+    pub fn address_types(&self) -> BTreeSet<AddressType> {
+        let Families { ipv4, ipv6 } = self.families;
+        if ipv4 || ipv6 {
+            return [(ipv4, AddressType::Ipv4), (ipv6, AddressType::Ipv6)]
+                .into_iter()
+                .filter_map(|(listed, address_type)| listed.then_some(address_type))
+                .collect();
+        }
+        match parse_ip(&self.cluster_ip) {
+            Some(address) => [AddressType::of(address)].into(),
+            None => [AddressType::Ipv4, AddressType::Ipv6].into(),
+        }
+    }
+}
+
+impl ServicePort {
+    fn new(port: &PortFields<'_>, interner: &mut Interner) -> Self {
+        Self {
+            name: interner.string(port.name),
+            protocol: interner.string(if port.protocol.is_empty() { "TCP" } else { port.protocol }),
+            port: port.port,
+            target: match port.target {
+                Ok(number) => TargetPort::Number(number),
+                Err(name) => TargetPort::Name(interner.string(name)),
+            },
+            app_protocol: port.app_protocol.map(|value| interner.string(value)),
+        }
+    }
+}
+
+impl From<&core::Service> for Service {
+    fn from(service: &core::Service) -> Self {
+        Self::from_api(service, &mut Interner::default())
+    }
+}
+
+impl<'a> From<&'a core::Service> for ServiceFields<'a> {
+    fn from(service: &'a core::Service) -> Self {
+        let metadata = &service.metadata;
+        let mut fields = Self {
+            namespace: text(metadata.namespace.as_ref()),
+            name: text(metadata.name.as_ref()),
+            uid: text(metadata.uid.as_ref()),
+            resource_version: text(metadata.resource_version.as_ref()),
+            created: metadata.creation_timestamp.as_ref().map(|time| time.0.as_second()),
+            deleting: metadata.deletion_timestamp.is_some(),
+            labels: pairs(metadata.labels.as_ref()),
+            annotations: pairs(metadata.annotations.as_ref()),
+            ..Self::default()
+        };
+        if let Some(spec) = &service.spec {
+            fields.selector = pairs(spec.selector.as_ref());
+            fields.ports = spec.ports.iter().flatten().map(PortFields::from).collect();
+            fields.service_type = text(spec.type_.as_ref());
+            fields.cluster_ip = text(spec.cluster_ip.as_ref());
+            fields.ip_families = spec.ip_families.iter().flatten().map(String::as_str).collect();
+            fields.publish_not_ready_addresses = spec.publish_not_ready_addresses.unwrap_or_default();
+            fields.traffic_distribution = spec.traffic_distribution.as_deref();
+        }
+        fields
+    }
+}
+
+impl<'a> From<&'a core::ServicePort> for PortFields<'a> {
+    fn from(port: &'a core::ServicePort) -> Self {
+        Self {
+            name: text(port.name.as_ref()),
+            protocol: text(port.protocol.as_ref()),
+            port: port.port,
+            target: match &port.target_port {
+                Some(IntOrString::Int(number)) => Ok(*number),
+                Some(IntOrString::String(name)) => Err(name),
+                None => Ok(0),
+            },
+            app_protocol: port.app_protocol.as_deref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counterpart of upstream's `TestSupportedServiceAddressType`.
+    #[test]
+    fn address_types_come_from_families_then_from_the_cluster_ip() {
+        use AddressType::{Ipv4, Ipv6};
+        let cases: &[(&[&str], &str, &[AddressType])] = &[
+            (&["IPv4"], "10.0.0.1", &[Ipv4]),
+            (&["IPv6"], "fd00::1", &[Ipv6]),
+            (&["IPv6", "IPv4"], "fd00::1", &[Ipv4, Ipv6]),
+            (&["IPv4"], "None", &[Ipv4]),
+            (&[], "10.0.0.1", &[Ipv4]),
+            (&[], "fd00::1", &[Ipv6]),
+            (&[], "None", &[Ipv4, Ipv6]),
+            (&[], "", &[Ipv4, Ipv6]),
+        ];
+        for (families, cluster_ip, expected) in cases {
+            let fields =
+                ServiceFields { ip_families: families.to_vec(), cluster_ip, ..ServiceFields::default() };
+            let service = Service::new(fields, &mut Interner::default());
+            assert!(service.address_types().iter().eq(*expected), "{families:?} {cluster_ip}");
+        }
+    }
+
+    #[test]
+    fn the_deprecated_topology_annotation_hides_the_other() {
+        let wants = |annotations: &[(&'static str, &'static str)]| {
+            let fields = ServiceFields { annotations: annotations.to_vec(), ..ServiceFields::default() };
+            Service::new(fields, &mut Interner::default()).wants_topology_hints()
+        };
+        assert!(wants(&[(TOPOLOGY_MODE, "Auto")]));
+        assert!(wants(&[(TOPOLOGY_MODE, "auto")]));
+        assert!(!wants(&[(TOPOLOGY_MODE, "AUTO")]));
+        assert!(!wants(&[]));
+        assert!(!wants(&[(TOPOLOGY_AWARE_HINTS, "disabled"), (TOPOLOGY_MODE, "Auto")]));
+        assert!(wants(&[(TOPOLOGY_AWARE_HINTS, "auto"), (TOPOLOGY_MODE, "disabled")]));
+    }
+}

@@ -1,0 +1,18 @@
+//! Label and annotation keys that are part of the API between controllers and consumers of slices.
+
+/// Label of a slice: the Service it belongs to (`k8s.io/api` `discovery/v1/well_known_labels.go`).
+pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// Label of a slice: the controller that owns its content (`discovery/v1/well_known_labels.go`).
+pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+/// Label of slices and Endpoints whose Service has no cluster IP (`core/v1/well_known_labels.go`).
+pub const HEADLESS: &str = "service.kubernetes.io/headless";
+/// Annotation of a slice: when the change it carries began (`core/v1/annotation_key_constants.go`).
+pub const LAST_CHANGE_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+/// Label of a Node: its zone (`core/v1/well_known_labels.go`).
+pub const TOPOLOGY_ZONE: &str = "topology.kubernetes.io/zone";
+/// Annotation of a Service: topology-aware hints on or off (`core/v1/annotation_key_constants.go`).
+pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+/// The deprecated form of [`TOPOLOGY_MODE`], which hides it when present.
+pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+/// Value of [`MANAGED_BY`] of the EndpointSlice controller, also upstream's.
+pub const ENDPOINTSLICE_CONTROLLER: &str = "endpointslice-controller.k8s.io";

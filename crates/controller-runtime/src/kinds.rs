@@ -6,11 +6,11 @@
 use endpointslice::{
     Interner, Node, NodeFields, Pod, PodFields, PortFields, ReadyCondition, Service, ServiceFields,
 };
-use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView, TargetPort};
 
-use crate::cache::{CachedKind, CachedSlice};
+use crate::cache::{CachedEndpoints, CachedKind, CachedSlice};
 
 /// A kind that can be listed and watched into the cache.
 pub trait Kind: CachedKind {
@@ -112,7 +112,7 @@ impl Kind for Node {
     fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
         let NodeView { meta, ready, allocatable_cpu, .. } = NodeView::parse(raw)?;
         let fields = NodeFields { name: meta.name, labels: meta.labels, ready, allocatable_cpu };
-        Ok(Self::new(fields, interner))
+        Ok(Self::new(&fields, interner))
     }
 
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
@@ -146,5 +146,28 @@ impl Kind for CachedSlice {
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
         let slice: EndpointSlice = serde_json::from_str(json)?;
         Self::from_protobuf(&slice.encode(), interner).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Kind for CachedEndpoints {
+    const PATH: &'static str = "/api/v1/endpoints";
+    const RESOURCE: &'static str = "endpoints";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let meta = kube_protobuf::meta(raw)?;
+        let encoded = kube_protobuf::without_managed_fields(raw)?;
+        Ok(Self {
+            namespace: interner.string(meta.namespace),
+            name: meta.name.into(),
+            uid: meta.uid.into(),
+            version: meta.resource_version.into(),
+            encoded: encoded.into(),
+        })
+    }
+
+    /// Encodes what was read, so that the rest of the program sees one form.
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let endpoints: Endpoints = serde_json::from_str(json)?;
+        Self::from_protobuf(&endpoints.encode(), interner).map_err(serde::de::Error::custom)
     }
 }

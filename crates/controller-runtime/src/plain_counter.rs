@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// A [`Counter`](prometheus_client::metrics::counter::Counter) without the `_total` that OpenMetrics asks for.
+/// A [`Counter`](prometheus_client::metrics::counter::Counter) without the `_total` that the `OpenMetrics` format asks for.
 ///
 /// Some of upstream's counters, such as `endpoint_slice_controller_changes`, have names from before that rule, and
 /// dashboards know them by these. The text exposition declares the type `counter` and writes the bare name, which the
-/// Prometheus text format 0.0.4 allows; strict OpenMetrics does not, so serve it as `text/plain; version=0.0.4`.
+/// Prometheus text format 0.0.4 allows; strict `OpenMetrics` does not, so serve it as `text/plain; version=0.0.4`.
 ///
 /// Clones share one value. It can be a member of a `Family`.
 #[derive(Debug, Clone, Default)]

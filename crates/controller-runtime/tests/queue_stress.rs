@@ -1,4 +1,5 @@
 //! The work queue on real threads.
+#![allow(clippy::indexing_slicing, reason = "clippy.toml lifts it for test functions, not for their helpers")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -60,13 +60,13 @@ fn services_of_pod_change(change: &Change<Pod>, state: &State) -> Vec<ObjectKey>
                 (false, false) => Vec::new(),
                 (false, true) => selecting(new),
                 (true, true) => selecting(old).into_iter().chain(selecting(new)).collect(),
-                (true, false) => symmetric_difference(selecting(old), selecting(new)),
+                (true, false) => symmetric_difference(&selecting(old), &selecting(new)),
             }
         }
     }
 }
 
-fn symmetric_difference(a: Vec<ObjectKey>, b: Vec<ObjectKey>) -> Vec<ObjectKey> {
+fn symmetric_difference(a: &[ObjectKey], b: &[ObjectKey]) -> Vec<ObjectKey> {
     let left = a.iter().filter(|key| !b.contains(key)).cloned();
     let joined = b.iter().filter(|key| !a.contains(key)).cloned();
     left.chain(joined).collect()

@@ -1,6 +1,6 @@
 //! Endpoints without duplicates, by what identifies them.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -125,9 +125,7 @@ fn identity(endpoint: &Endpoint) -> Identity<'_> {
 }
 
 fn identity_hash(endpoint: &Endpoint) -> u64 {
-    let mut hasher = FixedState::default().build_hasher();
-    identity(endpoint).hash(&mut hasher);
-    hasher.finish()
+    FixedState::default().hash_one(identity(endpoint))
 }
 
 /// True if two endpoints with the same identity also agree in what is published about them.

@@ -57,12 +57,11 @@ impl Hints {
     pub(crate) fn set(self, slice: &mut EndpointSlice) {
         for endpoint in slice.endpoints.iter_mut().flatten() {
             match self {
-                Self::Keep => {}
                 Self::None => endpoint.hints = None,
                 Self::Traffic(distribution) if is_ready(endpoint) => {
                     endpoint.hints = distribution.hints(endpoint)
                 }
-                Self::Traffic(_) => {}
+                Self::Traffic(_) | Self::Keep => {}
             }
         }
     }

@@ -11,12 +11,12 @@ pub(crate) type Label = (Arc<str>, Arc<str>);
 ///
 /// Pods of one workload have equal labels; an [`Interner`](crate::Interner) makes them one allocation, and comparing
 /// two sets from the same interner is then usually one pointer comparison.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct LabelSet(Arc<[Label]>);
 
 impl LabelSet {
     pub(crate) fn from_sorted(labels: Vec<Label>) -> Self {
-        debug_assert!(labels.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        debug_assert!(labels.is_sorted_by(|(earlier, _), (later, _)| earlier < later));
         Self(labels.into())
     }
 
@@ -72,12 +72,6 @@ impl PartialEq for LabelSet {
 }
 
 impl Eq for LabelSet {}
-
-impl Default for LabelSet {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
 
 impl fmt::Debug for LabelSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,7 +45,7 @@ pub struct NodeFields<'a> {
 
 impl Node {
     /// Builds the compact form; equal strings are shared through `interner`.
-    pub fn new(fields: NodeFields<'_>, interner: &mut Interner) -> Self {
+    pub fn new(fields: &NodeFields<'_>, interner: &mut Interner) -> Self {
         let zone = fields.labels.iter().find(|(key, _)| *key == TOPOLOGY_ZONE).map_or("", |(_, zone)| zone);
         Self {
             name: interner.string(fields.name),
@@ -67,7 +67,7 @@ impl Node {
             ready: conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True"),
             allocatable_cpu: allocatable.and_then(|cpu| cpu.get("cpu")).map_or("", |quantity| &quantity.0),
         };
-        Self::new(fields, interner)
+        Self::new(&fields, interner)
     }
 }
 

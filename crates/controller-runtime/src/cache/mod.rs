@@ -11,6 +11,7 @@
 //!
 //! Objects are shared and immutable; a change replaces the `Arc`. Whoever still reads the old object keeps it.
 
+mod endpoints;
 mod key;
 mod nodes;
 mod pods;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use endpointslice::{Interner, Node, Pod, Service};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+pub use endpoints::CachedEndpoints;
 pub use key::ObjectKey;
 pub use slices::CachedSlice;
 pub use store::{Cached, Change, Index, Store};
@@ -40,6 +42,8 @@ pub struct State {
     pub nodes: Store<Node>,
     /// EndpointSlices of every controller, indexed by the Service they belong to.
     pub slices: Store<CachedSlice>,
+    /// Endpoints.
+    pub endpoints: Store<CachedEndpoints>,
 }
 
 /// Somebody who wants to know about changes.
@@ -55,6 +59,8 @@ pub trait Handler: Send + Sync {
     fn node(&self, _change: &Change<Node>, _state: &State, _lane: Lane) {}
     /// An EndpointSlice changed.
     fn slice(&self, _change: &Change<CachedSlice>, _state: &State, _lane: Lane) {}
+    /// An Endpoints object changed.
+    fn endpoints(&self, _change: &Change<CachedEndpoints>, _state: &State, _lane: Lane) {}
 }
 
 /// The shared cache.

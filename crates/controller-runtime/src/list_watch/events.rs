@@ -82,7 +82,7 @@ impl EventStream {
         loop {
             let event = match &mut self.frames {
                 Frames::Protobuf(frames) => match frames.next_frame()? {
-                    Some(frame) => Some(protobuf_event(&frame, interner)?),
+                    Some(frame) => Some(protobuf_event(frame, interner)?),
                     None => None,
                 },
                 Frames::Json(lines) => match lines.next_line()? {

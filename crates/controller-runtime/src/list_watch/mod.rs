@@ -109,20 +109,20 @@ impl<K: Kind> ListWatch<K> {
                     self.paged = true;
                     continue;
                 }
-                Err(error) => self.report(error),
+                Err(error) => self.report(&error),
             }
             sleep(backoff.next_delay()).await;
         }
     }
 
-    fn report(&mut self, error: WatchError) {
+    fn report(&mut self, error: &WatchError) {
         if error.is_expired() {
             self.resume = None;
         }
         if matches!(error, WatchError::Silent) && self.resume.is_none() {
             self.paged = true;
         }
-        warn!(resource = K::RESOURCE, err = %crate::error_chain(&error), "List-watch failed, will retry");
+        warn!(resource = K::RESOURCE, err = %crate::error_chain(error), "List-watch failed, will retry");
     }
 
     async fn attempt(&mut self) -> Result<(), WatchError> {

@@ -30,7 +30,7 @@ pub trait QueueKey: Clone + Eq + Hash + Debug + Send + 'static {}
 impl<K: Clone + Eq + Hash + Debug + Send + 'static> QueueKey for K {}
 
 /// Delays beyond this are cut to it: no `Instant` overflows, and nobody lives to see the difference.
-const LONGEST_DELAY: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+const LONGEST_DELAY: Duration = Duration::from_hours(30 * 365 * 24);
 
 /// `now + delay` that cannot overflow.
 pub(super) fn later(now: Instant, delay: Duration) -> Instant {
@@ -60,6 +60,7 @@ pub(super) enum Next<K> {
 
 /// Whom to wake after a change. What is not set needs no waking.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other: who, not which state")]
 pub(super) struct Wake {
     /// One idle worker.
     pub(super) worker: bool,
@@ -85,8 +86,18 @@ pub(super) struct Pulse {
     ready: bool,
     earliest: Option<Instant>,
     timekeeper: bool,
-    closed: bool,
-    drained: bool,
+    phase: Phase,
+}
+
+/// How far the end of the queue has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// There are keys to hand out, or there may yet be.
+    Open,
+    /// Shut down, and nothing left to hand out, not even once a worker is done with what it holds.
+    Closed,
+    /// And no worker holds anything.
+    Drained,
 }
 
 /// The state machine.
@@ -175,7 +186,7 @@ impl<K: QueueKey> Core<K> {
             self.processing.insert(ready.key.clone(), now);
             return Next::Ready(ready);
         }
-        if self.is_closed() {
+        if self.phase() > Phase::Open {
             return Next::Closed;
         }
         match self.delays.earliest() {
@@ -215,7 +226,7 @@ impl<K: QueueKey> Core<K> {
 
     /// Shut down, and every key has been processed.
     pub(super) fn is_drained(&self) -> bool {
-        self.is_closed() && self.processing.is_empty()
+        self.phase() == Phase::Drained
     }
 
     /// Keys that could be handed out now.
@@ -238,8 +249,7 @@ impl<K: QueueKey> Core<K> {
             ready: self.lanes.len() > 0,
             earliest: self.delays.earliest(),
             timekeeper: self.timekeeper,
-            closed: self.is_closed(),
-            drained: self.is_drained(),
+            phase: self.phase(),
         }
     }
 
@@ -258,9 +268,12 @@ impl<K: QueueKey> Core<K> {
             && self.limiter.is_blank()
     }
 
-    /// Shut down, and nothing left to hand out, not even once a worker is done with what it holds.
-    fn is_closed(&self) -> bool {
-        self.shut_down && self.lanes.len() == 0 && self.again.is_empty()
+    fn phase(&self) -> Phase {
+        match (self.shut_down && self.lanes.len() == 0 && self.again.is_empty(), self.processing.is_empty()) {
+            (false, _) => Phase::Open,
+            (true, false) => Phase::Closed,
+            (true, true) => Phase::Drained,
+        }
     }
 
     fn let_in_due(&mut self, now: Instant) {
@@ -320,8 +333,8 @@ impl Pulse {
         Wake {
             worker: (after.ready || unattended) && changed,
             timekeeper: earlier && after.timekeeper,
-            all_workers: after.closed && !self.closed,
-            drained: after.drained && !self.drained,
+            all_workers: after.phase > Phase::Open && self.phase == Phase::Open,
+            drained: after.phase == Phase::Drained && self.phase < Phase::Drained,
         }
     }
 }

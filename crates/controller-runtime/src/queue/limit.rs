@@ -190,7 +190,7 @@ mod tests {
         limiter.return_token();
         assert_eq!(take(&mut limiter, start + 250 * MS), 50);
         // an hour later it is full, not fuller
-        let later = start + Duration::from_secs(3600);
+        let later = start + Duration::from_hours(1);
         assert!((0..100).all(|_| take(&mut limiter, later) == 0));
         assert_eq!(take(&mut limiter, later), 100);
     }

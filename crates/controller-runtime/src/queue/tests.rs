@@ -137,7 +137,7 @@ async fn delays_are_kept_to_the_millisecond() {
     queue.add_after("soon", 50 * MS);
     assert_eq!(queue.len(), 0);
     assert_eq!(take_later(&queue).await, ("soon", 50 * MS));
-    assert_eq!(take_later(&queue).await, ("later", 20 * SECOND - 50 * MS));
+    assert_eq!(take_later(&queue).await, ("later", 19_950 * MS));
 }
 
 #[tokio::test(start_paused = true)]
@@ -619,7 +619,13 @@ fn metrics_exist_as_soon_as_the_queue_does() {
         .collect();
     let upstream = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, f64::INFINITY];
     assert_eq!(buckets.len(), upstream.len(), "{buckets:?}");
-    assert!(buckets.iter().zip(upstream).all(|(a, b)| a == &b || (a / b - 1.0).abs() < 1e-9), "{buckets:?}");
+    assert!(
+        buckets
+            .iter()
+            .zip(upstream)
+            .all(|(a, b)| a.is_infinite() && b.is_infinite() || (a / b - 1.0).abs() < 1e-9),
+        "{buckets:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -630,39 +636,39 @@ async fn metrics_tell_what_happened() {
     let value = |metric: &str| {
         let text = exposition(&registry);
         let line = format!("workqueue_{metric}{{name=\"q\"}} ");
-        text.lines().find_map(|l| l.strip_prefix(&line)).unwrap().parse::<f64>().unwrap()
+        text.lines().find_map(|l| l.strip_prefix(&line)).unwrap().to_owned()
     };
 
     for key in ["a", "b", "a"] {
         queue.add(key);
     }
     queue.add_after("c", 4 * SECOND);
-    assert_eq!((value("depth"), value("adds_total"), value("retries_total")), (2.0, 2.0, 1.0));
+    assert_eq!([value("depth"), value("adds_total"), value("retries_total")], ["2", "2", "1"]);
 
     advance(2 * SECOND).await;
     let a = take(&queue).await;
-    assert_eq!(value("queue_duration_seconds_sum"), 2.0);
+    assert_eq!(value("queue_duration_seconds_sum"), "2.0");
     advance(SECOND).await;
     let b = take(&queue).await;
-    assert_eq!((value("queue_duration_seconds_sum"), value("queue_duration_seconds_count")), (5.0, 2.0));
-    assert_eq!(value("depth"), 0.0);
+    assert_eq!([value("queue_duration_seconds_sum"), value("queue_duration_seconds_count")], ["5.0", "2"]);
+    assert_eq!(value("depth"), "0");
     queue.add("a");
-    assert_eq!((value("depth"), value("adds_total")), (1.0, 3.0), "a key to come again counts, as upstream");
+    assert_eq!([value("depth"), value("adds_total")], ["1", "3"], "a key to come again counts, as upstream");
 
     advance(5 * SECOND).await;
-    assert_eq!(value("unfinished_work_seconds"), 11.0);
-    assert_eq!(value("longest_running_processor_seconds"), 6.0);
+    assert_eq!(value("unfinished_work_seconds"), "11.0");
+    assert_eq!(value("longest_running_processor_seconds"), "6.0");
     drop(a);
-    assert_eq!((value("work_duration_seconds_sum"), value("work_duration_seconds_count")), (6.0, 1.0));
-    assert_eq!(value("longest_running_processor_seconds"), 5.0);
+    assert_eq!([value("work_duration_seconds_sum"), value("work_duration_seconds_count")], ["6.0", "1"]);
+    assert_eq!(value("longest_running_processor_seconds"), "5.0");
     drop(b);
-    assert_eq!(value("unfinished_work_seconds"), 0.0);
+    assert_eq!(value("unfinished_work_seconds"), "0.0");
 
     assert_eq!(*take(&queue).await, "c", "due 4 s ago, before a was done");
-    assert_eq!(value("queue_duration_seconds_sum"), 9.0, "a delayed key queues from its deadline on");
+    assert_eq!(value("queue_duration_seconds_sum"), "9.0", "a delayed key queues from its deadline on");
     queue.add_rate_limited("a");
-    assert_eq!(value("retries_total"), 2.0);
-    assert_eq!((value("depth"), value("adds_total")), (1.0, 4.0));
+    assert_eq!(value("retries_total"), "2");
+    assert_eq!([value("depth"), value("adds_total")], ["1", "4"]);
 }
 
 #[test]

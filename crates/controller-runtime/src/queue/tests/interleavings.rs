@@ -1,7 +1,7 @@
 //! The locking around the core under shuttle, which tries out many interleavings of threads.
 //!
 //! The shell here is the real one step for step (one lock around each step of the core, waiting registered under that
-//! lock, waking after it), built from shuttle's locks instead of parking_lot's, and threads instead of tasks. A wake-up
+//! lock, waking after it), built from shuttle's locks and threads instead of tasks. A wake-up
 //! that got lost shows as a deadlock. On failure shuttle prints the schedule; `shuttle::replay` runs it again.
 
 use std::collections::VecDeque;
@@ -173,7 +173,8 @@ fn work(shell: &Shell, log: &Log, worker: usize) {
     }
 }
 
-fn day(shell: Arc<Shell>) {
+fn day() {
+    let shell = Arc::new(Shell::new());
     let log = Arc::new(Log::default());
     let workers: Vec<_> = (0..WORKERS)
         .map(|worker| {
@@ -194,7 +195,7 @@ fn day(shell: Arc<Shell>) {
             add(0, |core, key, now| core.add(key, Lane::Live, now));
         });
         scope.spawn(|| {
-            add(3, |core, key, now| core.add_rate_limited(key, now));
+            add(3, Core::add_rate_limited);
             add(1, |core, key, now| core.add(key, Lane::Live, now));
             add(2, |core, key, now| core.add_after(key, Duration::from_secs(1), now));
             add(0, |core, key, now| core.add(key, Lane::Background, now));
@@ -222,10 +223,10 @@ fn day(shell: Arc<Shell>) {
 
 #[test]
 fn no_interleaving_loses_a_key_at_random() {
-    shuttle::check_random(|| day(Arc::new(Shell::new())), 1500);
+    shuttle::check_random(day, 1000);
 }
 
 #[test]
 fn no_interleaving_loses_a_key_with_few_preemptions() {
-    shuttle::check_pct(|| day(Arc::new(Shell::new())), 1500, 3);
+    shuttle::check_pct(day, 1000, 3);
 }

@@ -336,8 +336,6 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
-
     #[test]
     fn behaves_like_the_model(history in history()) {
         let mut pair = Pair::new();

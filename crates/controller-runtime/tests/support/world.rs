@@ -1,0 +1,122 @@
+//! One list-watch against one script, with somebody who writes down what the cache reports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::{ApiClient, Encoding};
+use controller_runtime::cache::{Cache, Change, Handler, State};
+use controller_runtime::kinds::Kind;
+use controller_runtime::list_watch::{ListWatch, Timing};
+use controller_runtime::queue::Lane;
+use endpointslice::Pod;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::script::{Script, Step};
+use super::wire::Wire;
+
+/// A cache that is kept in step with a script.
+pub(crate) struct World {
+    pub(crate) script: Arc<Script>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) synced: watch::Receiver<bool>,
+    changes: Arc<Changes>,
+    running: JoinHandle<()>,
+}
+
+/// Far more than any script takes, on a paused clock.
+const LONG: Duration = Duration::from_secs(24 * 3600);
+
+impl World {
+    /// Plays the script in memory, on the paused clock, to its end.
+    pub(crate) async fn play(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::play_kind::<Pod>(wire, steps).await
+    }
+
+    pub(crate) async fn play_kind<K: Kind>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+        let script = Script::new(steps);
+        let world = Self::start::<K>(script.client(), &script, wire, Timing::default());
+        world.script.played(LONG).await;
+        world
+    }
+
+    /// Starts a list-watch.
+    pub(crate) fn start<K: Kind>(
+        client: kube::Client,
+        script: &Arc<Script>,
+        Wire(encoding): Wire,
+        timing: Timing,
+    ) -> Self {
+        let (cache, changes) = (Arc::new(Cache::default()), Arc::new(Changes::default()));
+        cache.attach(Arc::clone(&changes) as Arc<dyn Handler>, |_| {});
+        let client = ApiClient::new(client, encoding, "test/1.0");
+        let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing);
+        let synced = list_watch.synced();
+        let running = tokio::spawn(list_watch.run());
+        Self { script: Arc::clone(script), cache, synced, changes, running }
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// The pods in the cache, by name.
+    pub(crate) fn pods(&self) -> Vec<String> {
+        let mut pods: Vec<String> = self.cache.read(|state| state.pods.iter().map(|pod| show(pod)).collect());
+        pods.sort_unstable();
+        pods
+    }
+
+    /// What the cache has reported since the last call. Deletions found by a list come in no particular order, so
+    /// deletions in a row are sorted.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let mut changes = std::mem::take(&mut *self.changes.0.lock());
+        for run in changes.chunk_by_mut(|a, b| a.starts_with('-') && b.starts_with('-')) {
+            run.sort_unstable();
+        }
+        changes
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.running.abort();
+        if !std::thread::panicking() {
+            self.script.check();
+        }
+    }
+}
+
+/// Accepts every encoding's name for itself in messages.
+pub(crate) fn name(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Protobuf => "protobuf",
+        Encoding::Json => "JSON",
+    }
+}
+
+#[derive(Default)]
+struct Changes(Mutex<Vec<String>>);
+
+impl Handler for Changes {
+    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+        let line = match change {
+            Change::Added(pod) => format!("+{}", show(pod)),
+            Change::Updated { old, new } => format!("~{} was {}", show(new), show(old)),
+            Change::Deleted(pod) => format!("-{}", show(pod)),
+        };
+        let present = |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).is_some_and(|p| Arc::ptr_eq(p, pod));
+        match change {
+            Change::Added(new) | Change::Updated { new, .. } => assert!(present(new), "{line} shows"),
+            Change::Deleted(old) => assert!(!present(old), "{line} shows"),
+        }
+        let lane = if lane == Lane::Live { "" } else { " (list)" };
+        self.0.lock().push(line + lane);
+    }
+}
+
+fn show(pod: &Pod) -> String {
+    let addresses: Vec<String> = pod.addresses.iter().map(ToString::to_string).collect();
+    format!("{} {}", pod.name, addresses.join(","))
+}

@@ -1,0 +1,105 @@
+use super::*;
+use crate::error::DecodeErrorKind;
+use crate::writer::Writer;
+
+/// A message with one nested message.
+fn nest(number: u32, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer::default();
+    let open = writer.open(number);
+    fill(&mut writer);
+    writer.close(open);
+    writer.finish()
+}
+
+#[test]
+fn nothing_is_an_empty_view() {
+    assert_eq!(PodView::parse(b""), Ok(PodView::default()));
+    assert_eq!(ServiceView::parse(b""), Ok(ServiceView::default()));
+    assert_eq!(NodeView::parse(b""), Ok(NodeView::default()));
+    assert_eq!(meta(b""), Ok(MetaView::default()));
+}
+
+#[test]
+fn an_annotation_that_is_not_utf8_is_left_out() {
+    let raw = nest(1, |meta| {
+        meta.raw(&nest(12, |entry| {
+            entry.text(1, "bad");
+            entry.bytes(2, b"\xff");
+        }));
+        meta.raw(&nest(12, |entry| {
+            entry.text(1, "good");
+            entry.text(2, "1");
+        }));
+    });
+    assert_eq!(meta(&raw).unwrap().annotations, [("good", "1")]);
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_an_error() {
+    let raw = nest(1, |meta| meta.bytes(1, b"\xff"));
+    let error = PodView::parse(&raw).unwrap_err();
+    assert_eq!((error.kind(), error.message()), (DecodeErrorKind::Utf8, "ObjectMeta"));
+}
+
+#[test]
+fn a_condition_that_is_not_utf8_is_another_condition() {
+    let raw = nest(3, |status| status.raw(&nest(2, |condition| condition.bytes(1, b"\xff"))));
+    assert_eq!(PodView::parse(&raw).unwrap().ready, None);
+}
+
+#[test]
+fn the_first_ready_condition_counts() {
+    let condition = |status: &str| {
+        nest(2, |condition| {
+            condition.text(1, "Ready");
+            condition.text(2, status);
+        })
+    };
+    let raw = nest(3, |pod_status| {
+        pod_status.raw(&condition("False"));
+        pod_status.raw(&condition("True"));
+    });
+    assert_eq!(PodView::parse(&raw).unwrap().ready, Some((false, None)));
+}
+
+#[test]
+fn ports_of_sidecars_follow_those_of_containers() {
+    let port = |name: &str| nest(6, |port| port.text(1, name));
+    let sidecar = |name: &str, policy: &str| {
+        nest(20, |container| {
+            // the policy ahead of the ports: order doesn't matter
+            container.text(24, policy);
+            container.raw(&port(name));
+        })
+    };
+    let raw = nest(2, |spec| {
+        spec.raw(&sidecar("mesh", "Always"));
+        spec.raw(&sidecar("init", ""));
+        spec.raw(&sidecar("retry", "OnFailure"));
+        spec.raw(&nest(2, |container| container.raw(&port("web"))));
+    });
+    let pod = PodView::parse(&raw).unwrap();
+    let ports: Vec<_> = pod.ports.iter().map(|port| (port.name, port.sidecar, port.protocol)).collect();
+    assert_eq!(ports, [("web", false, "TCP"), ("mesh", true, "TCP")]);
+}
+
+#[test]
+fn metadata_in_two_parts_merges() {
+    let mut raw = nest(1, |meta| meta.text(1, "old"));
+    raw.extend(nest(1, |meta| meta.text(3, "ns")));
+    raw.extend(nest(1, |meta| meta.text(1, "new")));
+    let pod = PodView::parse(&raw).unwrap();
+    assert_eq!((pod.meta.name, pod.meta.namespace), ("new", "ns"));
+}
+
+#[test]
+fn only_wanted_fields_are_looked_at() {
+    // spec.volumes, damaged
+    let raw = nest(2, |spec| spec.bytes(1, b"\xff\xff"));
+    assert!(PodView::parse(&raw).is_ok());
+    // spec.containers, damaged
+    let raw = nest(2, |spec| spec.bytes(2, b"\xff\xff"));
+    assert_eq!(PodView::parse(&raw).unwrap_err().message(), "Container");
+    // spec as a number
+    assert_eq!(PodView::parse(b"\x10\x01").unwrap_err().kind(), DecodeErrorKind::UnexpectedType);
+}

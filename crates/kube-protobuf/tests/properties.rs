@@ -1,0 +1,171 @@
+//! What holds for all objects and for all bytes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+mod strategies;
+mod support;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Endpoints, Event};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use strategies::{endpoint_slice, endpoints, event, lease};
+
+proptest! {
+    #[test]
+    fn slices_come_back(object in endpoint_slice()) {
+        prop_assert_eq!(EndpointSlice::decode(&object.encode()).unwrap(), object);
+    }
+
+    #[test]
+    fn endpoints_come_back(object in endpoints()) {
+        prop_assert_eq!(Endpoints::decode(&object.encode()).unwrap(), object);
+    }
+
+    #[test]
+    fn events_come_back(object in event()) {
+        prop_assert_eq!(Event::decode(&object.encode()).unwrap(), object);
+    }
+
+    #[test]
+    fn leases_come_back(object in lease()) {
+        prop_assert_eq!(Lease::decode(&object.encode()).unwrap(), object);
+    }
+
+    /// The scan of the metadata and the full decoding agree.
+    #[test]
+    fn views_equal_decoded_objects(object in endpoint_slice()) {
+        let raw = object.encode();
+        let view = meta(&raw).unwrap();
+        prop_assert_eq!(view.name, object.metadata.name.as_deref().unwrap_or_default());
+        prop_assert_eq!(view.uid, object.metadata.uid.as_deref().unwrap_or_default());
+        prop_assert_eq!(view.labels.len(), object.metadata.labels.map_or(0, |labels| labels.len()));
+        prop_assert_eq!(view.creation_timestamp, object.metadata.creation_timestamp.map(|time| time.0.as_second()));
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_harmless(bytes in vec(any::<u8>(), 0..512)) {
+        support::scan(&bytes);
+        support::message(&bytes);
+    }
+
+    /// Bytes that are mostly well-formed get deeper.
+    #[test]
+    fn arbitrary_fields_are_harmless(bytes in fields(4)) {
+        support::scan(&bytes);
+        support::message(&bytes);
+    }
+
+    #[test]
+    fn damaged_objects_are_harmless(file in any::<Index>(), mutations in vec(mutation(), 1..6)) {
+        let files = corpus();
+        let bytes = mutations.into_iter().fold(file.get(&files).clone(), mutate);
+        support::scan(&bytes);
+        support::message(&bytes);
+        if let Ok(unknown) = Unknown::parse(&bytes) {
+            support::scan(unknown.raw);
+            support::message(unknown.raw);
+            if let Ok(list) = List::parse(unknown.raw) {
+                list.items().filter_map(Result::ok).for_each(support::message);
+            }
+        }
+    }
+
+    #[test]
+    fn frames_do_not_depend_on_chunks(
+        bodies in vec(vec(any::<u8>(), 0..300), 0..20),
+        damage in vec(mutation(), 0..2),
+        lengths in vec(any::<u8>(), 1..20),
+    ) {
+        let framed = bodies.iter().flat_map(|body| [&u32::try_from(body.len()).unwrap().to_be_bytes(), &body[..]].concat());
+        let stream = damage.into_iter().fold(framed.collect(), mutate);
+        support::frames(&stream, &lengths, 64 << 10);
+    }
+}
+
+/// A message of `depth` levels with the field numbers that Kubernetes uses.
+fn fields(depth: u32) -> BoxedStrategy<Vec<u8>> {
+    let leaf = prop_oneof![
+        Just(Vec::new()),
+        "[A-Za-z0-9.:]{0,12}".prop_map(String::into_bytes),
+        vec(any::<u8>(), 0..16)
+    ];
+    let body = if depth == 0 { leaf.boxed() } else { prop_oneof![leaf, fields(depth - 1)].boxed() };
+    let field = (1..25_u8, body, any::<u16>(), 0..8_u8).prop_map(|(number, body, integer, which)| {
+        let key = u16::from(number) << 3;
+        match which {
+            0 => [varint(key), varint(integer)].concat(),
+            _ => [varint(key | 2), varint(u16::try_from(body.len()).unwrap_or(u16::MAX)), body].concat(),
+        }
+    });
+    vec(field, 0..6).prop_map(|fields| fields.concat()).boxed()
+}
+
+fn varint(value: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = value;
+    while rest > 0x7f {
+        bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(u8::try_from(rest).unwrap());
+    bytes
+}
+
+/// All files that Go made.
+fn corpus() -> Vec<Vec<u8>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "pb")).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[derive(Clone, Debug)]
+enum Mutation {
+    Set(Index, u8),
+    Insert(Index, Vec<u8>),
+    Remove(Index, u8),
+    Repeat(Index, u8),
+    Truncate(Index),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    prop_oneof![
+        6 => (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Mutation::Set(at, byte)),
+        1 => (any::<Index>(), vec(any::<u8>(), 1..8)).prop_map(|(at, bytes)| Mutation::Insert(at, bytes)),
+        1 => (any::<Index>(), 1..16_u8).prop_map(|(at, count)| Mutation::Remove(at, count)),
+        1 => (any::<Index>(), 1..64_u8).prop_map(|(at, count)| Mutation::Repeat(at, count)),
+        1 => any::<Index>().prop_map(Mutation::Truncate),
+    ]
+}
+
+fn mutate(mut bytes: Vec<u8>, mutation: Mutation) -> Vec<u8> {
+    let place = |at: Index| at.index(bytes.len().max(1)).min(bytes.len());
+    match mutation {
+        Mutation::Set(at, value) => {
+            let place = place(at);
+            bytes[place..].iter_mut().take(1).for_each(|byte| *byte = value);
+        }
+        Mutation::Insert(at, inserted) => {
+            let place = place(at);
+            bytes.splice(place..place, inserted);
+        }
+        Mutation::Remove(at, count) => {
+            let place = place(at);
+            bytes.drain(place..(place + usize::from(count)).min(bytes.len()));
+        }
+        Mutation::Repeat(at, count) => {
+            let place = place(at);
+            let end = (place + usize::from(count)).min(bytes.len());
+            let repeated = bytes[place..end].to_vec();
+            bytes.splice(place..place, repeated);
+        }
+        Mutation::Truncate(at) => bytes.truncate(place(at)),
+    }
+    bytes
+}

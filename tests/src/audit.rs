@@ -1,0 +1,172 @@
+//! The audit log: what was asked of the API server, by whom, and how it answered.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cluster::User;
+
+/// The log of one cluster.
+#[derive(Debug, Clone)]
+pub struct AuditLog {
+    path: PathBuf,
+}
+
+/// A position in the log: what happened since, happened after it was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+/// One answered request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// `create`, `update`, `patch`, `delete`, `deletecollection`; `get`, `list`, `watch` of controllers.
+    pub verb: String,
+    /// The plural name of the resource, with its subresource: `endpointslices`, `pods/status`.
+    pub resource: String,
+    /// Empty if the resource has none.
+    pub namespace: String,
+    /// The name: in the URL, or of the object that a create sent or was answered with; may be empty.
+    pub name: String,
+    /// Who asked.
+    pub user: String,
+    /// What it said it was.
+    pub user_agent: String,
+    /// The HTTP status of the answer.
+    pub code: u16,
+    /// The body of the request, where the audit policy keeps it.
+    pub body: Option<Value>,
+}
+
+impl Request {
+    /// Whether it asked for a change, successfully or not.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, namespace, name, user, code, body, .. } = self;
+        write!(f, "{verb} {resource} {namespace}/{name} by {user}: {code}")?;
+        body.as_ref().map_or(Ok(()), |body| write!(f, " {body}"))
+    }
+}
+
+impl AuditLog {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The position of now.
+    pub fn mark(&self) -> Mark {
+        Mark(std::fs::metadata(&self.path).map_or(0, |data| data.len()))
+    }
+
+    /// Everything answered since `mark`, in order.
+    pub fn since(&self, mark: Mark) -> Vec<Request> {
+        let mut text = String::new();
+        let mut file = File::open(&self.path).expect("the audit log");
+        file.seek(SeekFrom::Start(mark.0)).expect("seeking in the audit log");
+        file.read_to_string(&mut text).expect("reading the audit log");
+        // What follows the last line break is still being written.
+        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        complete.lines().filter_map(parse).collect()
+    }
+
+    /// The writes of `user` since `mark`.
+    pub fn writes_since(&self, mark: Mark, user: User) -> Vec<Request> {
+        let mut requests = self.since(mark);
+        requests.retain(|request| request.is_write() && request.user == user.name());
+        requests
+    }
+}
+
+/// One line of the log; none if it is not the final stage of a request.
+fn parse(line: &str) -> Option<Request> {
+    let event: Event = serde_json::from_str(line).expect("an audit event");
+    let object = event.object_ref?;
+    (event.stage == "ResponseComplete").then(|| Request {
+        verb: event.verb,
+        resource: match object.subresource {
+            Some(sub) => format!("{}/{sub}", object.resource),
+            None => object.resource,
+        },
+        namespace: object.namespace,
+        name: if object.name.is_empty() { name_in(event.request_object.as_ref()) } else { object.name },
+        user: event.user.username,
+        user_agent: event.user_agent,
+        code: event.response_status.code,
+        body: event.request_object,
+    })
+}
+
+/// A create has its name in the body, or only the beginning of it.
+fn name_in(body: Option<&Value>) -> String {
+    let metadata = body.and_then(|body| body.get("metadata"));
+    let field = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    field("name").or_else(|| field("generateName")).unwrap_or_default().to_owned()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    stage: String,
+    verb: String,
+    user: EventUser,
+    #[serde(default)]
+    user_agent: String,
+    object_ref: Option<ObjectRef>,
+    #[serde(default)]
+    response_status: ResponseStatus,
+    request_object: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct EventUser {
+    username: String,
+}
+
+#[derive(Deserialize)]
+struct ObjectRef {
+    #[serde(default)]
+    resource: String,
+    #[serde(default)]
+    subresource: Option<String>,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_create_is_read_with_its_body_and_generated_name() {
+        let line = r#"{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"me"},
+            "userAgent":"agent/1","objectRef":{"resource":"endpointslices","namespace":"a","apiGroup":"x"},
+            "responseStatus":{"code":201},"requestObject":{"metadata":{"generateName":"web-"}}}"#;
+        let request = parse(line).unwrap();
+        assert!(request.is_write());
+        assert_eq!((request.name.as_str(), request.code), ("web-", 201));
+        assert_eq!((request.user.as_str(), request.user_agent.as_str()), ("me", "agent/1"));
+    }
+
+    #[test]
+    fn the_beginning_of_a_watch_is_not_a_request() {
+        let line = r#"{"stage":"ResponseStarted","verb":"watch","user":{"username":"me"},
+            "objectRef":{"resource":"pods"}}"#;
+        assert!(parse(line).is_none());
+    }
+}

@@ -1,0 +1,66 @@
+//! Where the programs are.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The servers of the test environment: built from source on first use by `hack/testenv/build`, which is
+/// quick when they are up to date and says on stderr what it does otherwise.
+pub fn servers() -> &'static Servers {
+    static SERVERS: OnceLock<Servers> = OnceLock::new();
+    SERVERS.get_or_init(|| {
+        let script = workspace().join("hack/testenv/build");
+        let output = Command::new(&script).stderr(Stdio::inherit()).output();
+        let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
+        assert!(output.status.success(), "{} failed ({})", script.display(), output.status);
+        let folder = String::from_utf8(output.stdout).expect("a path in UTF-8");
+        Servers { folder: PathBuf::from(folder.trim_end()) }
+    })
+}
+
+/// The folder with the servers.
+#[derive(Debug)]
+pub struct Servers {
+    folder: PathBuf,
+}
+
+impl Servers {
+    /// The API server.
+    pub fn kube_apiserver(&self) -> PathBuf {
+        self.folder.join("kube-apiserver")
+    }
+
+    /// Upstream's controllers.
+    pub fn kube_controller_manager(&self) -> PathBuf {
+        self.folder.join("kube-controller-manager")
+    }
+
+    /// The store of the API server.
+    pub fn etcd(&self) -> PathBuf {
+        self.folder.join("etcd")
+    }
+}
+
+/// Our program: `ECM_BIN`, or what cargo built in the profile that this test runs in.
+pub fn endpoint_controller_manager() -> PathBuf {
+    const NAME: &str = "endpoint-controller-manager";
+    if let Some(path) = std::env::var_os("ECM_BIN") {
+        let path = workspace().join(path);
+        assert!(path.is_file(), "ECM_BIN names {}, which is not a file", path.display());
+        return path;
+    }
+    // target/<profile>/deps/<this test>
+    let test = std::env::current_exe().expect("the path of this test");
+    let profile = test.parent().and_then(Path::parent).expect("a target folder");
+    let path = profile.join(NAME);
+    assert!(
+        path.is_file(),
+        "{} is not there: run `cargo build -p {NAME}` first, or set ECM_BIN",
+        path.display()
+    );
+    path
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
+}

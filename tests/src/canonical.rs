@@ -1,0 +1,337 @@
+//! `EndpointSlices` with everything taken away that may differ between two runs of the same workload.
+//!
+//! Names, uids, resource versions and times differ by nature. Which endpoint sits in which slice of a group is
+//! random upstream, so a group (Service, family, port list) is compared as the union of its endpoints and the
+//! multiset of its slices; and if it has several, which of them a change of one endpoint wrote, and stamped with
+//! the time of the change, is left out. The order of ports is kept: it is deterministic, and others may rely on it.
+//!
+//! The form is a sorted multiset of lines that each say everything about one endpoint or one slice: equality
+//! is equality of text, and a difference reads by itself.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write as _};
+
+use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+
+use crate::scenario;
+
+const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// How much of the slices a workload determines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything: each change was seen by the controller before the next was made.
+    Exact,
+    /// Only endpoints and labels: how changes were batched decides the sizes of slices and the trigger times.
+    Content,
+}
+
+/// The objects of a cluster that the form refers to instead of naming their uids.
+#[derive(Debug)]
+pub struct Snapshot {
+    slices: Vec<EndpointSlice>,
+    services: HashMap<(String, String), ObjectMeta>,
+    pods: HashMap<(String, String), ObjectMeta>,
+}
+
+impl Snapshot {
+    /// Reads the slices of a namespace and what they refer to.
+    pub async fn take(client: &Client, namespace: &str) -> Self {
+        let all = ListParams::default();
+        let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+        let services: Api<Service> = Api::namespaced(client.clone(), namespace);
+        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let key = |meta: &ObjectMeta| {
+            (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+        };
+        Self {
+            slices: slices.list(&all).await.expect("listing slices").items,
+            services: services
+                .list(&all)
+                .await
+                .expect("listing Services")
+                .items
+                .into_iter()
+                .map(|service| (key(&service.metadata), service.metadata))
+                .collect(),
+            pods: pods
+                .list(&all)
+                .await
+                .expect("listing pods")
+                .items
+                .into_iter()
+                .map(|pod| (key(&pod.metadata), pod.metadata))
+                .collect(),
+        }
+    }
+
+    /// The canonical form.
+    pub fn canonical(&self, detail: Detail) -> Canonical {
+        let mut canonical = Canonical::default();
+        let mut group_sizes: HashMap<String, usize> = HashMap::new();
+        for slice in &self.slices {
+            *group_sizes.entry(group(slice)).or_default() += 1;
+        }
+        for slice in &self.slices {
+            let group = group(slice);
+            for endpoint in slice.endpoints.iter().flatten() {
+                canonical.add(format!("{group} {}", self.endpoint(endpoint)));
+            }
+            match detail {
+                Detail::Exact => {
+                    let size = slice.endpoints.iter().flatten().count();
+                    canonical.add(format!("{group} slice of {size}"));
+                    let stamped = group_sizes.get(&group) == Some(&1);
+                    canonical.add(format!("{group} slice {}", self.metadata(slice, stamped)));
+                }
+                Detail::Content => {
+                    let labels = map(slice.labels());
+                    canonical.lines.insert(format!("{group} slices labels={labels}"), 1);
+                }
+            }
+        }
+        canonical
+    }
+
+    /// What no state of slices may ever show, whoever made it: a slice over the maximum, an endpoint twice.
+    pub fn violations(&self, max_endpoints_per_slice: usize) -> Vec<String> {
+        let mut violations = Vec::new();
+        for slice in &self.slices {
+            let size = slice.endpoints.iter().flatten().count();
+            if size > max_endpoints_per_slice {
+                violations.push(format!("{} has {size} endpoints", slice.name_any()));
+            }
+        }
+        let twice = self.canonical(Detail::Content).lines.into_iter().filter(|(_, count)| *count > 1);
+        violations.extend(twice.map(|(line, count)| format!("{count} times: {line}")));
+        violations
+    }
+
+    fn endpoint(&self, endpoint: &Endpoint) -> String {
+        let mut addresses = endpoint.addresses.clone();
+        addresses.sort();
+        let mut line = format!("endpoint {}", addresses.join(","));
+        let conditions = endpoint.conditions.clone().unwrap_or_default();
+        for (name, value) in [
+            ("ready", conditions.ready),
+            ("serving", conditions.serving),
+            ("terminating", conditions.terminating),
+        ] {
+            write!(line, " {name}={}", optional(value)).unwrap();
+        }
+        write!(
+            line,
+            " node={} zone={}",
+            optional(endpoint.node_name.as_ref()),
+            optional(endpoint.zone.as_ref())
+        )
+        .unwrap();
+        write!(line, " hostname={}", optional(endpoint.hostname.as_ref())).unwrap();
+        if let Some(target) = &endpoint.target_ref {
+            let key = (target.namespace.clone().unwrap_or_default(), target.name.clone().unwrap_or_default());
+            let uid = uid(target.uid.as_deref(), self.pods.get(&key));
+            write!(line, " target={}/{}/{} uid={uid}", optional(target.kind.as_ref()), key.0, key.1).unwrap();
+            // Neither is ever set; if one is, it shows.
+            for field in [&target.api_version, &target.resource_version, &target.field_path] {
+                write!(line, "{}", field.as_ref().map_or(String::new(), |value| format!(" {value}")))
+                    .unwrap();
+            }
+        }
+        if let Some(hints) = &endpoint.hints {
+            write!(line, " hints={}", serde_json::to_string(hints).unwrap()).unwrap();
+        }
+        if let Some(topology) = &endpoint.deprecated_topology {
+            write!(line, " deprecatedTopology={}", map(topology)).unwrap();
+        }
+        line
+    }
+
+    fn metadata(&self, slice: &EndpointSlice, stamped: bool) -> String {
+        let meta = &slice.metadata;
+        let service = self.service(slice);
+        let mut annotations = meta.annotations.clone().unwrap_or_default();
+        if !stamped {
+            annotations.remove(TRIGGER_TIME);
+        } else if let Some(time) = annotations.get_mut(TRIGGER_TIME) {
+            // The workload sets the times of pods; only the creation of a Service is the server's clock. A slice
+            // of a predecessor may by chance carry its successor's time, which has the precision of seconds.
+            let owned = |meta: &&ObjectMeta| {
+                slice
+                    .metadata
+                    .owner_references
+                    .iter()
+                    .flatten()
+                    .any(|owner| meta.uid.as_ref() == Some(&owner.uid))
+            };
+            let creation = service.filter(owned).and_then(|meta| meta.creation_timestamp.as_ref());
+            if creation.is_some_and(|created| created.0.to_string() == *time) {
+                "creation of the Service".clone_into(time);
+            } else if !time.starts_with(scenario::YEAR) {
+                "another time of the server's clock".clone_into(time);
+            }
+        }
+        let owners: Vec<String> =
+            meta.owner_references.iter().flatten().map(|owner| owner_text(owner, service)).collect();
+        format!(
+            "labels={} annotations={} owners=[{}] generateName={} finalizers={:?}{}",
+            map(slice.labels()),
+            map(&annotations),
+            owners.join("; "),
+            optional(meta.generate_name.as_ref()),
+            meta.finalizers.clone().unwrap_or_default(),
+            if meta.deletion_timestamp.is_some() { " deleting" } else { "" },
+        )
+    }
+
+    fn service(&self, slice: &EndpointSlice) -> Option<&ObjectMeta> {
+        let name = slice.labels().get(SERVICE_NAME)?;
+        self.services.get(&(slice.namespace()?, name.clone()))
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Canonical {
+    /// Each line, and how often it occurs.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Canonical {
+    fn add(&mut self, line: String) {
+        *self.lines.entry(line).or_default() += 1;
+    }
+
+    /// Whether there are no slices at all.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// What only one of the two has: `-` for this one, `+` for the other. None if they are equal.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let mut text = String::new();
+        let lines: std::collections::BTreeSet<&String> =
+            self.lines.keys().chain(other.lines.keys()).collect();
+        for line in lines {
+            let count = |side: &Self| side.lines.get(line).copied().unwrap_or(0);
+            let (here, there) = (count(self), count(other));
+            let (sign, times) = if here > there { ('-', here - there) } else { ('+', there - here) };
+            match times {
+                0 => {}
+                1 => writeln!(text, "{sign} {line}").unwrap(),
+                _ => writeln!(text, "{sign} {times} × {line}").unwrap(),
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl fmt::Display for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|(line, count)| writeln!(f, "{count} × {line}"))
+    }
+}
+
+/// Service, family and ports; a slice of no Service goes by its own name.
+fn group(slice: &EndpointSlice) -> String {
+    let ports: Vec<String> = slice.ports.iter().flatten().map(port).collect();
+    let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_else(|| slice.name_any());
+    let namespace = slice.namespace().unwrap_or_default();
+    format!("{namespace}/{service} {} [{}]", slice.address_type, ports.join(" "))
+}
+
+fn port(port: &EndpointPort) -> String {
+    let name = port.name.as_ref().map_or("nil".to_owned(), |name| format!("{name:?}"));
+    let protocol = optional(port.protocol.as_ref());
+    let app = port.app_protocol.as_ref().map_or(String::new(), |app| format!("({app})"));
+    format!("{name}:{protocol}/{}{app}", optional(port.port))
+}
+
+fn owner_text(owner: &OwnerReference, service: Option<&ObjectMeta>) -> String {
+    format!(
+        "{} {} {} uid={} controller={} block={}",
+        owner.api_version,
+        owner.kind,
+        owner.name,
+        uid(Some(&owner.uid), service),
+        optional(owner.controller),
+        optional(owner.block_owner_deletion),
+    )
+}
+
+/// Whether a uid is that of the object that has the name now.
+fn uid(uid: Option<&str>, named: Option<&ObjectMeta>) -> &'static str {
+    match (uid, named) {
+        (None, _) => "nil",
+        (Some(_), None) => "of a deleted object",
+        (Some(uid), Some(named)) if named.uid.as_deref() == Some(uid) => "its own",
+        (Some(_), Some(_)) => "of a predecessor",
+    }
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "nil".to_owned(), |value| value.to_string())
+}
+
+fn map(entries: &BTreeMap<String, String>) -> String {
+    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    format!("{{{}}}", entries.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(slices: serde_json::Value) -> Snapshot {
+        let meta = |name: &str| ObjectMeta { uid: Some(format!("uid-{name}")), ..ObjectMeta::default() };
+        let named = |name: &str| (("a".to_owned(), name.to_owned()), meta(name));
+        Snapshot {
+            slices: serde_json::from_value(slices).unwrap(),
+            services: HashMap::from([named("web")]),
+            pods: HashMap::from([named("p"), named("q")]),
+        }
+    }
+
+    fn slice(name: &str, pods: &[&str]) -> serde_json::Value {
+        let endpoints: Vec<_> = pods
+            .iter()
+            .map(|pod| {
+                let target = serde_json::json!({"kind": "Pod", "namespace": "a", "name": pod, "uid": format!("uid-{pod}")});
+                serde_json::json!({"addresses": [format!("address-of-{pod}")], "targetRef": target})
+            })
+            .collect();
+        serde_json::json!({
+            "metadata": {"name": name, "namespace": "a", "labels": {SERVICE_NAME: "web"}},
+            "addressType": "IPv4",
+            "endpoints": endpoints,
+        })
+    }
+
+    #[test]
+    fn names_and_the_place_of_an_endpoint_do_not_matter() {
+        let left = snapshot(serde_json::json!([slice("web-1", &["p"]), slice("web-2", &["q"])]));
+        let right = snapshot(serde_json::json!([slice("web-3", &["q"]), slice("web-4", &["p"])]));
+        let (left, right) = (left.canonical(Detail::Exact), right.canonical(Detail::Exact));
+        assert_eq!(left.difference(&right), None);
+    }
+
+    #[test]
+    fn sizes_matter_only_in_detail() {
+        let left = snapshot(serde_json::json!([slice("web-1", &["p"]), slice("web-2", &["q"])]));
+        let right = snapshot(serde_json::json!([slice("web-3", &["q", "p"])]));
+        let differ = |detail| left.canonical(detail).difference(&right.canonical(detail));
+        assert_eq!(differ(Detail::Content), None);
+        assert!(differ(Detail::Exact).unwrap().contains("- 2 × a/web IPv4 [] slice of 1"));
+    }
+
+    #[test]
+    fn an_endpoint_twice_and_a_slice_too_full_are_violations() {
+        let twice = snapshot(serde_json::json!([slice("web-1", &["p", "q"]), slice("web-2", &["q"])]));
+        let violations = twice.violations(1);
+        assert_eq!(violations.len(), 2, "{violations:?}");
+    }
+}

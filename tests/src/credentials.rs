@@ -1,0 +1,121 @@
+//! Throw-away credentials of a cluster: users with tokens, their kubeconfigs, a key for service accounts.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Who speaks to the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum User {
+    /// The operator: may do anything.
+    Admin,
+    /// kube-controller-manager with all its controllers under one identity.
+    KubeControllerManager,
+    /// May do what upstream's Endpoints controller may do, and nothing more.
+    EndpointsController,
+    /// May do what upstream's `EndpointSlice` controller may do, and nothing more.
+    EndpointSliceController,
+    /// May do what upstream's `EndpointSlice` mirroring controller may do, and nothing more.
+    EndpointSliceMirroringController,
+}
+
+impl User {
+    /// Everyone.
+    pub const ALL: [Self; 5] = [
+        Self::Admin,
+        Self::KubeControllerManager,
+        Self::EndpointsController,
+        Self::EndpointSliceController,
+        Self::EndpointSliceMirroringController,
+    ];
+
+    /// The user name that the API server sees.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::KubeControllerManager => "system:kube-controller-manager",
+            Self::EndpointsController => "endpoints-controller",
+            Self::EndpointSliceController => "endpointslice-controller",
+            Self::EndpointSliceMirroringController => "endpointslice-mirroring-controller",
+        }
+    }
+
+    /// The role of a fresh API server that the test binds to the user; none if it has its rights already.
+    pub(crate) fn role(self) -> Option<&'static str> {
+        match self {
+            Self::Admin | Self::KubeControllerManager => None,
+            Self::EndpointsController => Some("system:controller:endpoint-controller"),
+            Self::EndpointSliceController => Some("system:controller:endpointslice-controller"),
+            Self::EndpointSliceMirroringController => {
+                Some("system:controller:endpointslicemirroring-controller")
+            }
+        }
+    }
+
+    fn groups(self) -> &'static str {
+        match self {
+            Self::Admin => "system:masters",
+            _ => "",
+        }
+    }
+
+    pub(crate) fn token(self) -> String {
+        format!("token-of-{}", self.name().replace(':', "-"))
+    }
+}
+
+/// The file that `kube-apiserver --token-auth-file` reads.
+pub(crate) fn token_file() -> String {
+    User::ALL.iter().fold(String::new(), |mut text, user| {
+        writeln!(text, r#"{},{},{},"{}""#, user.token(), user.name(), user.name(), user.groups()).unwrap();
+        text
+    })
+}
+
+/// A kubeconfig for one user.
+pub(crate) fn kubeconfig(user: User, url: &str, certificate_authority: &Path) -> String {
+    let config = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {
+            "server": url,
+            "certificate-authority": certificate_authority,
+        }}],
+        "users": [{"name": "test", "user": {"token": user.token()}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "current-context": "test",
+    });
+    serde_json::to_string_pretty(&config).unwrap()
+}
+
+/// A new P-256 key in PEM. The API server insists on one to sign service account tokens, which no test uses:
+/// no care is taken with the randomness.
+pub(crate) fn signing_key() -> String {
+    // RFC 5915: SEQUENCE { version 1, OCTET STRING (32 bytes), [0] { OID prime256v1 } }
+    let mut der = vec![0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
+    // Any number from 1 to the order of the curve will do; this one is positive and has its top bit clear.
+    der.push(fastrand::u8(1..0x80));
+    der.extend(std::iter::repeat_with(|| fastrand::u8(..)).take(31));
+    der.extend([0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]);
+    let label = "EC PRIVATE KEY";
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", base64(&der))
+}
+
+/// Base64 of a whole number of 3-byte groups, which is what the key is.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    assert!(bytes.len().is_multiple_of(3), "no padding here");
+    let digit = |group: u32, shift: u32| char::from(DIGITS[(group >> shift & 63) as usize]);
+    let groups = bytes.chunks_exact(3).map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]));
+    groups.flat_map(|group| [18, 12, 6, 0].map(|shift| digit(group, shift))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn base64_agrees_with_the_rfc() {
+        assert_eq!(base64(b"foobar"), "Zm9vYmFy");
+        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
+    }
+}

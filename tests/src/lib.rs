@@ -1,0 +1,41 @@
+//! Test harness: a real Kubernetes API server, the controllers of upstream or ours beside it, and the means
+//! to compare what they do.
+//!
+//! | Module | One line |
+//! |---|---|
+//! | [`binaries`] | where the programs are; builds the servers when they are not there |
+//! | [`process`] | child processes that never outlive the test |
+//! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
+//! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
+//! | [`audit`] | what was written, by whom, according to the API server |
+//! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
+//! | [`sentinel`] | waiting until a controller has seen everything, without sleeping |
+//! | [`workload`] | the scripted workload that parity is proven on |
+//! | [`canonical`] | EndpointSlices with all that may differ between two runs taken away |
+//! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
+//!
+//! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
+//! and the tail of the log that explains it. Only loopback addresses are used.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test harness is never shipped: it fails a test by panicking"
+)]
+
+pub mod audit;
+pub mod binaries;
+pub mod canonical;
+pub mod cluster;
+pub mod manager;
+pub mod parity;
+pub mod process;
+pub mod scenario;
+pub mod sentinel;
+pub mod wait;
+pub mod workload;
+
+mod credentials;
+mod ports;

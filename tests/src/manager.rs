@@ -1,0 +1,191 @@
+//! The controllers under test: upstream's kube-controller-manager, or ours.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::cluster::{Cluster, User};
+use crate::process::{Process, Usage};
+use crate::wait::{self, LIMIT};
+use crate::{binaries, ports};
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// kube-controller-manager.
+    Upstream,
+    /// endpoint-controller-manager.
+    Ours,
+}
+
+impl Kind {
+    /// For messages and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Upstream => "upstream",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// What both understand, under the same flags.
+#[derive(Debug, Clone)]
+pub struct ManagerOptions {
+    /// Whose kubeconfig it runs with.
+    pub user: User,
+    /// `--controllers`.
+    pub controllers: String,
+    /// `--kube-api-qps`; the burst is the same.
+    pub qps: u32,
+    /// `--concurrent-service-endpoint-syncs`.
+    pub concurrent_syncs: u32,
+    /// `--max-endpoints-per-slice`.
+    pub max_endpoints_per_slice: u32,
+    /// `--endpointslice-updates-batch-period`.
+    pub batch_period: Duration,
+    /// More flags.
+    pub flags: Vec<String>,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self {
+            user: User::EndpointSliceController,
+            controllers: "endpointslice-controller".to_owned(),
+            // No test is about throttling.
+            qps: 1_000,
+            concurrent_syncs: 5,
+            max_endpoints_per_slice: 100,
+            batch_period: Duration::ZERO,
+            flags: Vec::new(),
+        }
+    }
+}
+
+/// A running manager.
+#[derive(Debug)]
+pub struct Manager {
+    process: Process,
+    address: Option<SocketAddr>,
+}
+
+impl Manager {
+    /// Starts the one or the other, and waits until it says that it is ready.
+    pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
+        match kind {
+            Kind::Upstream => Self::upstream(cluster, options),
+            Kind::Ours => Self::ours(cluster, options).await,
+        }
+    }
+
+    /// Starts upstream. It has no sign of its caches being filled: wait with a
+    /// [sentinel](crate::sentinel::Sentinel).
+    pub fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let mut args = common_flags(cluster, options);
+        args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
+        args.extend(options.flags.iter().cloned());
+        let program = binaries::servers().kube_controller_manager();
+        Self { process: start("kube-controller-manager", &program, cluster, args), address: None }
+    }
+
+    /// Starts ours, and waits for `/readyz`.
+    pub async fn ours(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let mut manager = Self::ours_unready(cluster, options);
+        manager.ready().await;
+        manager
+    }
+
+    /// Starts ours, without waiting.
+    pub fn ours_unready(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let [port] = ports::free();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut args = common_flags(cluster, options);
+        args.push(format!("--metrics-bind-address={address}"));
+        args.extend(options.flags.iter().cloned());
+        let program = binaries::endpoint_controller_manager();
+        let process = start("endpoint-controller-manager", &program, cluster, args);
+        Self { process, address: Some(address) }
+    }
+
+    /// Waits until `/readyz` of ours answers 200.
+    pub async fn ready(&mut self) {
+        let address = self.address.expect("only ours has /readyz");
+        let start = std::time::Instant::now();
+        loop {
+            self.process.alive().unwrap_or_else(|error| panic!("{error}"));
+            let reason = match get(address, "/readyz").await {
+                Ok((200, _)) => return,
+                Ok((code, body)) => format!("{code} {body}"),
+                Err(error) => error.to_string(),
+            };
+            assert!(start.elapsed() < LIMIT, "not ready: {reason}; {}", self.process.tail());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// What ours serves under a path: status and body.
+    pub async fn get(&self, path: &str) -> (u16, String) {
+        let address = self.address.expect("only ours serves without credentials");
+        wait::until(path, LIMIT, || get(address, path)).await
+    }
+
+    /// Asks it to end with SIGTERM and waits until it has.
+    pub async fn stop(self) -> ExitStatus {
+        self.stop_with("TERM").await
+    }
+
+    /// Asks it to end with a signal and waits until it has.
+    pub async fn stop_with(mut self, signal: &str) -> ExitStatus {
+        self.process.signal(signal);
+        self.process.ended(LIMIT).await
+    }
+
+    /// The name of the program, which is also how its user agent begins.
+    pub fn name(&self) -> &'static str {
+        self.process.name()
+    }
+
+    /// The process, for its log and its usage of the machine.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Processor time and memory so far.
+    pub fn usage(&self) -> Usage {
+        self.process.usage()
+    }
+}
+
+fn start(name: &'static str, program: &Path, cluster: &Cluster, args: Vec<String>) -> Process {
+    Process::start(name, program, cluster.folder(), args)
+}
+
+fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
+    vec![
+        format!("--kubeconfig={}", cluster.kubeconfig(options.user).display()),
+        format!("--controllers={}", options.controllers),
+        "--leader-elect=false".to_owned(),
+        format!("--kube-api-qps={}", options.qps),
+        format!("--kube-api-burst={}", options.qps),
+        format!("--concurrent-service-endpoint-syncs={}", options.concurrent_syncs),
+        format!("--max-endpoints-per-slice={}", options.max_endpoints_per_slice),
+        format!("--endpointslice-updates-batch-period={}ms", options.batch_period.as_millis()),
+        "-v=2".to_owned(),
+    ]
+}
+
+/// The smallest possible HTTP client.
+async fn get(address: SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let code = code.ok_or_else(|| std::io::Error::other(format!("not HTTP: {head}")))?;
+    Ok((code, body.to_owned()))
+}

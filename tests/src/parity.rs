@@ -1,0 +1,230 @@
+//! Runs the workload under a manager and records what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use crate::audit::{AuditLog, Mark, Request};
+use crate::canonical::{Canonical, Detail, Snapshot};
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::manager::{Kind, Manager, ManagerOptions};
+use crate::scenario::{NAMESPACE, World};
+use crate::sentinel;
+use crate::workload::{PHASES, Phase};
+
+/// A manager on a cluster, with the workload run so far.
+pub struct Run {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Its workload.
+    pub world: World,
+    /// Who controls it.
+    pub manager: Manager,
+    options: ManagerOptions,
+}
+
+/// What came of a phase.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Which phase.
+    pub phase: Phase,
+    /// The slices at its end.
+    pub slices: Canonical,
+    /// What the manager wrote in it.
+    pub writes: Writes,
+    /// The same by the names of the slices, without what the server generated of them.
+    pub writes_by_name: BTreeMap<String, Writes>,
+}
+
+/// Writes of slices, by verb. Failed ones count too: the API server had the work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Writes {
+    /// POST.
+    pub create: usize,
+    /// PUT and PATCH.
+    pub update: usize,
+    /// DELETE.
+    pub delete: usize,
+    /// How many of all of them failed.
+    pub failed: usize,
+}
+
+impl Writes {
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.create + self.update + self.delete
+    }
+
+    fn by_name(requests: &[Request]) -> BTreeMap<String, Self> {
+        let mut writes: BTreeMap<String, Self> = BTreeMap::new();
+        for request in requests {
+            let name = request.name.rsplit_once('-').map_or(request.name.as_str(), |(name, _)| name);
+            let sum = writes.entry(name.to_owned()).or_default();
+            *sum = *sum + Self::count([request]);
+        }
+        writes
+    }
+
+    fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
+        let mut writes = Self::default();
+        for request in requests.into_iter().filter(|request| request.resource == "endpointslices") {
+            match request.verb.as_str() {
+                "create" => writes.create += 1,
+                "update" | "patch" => writes.update += 1,
+                _ => writes.delete += 1,
+            }
+            writes.failed += usize::from(request.code >= 300);
+        }
+        writes
+    }
+}
+
+impl std::ops::Add for Writes {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            create: self.create + other.create,
+            update: self.update + other.update,
+            delete: self.delete + other.delete,
+            failed: self.failed + other.failed,
+        }
+    }
+}
+
+impl fmt::Display for Writes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { create, update, delete, failed } = self;
+        write!(f, "{create:4} + {update:4} + {delete:4} = {:4}", self.total())?;
+        if *failed > 0 { write!(f, " ({failed} failed)") } else { Ok(()) }
+    }
+}
+
+impl Run {
+    /// Starts a cluster and a manager on it, and waits until it works.
+    pub async fn start(kind: Kind) -> Self {
+        Self::start_with(kind, &[]).await
+    }
+
+    /// The same with more flags for the manager.
+    pub async fn start_with(kind: Kind, flags: &[&str]) -> Self {
+        let options = ManagerOptions { flags: owned(flags), ..ManagerOptions::default() };
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let world = World::prepare(cluster.client()).await;
+        let manager = Manager::start(kind, &cluster, &options).await;
+        let run = Self { cluster, world, manager, options };
+        run.world.sync().await;
+        run
+    }
+
+    /// Runs phases, and records each.
+    pub async fn record(&self, phases: &[Phase]) -> Vec<Record> {
+        let mut records = Vec::new();
+        for phase in phases {
+            let mark = self.audit().mark();
+            phase.run(&self.world).await;
+            let requests = self.writes_since(mark);
+            self.check_author(&requests);
+            let snapshot = Snapshot::take(self.world.client(), NAMESPACE).await;
+            let violations = snapshot.violations(100);
+            assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
+            let slices = snapshot.canonical(phase.detail);
+            let (writes, writes_by_name) = (Writes::count(&requests), Writes::by_name(&requests));
+            records.push(Record { phase: *phase, slices, writes, writes_by_name });
+        }
+        records
+    }
+
+    /// Stops the manager, starts one of `kind` in its place and waits until that has looked at everything.
+    /// Returns what it wrote, of any resource.
+    pub async fn hand_over(self, kind: Kind) -> Vec<Request> {
+        self.hand_over_with(kind, &[]).await
+    }
+
+    /// The same with more flags for the successor.
+    pub async fn hand_over_with(self, kind: Kind, flags: &[&str]) -> Vec<Request> {
+        let Self { cluster, world, manager, options } = self;
+        manager.stop().await;
+        let options = ManagerOptions { flags: owned(flags), ..options };
+        let mark = cluster.audit().mark();
+        let manager = Manager::start(kind, &cluster, &options).await;
+        world.settle().await;
+        let successor = Self { cluster, world, manager, options };
+        successor.writes_since(mark)
+    }
+
+    fn audit(&self) -> AuditLog {
+        self.cluster.audit()
+    }
+
+    /// No other program may have done the work.
+    fn check_author(&self, writes: &[Request]) {
+        for write in writes {
+            assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
+        }
+    }
+
+    /// The manager's writes, sentinels aside.
+    fn writes_since(&self, mark: Mark) -> Vec<Request> {
+        let mut writes = self.audit().writes_since(mark, self.options.user);
+        writes.retain(|request| request.namespace != sentinel::NAMESPACE);
+        writes
+    }
+}
+
+fn owned(flags: &[&str]) -> Vec<String> {
+    flags.iter().map(|flag| (*flag).to_owned()).collect()
+}
+
+/// Runs the whole workload under a manager with more flags.
+pub async fn run(kind: Kind, flags: &[&str]) -> Vec<Record> {
+    let run = Run::start_with(kind, flags).await;
+    run.record(PHASES).await
+}
+
+/// Compares two runs phase by phase.
+///
+/// # Panics
+/// If slices differ at the end of a phase, or the candidate wrote more in a phase that determines the number of
+/// writes, or over all of them. Says everything that is wrong, not only the first thing.
+pub fn compare(reference: &[Record], candidate: &[Record]) {
+    assert_eq!(reference.len(), candidate.len(), "phases");
+    let mut failures = String::new();
+    let mut known = None;
+    for (left, right) in reference.iter().zip(candidate) {
+        let name = left.phase.name;
+        assert!(!left.slices.is_empty(), "after \"{name}\" there are no slices to compare");
+        let difference = left.slices.difference(&right.slices);
+        // A difference that stays is told once.
+        if let Some(difference) = difference.as_ref().filter(|_| difference != known) {
+            writeln!(failures, "\nafter \"{name}\" (- reference, + candidate):\n{difference}").unwrap();
+        }
+        known = difference;
+        if left.phase.detail == Detail::Exact && right.writes.total() > left.writes.total() {
+            writeln!(failures, "\nmore writes in \"{name}\": {} > {}", right.writes, left.writes).unwrap();
+            for (slice, writes) in &right.writes_by_name {
+                let reference = left.writes_by_name.get(slice).copied().unwrap_or_default();
+                if writes.total() > reference.total() {
+                    writeln!(failures, "  of {slice}: {writes} > {reference}").unwrap();
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}\n{}", table(reference, candidate));
+}
+
+/// The writes of two runs side by side.
+pub fn table(reference: &[Record], candidate: &[Record]) -> String {
+    let mut text = format!("{:56} {:>25}   {:>25}\n", "create + update + delete", "reference", "candidate");
+    let mut sums = (Writes::default(), Writes::default());
+    for (left, right) in reference.iter().zip(candidate) {
+        let mark = if left.phase.detail == Detail::Exact { "" } else { " *" };
+        let name = format!("{}{mark}", left.phase.name);
+        writeln!(text, "{name:56} {}   {}", left.writes, right.writes).unwrap();
+        if left.phase.detail == Detail::Exact {
+            sums = (sums.0 + left.writes, sums.1 + right.writes);
+        }
+    }
+    writeln!(text, "{:56} {}   {}", "sum without *", sums.0, sums.1).unwrap();
+    text.push_str("* changes overlap: timing decides the number of writes, which is not compared\n");
+    text
+}

@@ -1,0 +1,209 @@
+//! Child processes that never outlive the test, however it ends.
+//!
+//! Dropping a [`Process`] kills it. If the test process itself is killed, the kernel kills the children
+//! (`setpriv --pdeathsig`, where util-linux is installed).
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use crate::wait;
+
+/// A running program whose output goes to a log file.
+#[derive(Debug)]
+pub struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts `program` with its output appended to `<folder>/<name>.log`.
+    pub fn start(
+        name: &'static str,
+        program: &Path,
+        folder: &Path,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        let log = folder.join(format!("{name}.log"));
+        let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
+        let mut command = dies_with_us(program);
+        command
+            .args(args.into_iter().map(Into::into))
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("duplicating a file handle"))
+            .stderr(output);
+        let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+        Self { name, child, log }
+    }
+
+    /// The name of the program.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The file that holds the output.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The exit status, once it has exited.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("asking for a child's status")
+    }
+
+    /// Sends a signal by name, such as `TERM`, to a process that is still running.
+    pub fn signal(&mut self, signal: &str) {
+        // The child is ours and not yet reaped, so that its id cannot name another process.
+        if self.exited().is_none() {
+            let status = Command::new("kill").arg(format!("-{signal}")).arg(self.id().to_string()).status();
+            assert!(status.is_ok_and(|s| s.success()), "kill -{signal} of {}", self.name);
+        }
+    }
+
+    /// Waits for the end; panics with the tail of the log if it does not come.
+    pub async fn ended(&mut self, limit: Duration) -> ExitStatus {
+        let what = format!("end of {}", self.name);
+        wait::until(&what, limit, || {
+            let status = self.exited().ok_or_else(|| self.tail());
+            async { status }
+        })
+        .await
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // An error says that it has already exited; waiting reaps it in both cases.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Whether it still runs; if not, an error with its status and the tail of its log.
+    pub fn alive(&mut self) -> Result<(), String> {
+        match self.exited() {
+            None => Ok(()),
+            Some(status) => Err(format!("{} has ended ({status}); {}", self.name, self.tail())),
+        }
+    }
+
+    /// The last lines of the log, for a message.
+    pub fn tail(&self) -> String {
+        let text = read_tail(&self.log, 6_000).unwrap_or_else(|error| error.to_string());
+        format!("end of {}:\n{text}", self.log.display())
+    }
+
+    /// What the kernel accounts to it.
+    pub fn usage(&self) -> Usage {
+        usage(self.id()).unwrap_or_else(|| panic!("reading /proc/{} of {}", self.id(), self.name))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Processor time and memory of a process since its start.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// User and system time.
+    pub cpu: Duration,
+    /// Resident memory now, in bytes.
+    pub rss: u64,
+    /// The most resident memory it ever had, in bytes.
+    pub peak_rss: u64,
+}
+
+fn usage(id: u32) -> Option<Usage> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the command in parentheses and may hold anything; utime and stime are the 14th and
+    // 15th, in ticks of 10 ms (USER_HZ, fixed by the kernel's ABI on all common architectures).
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let kilobytes = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    };
+    Some(Usage {
+        cpu: Duration::from_millis(ticks * 10),
+        rss: kilobytes("VmRSS:")? * 1024,
+        peak_rss: kilobytes("VmHWM:")? * 1024,
+    })
+}
+
+fn read_tail(path: &Path, bytes: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A command that runs `program`, killed by the kernel when the thread that starts it ends.
+fn dies_with_us(program: &Path) -> Command {
+    static SETPRIV: OnceLock<bool> = OnceLock::new();
+    let available = *SETPRIV.get_or_init(|| {
+        let probe = Command::new("setpriv").args(["--pdeathsig", "KILL", "--", "true"]).output();
+        probe.is_ok_and(|output| output.status.success())
+    });
+    if available {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    }
+}
+
+/// Runs `program` to its end and returns what it said.
+///
+/// # Panics
+/// If it does not end within `limit`.
+pub fn output(program: &Path, args: &[&str], limit: Duration) -> Output {
+    let mut command = dies_with_us(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+    let start = Instant::now();
+    let mut ended = || child.try_wait().expect("asking for a child's status").is_some();
+    while !ended() && start.elapsed() < limit {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let in_time = ended();
+    let _ = child.kill();
+    let output = child.wait_with_output().expect("reading what a child said");
+    assert!(in_time, "{args:?} does not end: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+type Order = (Command, mpsc::Sender<io::Result<Child>>);
+
+/// Starts a process from a thread that lives as long as the test process: the kernel's "parent" in
+/// `pdeathsig` is the thread, and the threads of tests and runtimes come and go.
+fn spawn(command: Command) -> io::Result<Child> {
+    static SPAWNER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
+    let spawner = SPAWNER.get_or_init(|| {
+        let (orders, received) = mpsc::channel::<Order>();
+        std::thread::spawn(move || {
+            for (mut command, reply) in received {
+                let _ = reply.send(command.spawn());
+            }
+        });
+        Mutex::new(orders)
+    });
+    let (reply, child) = mpsc::channel();
+    spawner.lock().expect("lock").send((command, reply)).expect("the spawner never ends");
+    child.recv().expect("the spawner answers")
+}

@@ -1,0 +1,115 @@
+//! The program from outside: what it says when it cannot start, how it ends, and that it carries on.
+
+use std::time::Duration;
+
+use tests::binaries;
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Manager, ManagerOptions};
+use tests::process;
+use tests::scenario::{Pod, World};
+
+const PROMPTLY: Duration = Duration::from_secs(30);
+
+/// Runs the program with arguments that keep it from starting, and returns the one line that it says beside and
+/// after its log.
+fn refusal(args: &[&str]) -> String {
+    let output = process::output(&binaries::endpoint_controller_manager(), args, PROMPTLY);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {}: {text}", output.status);
+    assert!(!text.contains("panicked"), "{args:?}: {text}");
+    let said: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !is_log(line)).collect();
+    assert_eq!(said.len(), 1, "{args:?} must say one line beside its log, says: {text}");
+    assert_eq!(said.last().copied(), text.lines().last(), "{args:?} must say it at the end, says: {text}");
+    said.concat()
+}
+
+/// Whether a line has the head of a log line: its severity and the date, `I1231 `.
+fn is_log(line: &str) -> bool {
+    let (severity, rest) = line.split_at_checked(1).unwrap_or(("", line));
+    "IWEF".contains(severity) && rest.split(' ').next().is_some_and(|date| date.parse::<u16>().is_ok())
+}
+
+fn assert_says(args: &[&str], words: &[&str]) {
+    let line = refusal(args);
+    assert!(words.iter().all(|word| line.contains(word)), "{args:?} must name {words:?}, says: {line}");
+}
+
+#[test]
+fn a_flag_that_it_does_not_know() {
+    assert_says(&["--no-such-flag=1"], &["--no-such-flag"]);
+}
+
+#[test]
+fn a_controller_that_it_does_not_know() {
+    let args = ["--controllers=endpointslice-controller,no-such-controller", "--leader-elect=false"];
+    assert_says(&args, &["no-such-controller"]);
+}
+
+#[test]
+fn leader_election_does_not_exist_yet() {
+    let args = ["--leader-elect=true", "--controllers=endpointslice-controller"];
+    assert_says(&args, &["leader-elect"]);
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there() {
+    assert_says(&["--kubeconfig=/no/such/file", "--leader-elect=false"], &["/no/such/file"]);
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken.kubeconfig");
+    std::fs::write(&file, "clusters: [what").unwrap();
+    let flag = format!("--kubeconfig={}", file.display());
+    assert_says(&[&flag, "--leader-elect=false"], &["broken.kubeconfig"]);
+}
+
+#[test]
+fn an_api_server_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    // Port 1 is reserved and, on a loopback address, nobody's.
+    let config = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "c", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]}"#;
+    std::fs::write(&file, config).unwrap();
+    let flag = format!("--kubeconfig={}", file.display());
+    assert_says(&[&flag, "--leader-elect=false", "--metrics-bind-address=127.0.0.1:0"], &["127.0.0.1:1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_serves_and_ends_when_told() {
+    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    let options = ManagerOptions::default();
+    for signal in ["TERM", "INT"] {
+        let manager = Manager::ours(&cluster, &options).await;
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert_eq!(manager.get(path).await.0, 200, "{path}");
+        }
+        let status = manager.stop_with(signal).await;
+        assert_eq!(status.code(), Some(0), "after SIG{signal}");
+    }
+    let manager = Manager::ours(&cluster, &options).await;
+    cluster.stop_apiserver();
+    assert_eq!(manager.stop().await.code(), Some(0), "while the API server is away");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_carries_on_after_the_api_server_was_away() {
+    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    let world = World::prepare(cluster.client()).await;
+    let mut manager = Manager::ours(&cluster, &ManagerOptions::default()).await;
+    let spec = serde_json::json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+    world.pod(Pod::new("web-0", "web", 0)).await;
+    world.service("web", serde_json::json!({}), spec).await;
+    world.expect("web", "IPv4", 1, 1).await;
+    cluster.stop_apiserver();
+    cluster.start_apiserver().await;
+    world.pod(Pod::new("web-1", "web", 1)).await;
+    world.ready("web-0", false).await;
+    world.expect("web", "IPv4", 2, 1).await;
+    world.sync().await;
+    manager.process().alive().unwrap();
+}

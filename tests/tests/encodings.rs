@@ -1,4 +1,5 @@
 //! Protobuf and JSON of the same objects, as the real API server sends them, are read into identical values.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
 
 use controller_runtime::cache::{CachedEndpoints, CachedSlice};
 use controller_runtime::kinds::Kind as CachedKind;

@@ -47,13 +47,16 @@ impl<'a> Fields<'a> {
     /// The next field's number and value; `None` at the end.
     ///
     /// After an error there is nothing more to be had: the following fields can't be found.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: a scan takes a quarter fewer instructions")]
     pub fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>, DecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         // a key of more than 32 bits would be a field number of more than 29
-        let Ok(key) = u32::try_from(self.varint()?) else { return Err(self.error(DecodeErrorKind::FieldNumber)) };
+        let Ok(key) = u32::try_from(self.varint()?) else {
+            return Err(self.error(DecodeErrorKind::FieldNumber));
+        };
         let number = key >> 3;
         if number == 0 {
             return Err(self.error(DecodeErrorKind::FieldNumber));

@@ -12,6 +12,8 @@
 //! | [`sentinel`] | waiting until a controller has seen everything, without sleeping |
 //! | [`workload`] | the scripted workload that parity is proven on |
 //! | [`canonical`] | EndpointSlices with all that may differ between two runs taken away |
+//! | [`observe`] | follows EndpointSlices as the API server announces them |
+//! | [`program`] | what the demo and the benchmark have in common as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
@@ -30,8 +32,10 @@ pub mod binaries;
 pub mod canonical;
 pub mod cluster;
 pub mod manager;
+pub mod observe;
 pub mod parity;
 pub mod process;
+pub mod program;
 pub mod scenario;
 pub mod sentinel;
 pub mod wait;

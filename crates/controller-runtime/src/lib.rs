@@ -12,6 +12,7 @@
 //! * [`queue`]: which keys wait, for how long, and whose turn it is.
 //! * [`worker`]: takes a key, syncs it, retries it.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
+//! * [`recorder`]: events about objects, merged and limited as client-go does.
 //!
 //! Nothing here knows what an endpoint is; that is the `endpointslice` crate and the controllers.
 
@@ -21,6 +22,7 @@ pub mod kinds;
 pub mod list_watch;
 pub mod plain_counter;
 pub mod queue;
+pub mod recorder;
 pub mod slice_writer;
 pub mod worker;
 

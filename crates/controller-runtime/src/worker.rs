@@ -15,7 +15,8 @@ pub trait SyncError: std::error::Error + Send {
     fn is_stale(&self) -> bool;
 }
 
-/// Runs `workers` tasks that call `sync` for each key, until the queue is shut down and what was in it is done.
+/// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
+/// that still wait are left to whoever comes next.
 ///
 /// A key that fails comes back with growing, capped delays for as long as it fails; it is never given up. A `sync`
 /// that panics counts as failed and takes no worker with it.
@@ -30,6 +31,9 @@ where
         let (queue, sync) = (queue.clone(), sync.clone());
         tasks.spawn(async move {
             while let Some(key) = queue.get().await {
+                if queue.is_shut_down() {
+                    break;
+                }
                 process(&queue, &key, &sync).await;
             }
         });

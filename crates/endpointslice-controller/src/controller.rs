@@ -9,10 +9,11 @@ use controller_runtime::cache::{Cache, ObjectKey};
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::slice_writer::SliceWriter;
 use controller_runtime::worker::run_workers;
-use endpointslice::{SliceTracker, TriggerTimes};
+use endpointslice::{SliceTracker, TopologyCache, TriggerTimes};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
+use crate::echo::Echoes;
 use crate::metrics::Metrics;
 
 /// What an operator can set.
@@ -34,8 +35,10 @@ pub struct EndpointSliceController {
     pub(crate) writer: SliceWriter,
     pub(crate) tracker: Mutex<SliceTracker>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
+    pub(crate) topology: Mutex<TopologyCache>,
     /// Services whose last sync found the cache behind our own writes; the slice that was missing wakes them.
     pub(crate) stale: Mutex<HashSet<ObjectKey>>,
+    pub(crate) echoes: Echoes,
     pub(crate) metrics: Metrics,
 }
 
@@ -59,7 +62,9 @@ impl EndpointSliceController {
             writer: SliceWriter::new(client),
             tracker: Mutex::default(),
             trigger_times: Mutex::default(),
+            topology: Mutex::default(),
             stale: Mutex::default(),
+            echoes: Echoes::default(),
             metrics,
         })
     }
@@ -67,6 +72,7 @@ impl EndpointSliceController {
     /// Syncs every Service once and then whatever changes, until [`Self::shut_down`]. The cache must be synced.
     pub async fn run(self: Arc<Self>) {
         self.cache.attach(Arc::clone(&self) as _, |state| {
+            self.load_nodes(state);
             for service in state.services.iter() {
                 self.queue.add_background(ObjectKey::from(&**service));
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use controller_runtime::cache::{CachedSlice, Change, Handler, ObjectKey, State};
 use controller_runtime::queue::Lane;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{LabelSet, Pod, Service};
+use endpointslice::{LabelSet, Node, Pod, Service};
 
 use crate::controller::EndpointSliceController;
 
@@ -31,11 +31,15 @@ impl Handler for EndpointSliceController {
         self.queue.add_to(lane, ObjectKey::from(&**service));
     }
 
+    /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.
+    fn node(&self, _change: &Change<Node>, state: &State, _lane: Lane) {
+        self.nodes_changed(state);
+    }
+
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
-        match change {
-            Change::Added(slice) => self.slice_added(slice),
-            Change::Updated { old, new } => self.slice_updated(old, new),
-            Change::Deleted(slice) => self.slice_deleted(slice),
+        let (Change::Added(slice) | Change::Updated { new: slice, .. } | Change::Deleted(slice)) = change;
+        if !service_key(slice).is_some_and(|key| self.echoes.keep(&key, change)) {
+            self.slice_changed(change);
         }
     }
 }
@@ -82,6 +86,15 @@ fn service_key(slice: &CachedSlice) -> Option<ObjectKey> {
 }
 
 impl EndpointSliceController {
+    /// Judges a change of a slice whose Service is not under sync.
+    pub(crate) fn slice_changed(&self, change: &Change<CachedSlice>) {
+        match change {
+            Change::Added(slice) => self.slice_added(slice),
+            Change::Updated { old, new } => self.slice_updated(old, new),
+            Change::Deleted(slice) => self.slice_deleted(slice),
+        }
+    }
+
     fn slice_added(&self, slice: &CachedSlice) {
         if is_ours(slice) && self.is_foreign_change(slice) {
             self.sync_later(slice);
@@ -90,6 +103,10 @@ impl EndpointSliceController {
     }
 
     fn slice_updated(&self, old: &CachedSlice, new: &CachedSlice) {
+        if is_ours(old) && (!is_ours(new) || old.service != new.service || new.deleting) {
+            // It has left our view, so its absence there must not look like a cache that is behind.
+            self.forget_slice(old);
+        }
         if old.service != new.service {
             // The slice has moved to another Service: both need a look, whoever manages it.
             self.sync_later(new);
@@ -110,6 +127,11 @@ impl EndpointSliceController {
             self.sync_later(slice);
         }
         self.wake(slice);
+    }
+
+    fn forget_slice(&self, slice: &CachedSlice) {
+        let service = slice.service.as_deref().unwrap_or_default();
+        self.tracker.lock().gone(&slice.namespace, service, &slice.uid);
     }
 
     /// True unless the slice is the echo of our own write.

@@ -5,12 +5,15 @@
 //!
 //! * `handlers`: which change concerns which Service;
 //! * `sync`: one Service, from a consistent read of the cache to its writes;
+//! * `topology`: nodes and topology-aware hints;
 //! * `metrics`: what upstream's dashboards expect.
 
 mod controller;
+mod echo;
 mod handlers;
 mod metrics;
 mod sync;
+mod topology;
 
 pub use controller::{Config, EndpointSliceController};
 pub use sync::SyncError;

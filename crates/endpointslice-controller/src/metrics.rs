@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::plain_counter::PlainCounter;
 use controller_runtime::slice_writer::Written;
-use endpointslice::{AddressTypePlan, Hints, Service, SlicePlan};
+use endpointslice::{AddressTypePlan, Service, SlicePlan, TrafficDistribution};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -228,10 +228,8 @@ impl Totals {
 
 /// The value of `trafficDistribution` if it has an effect.
 fn traffic_distribution(service: &Service) -> Option<String> {
-    match Hints::for_service(service) {
-        Hints::Traffic(_) => service.traffic_distribution.as_deref().map(ToOwned::to_owned),
-        Hints::None | Hints::Keep => None,
-    }
+    TrafficDistribution::of(service)?;
+    service.traffic_distribution.as_deref().map(ToOwned::to_owned)
 }
 
 #[allow(clippy::cast_precision_loss)] // counts of endpoints stay far below 2^52

@@ -10,7 +10,7 @@ use controller_runtime::worker;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason, SlicePlan,
-    SliceTemplate, desired_from_service, plan,
+    SliceTemplate, TopologyEvent, desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
@@ -76,9 +76,38 @@ struct Snapshot {
     slices: Vec<Arc<CachedSlice>>,
 }
 
+/// What a sync is going to do.
+struct Planned {
+    plan: SlicePlan,
+    skipped: Vec<Skipped>,
+    events: Vec<TopologyEvent>,
+}
+
+/// Marks a Service as under sync; handles the slice events that came meanwhile at the end, however it ends.
+struct UnderSync<'a> {
+    controller: &'a EndpointSliceController,
+    key: &'a ObjectKey,
+}
+
+impl<'a> UnderSync<'a> {
+    fn begin(controller: &'a EndpointSliceController, key: &'a ObjectKey) -> Self {
+        controller.echoes.begin(key);
+        Self { controller, key }
+    }
+}
+
+impl Drop for UnderSync<'_> {
+    fn drop(&mut self) {
+        for change in self.controller.echoes.end(self.key) {
+            self.controller.slice_changed(&change);
+        }
+    }
+}
+
 impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let _under_sync = UnderSync::begin(self, key);
         let result = self.try_sync(key).await;
         self.metrics.synced(match &result {
             Ok(()) => SyncResult::Success,
@@ -93,11 +122,12 @@ impl EndpointSliceController {
         let existing: Result<Vec<EndpointSlice>, _> =
             snapshot.slices.iter().map(|slice| slice.decode()).collect();
         let existing = existing.map_err(SyncError::Unreadable)?;
-        let (plan, skipped) = self.plan(&snapshot, &existing);
+        let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
         self.metrics.applied(&snapshot.service, &plan);
+        Self::emit(&snapshot.service, &events);
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
         applied.map_err(SyncError::Write)?;
         if skipped.is_empty() { Ok(()) } else { Err(SyncError::Skipped(skipped)) }
@@ -138,7 +168,7 @@ impl EndpointSliceController {
         stale
     }
 
-    fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> (SlicePlan, Vec<Skipped>) {
+    fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
         let Snapshot { service, pods, nodes, .. } = snapshot;
         let pods = || pods.iter().map(|pod| &**pod);
         let trigger_time = self.trigger_times.lock().compute(service, pods());
@@ -149,9 +179,11 @@ impl EndpointSliceController {
         let rules = Rules {
             packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
             placeholder: true,
-            hints: Hints::for_service(service),
+            hints: Hints::for_service(service, &self.topology.lock()),
         };
-        (plan(existing, desired, &template, &rules), skipped)
+        let plan = plan(existing, desired, &template, &rules);
+        let events = self.record_hints(service, &rules.hints, &plan);
+        Planned { plan, skipped, events }
     }
 
     fn note(&self, written: &Written<'_>) {
@@ -167,6 +199,7 @@ impl EndpointSliceController {
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.tracker.lock().forget_service(&key.namespace, &key.name);
+        self.topology.lock().forget(&key.namespace, &key.name);
         self.stale.lock().remove(key);
         self.metrics.forget(key);
     }

@@ -30,8 +30,9 @@ impl EndpointSet {
         self.len == 0
     }
 
-    /// Adds an endpoint; one with the same identity is replaced.
-    pub fn insert(&mut self, endpoint: Endpoint) {
+    /// Adds an endpoint; one with the same identity is replaced. Its addresses are sorted, as upstream publishes them.
+    pub fn insert(&mut self, mut endpoint: Endpoint) {
+        endpoint.addresses.sort_unstable();
         let hash = identity_hash(&endpoint);
         if let Some(position) = self.position(hash, &endpoint) {
             if let Some(slot) = self.endpoints.get_mut(position) {

@@ -1,17 +1,22 @@
 //! Hints: which consumers an endpoint is meant for.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForNode, ForZone};
 
 use crate::service::Service;
+use crate::topology::{TopologyCache, ZoneShares};
 
 /// How the endpoints of an owner get hints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Hints {
     /// No hints; those found are removed.
     #[default]
     None,
     /// Hints by `trafficDistribution`.
     Traffic(TrafficDistribution),
+    /// Hints for zones in proportion to their CPU, if the endpoints suffice for that, and none otherwise.
+    Topology(Arc<ZoneShares>),
     /// Hints are somebody else's business: kept where they are, none added.
     Keep,
 }
@@ -26,26 +31,23 @@ pub enum TrafficDistribution {
 }
 
 impl Hints {
-    /// The hints that a Service asks for. The topology annotation hides `trafficDistribution`
-    /// (`reconciler.go` `reconcileByAddressType`).
-    pub fn for_service(service: &Service) -> Self {
+    /// The hints that a Service asks for, by its topology annotation or by `trafficDistribution`. `topology` knows the
+    /// nodes.
+    pub fn for_service(service: &Service, topology: &TopologyCache) -> Self {
         if service.wants_topology_hints() {
-            return Self::Keep;
+            return Self::Topology(Arc::clone(topology.shares()));
         }
-        match service.traffic_distribution.as_deref() {
-            Some("PreferClose" | "PreferSameZone") => Self::Traffic(TrafficDistribution::PreferSameZone),
-            Some("PreferSameNode") => Self::Traffic(TrafficDistribution::PreferSameNode),
-            _ => Self::None,
-        }
+        TrafficDistribution::of(service).map_or(Self::None, Self::Traffic)
     }
 
     /// True if `slice`, otherwise unchanged, must be written for its hints.
     ///
-    /// Only ready endpoints count for traffic distribution (`trafficdist/trafficdist.go`).
-    pub(crate) fn differ(self, slice: &EndpointSlice) -> bool {
+    /// Only ready endpoints count for traffic distribution (`trafficdist/trafficdist.go`). Topology hints can't be told
+    /// from one slice: [`add_hints`](crate::topology::add_hints) weighs all of them.
+    pub(crate) fn differ(&self, slice: &EndpointSlice) -> bool {
         let mut endpoints = slice.endpoints.iter().flatten();
         match self {
-            Self::Keep => false,
+            Self::Keep | Self::Topology(_) => false,
             Self::None => endpoints.any(|endpoint| endpoint.hints.is_some()),
             Self::Traffic(distribution) => endpoints
                 .filter(|endpoint| is_ready(endpoint))
@@ -54,20 +56,31 @@ impl Hints {
     }
 
     /// Sets the hints of a slice that is about to be written.
-    pub(crate) fn set(self, slice: &mut EndpointSlice) {
+    pub(crate) fn set(&self, slice: &mut EndpointSlice) {
         for endpoint in slice.endpoints.iter_mut().flatten() {
             match self {
                 Self::None => endpoint.hints = None,
                 Self::Traffic(distribution) if is_ready(endpoint) => {
                     endpoint.hints = distribution.hints(endpoint)
                 }
-                Self::Traffic(_) | Self::Keep => {}
+                Self::Traffic(_) | Self::Topology(_) | Self::Keep => {}
             }
         }
     }
 }
 
 impl TrafficDistribution {
+    /// What a Service asks for, if it has an effect: the topology annotation hides it, and unknown values mean nothing
+    /// (`reconciler.go` `reconcileByAddressType`).
+    pub fn of(service: &Service) -> Option<Self> {
+        match service.traffic_distribution.as_deref()? {
+            _ if service.wants_topology_hints() => None,
+            "PreferClose" | "PreferSameZone" => Some(Self::PreferSameZone),
+            "PreferSameNode" => Some(Self::PreferSameNode),
+            _ => None,
+        }
+    }
+
     fn hints(self, endpoint: &Endpoint) -> Option<EndpointHints> {
         let zones = endpoint.zone.as_ref().map(|zone| vec![ForZone { name: zone.clone() }]);
         let node = endpoint.node_name.as_ref().filter(|_| self == Self::PreferSameNode);
@@ -77,7 +90,7 @@ impl TrafficDistribution {
 }
 
 /// Absent hints, absent lists and empty lists mean the same.
-fn same_hints(a: Option<&EndpointHints>, b: Option<&EndpointHints>) -> bool {
+pub(crate) fn same_hints(a: Option<&EndpointHints>, b: Option<&EndpointHints>) -> bool {
     fn zones(hints: Option<&EndpointHints>) -> &[ForZone] {
         hints.and_then(|hints| hints.for_zones.as_deref()).unwrap_or_default()
     }
@@ -87,7 +100,7 @@ fn same_hints(a: Option<&EndpointHints>, b: Option<&EndpointHints>) -> bool {
     zones(a) == zones(b) && nodes(a) == nodes(b)
 }
 
-fn is_ready(endpoint: &Endpoint) -> bool {
+pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
 }
 
@@ -108,6 +121,7 @@ mod tests {
         EndpointSlice { endpoints: Some(vec![endpoint]), ..EndpointSlice::default() }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "compared with optional hints throughout")]
     fn hints(zone: Option<&str>, node: Option<&str>) -> Option<EndpointHints> {
         Some(EndpointHints {
             for_zones: zone.map(|name| vec![ForZone { name: name.into() }]),

@@ -14,7 +14,56 @@
 //! * [`desired_from_service`] turns them into [`Desired`] endpoints, grouped by address type and port set.
 //! * [`SliceTemplate`] says what a slice of this owner looks like, [`Rules`] how slices may be filled.
 //! * [`plan`] compares and packs; the result is a [`SlicePlan`] that leaves its executor no decision.
-//! * [`SliceTracker`] and [`TriggerTimes`] are the two pieces of memory a controller needs between syncs.
+//! * [`SliceTracker`], [`TriggerTimes`] and [`TopologyCache`] are the memory a controller needs between syncs.
+//!
+//! # The whole path
+//!
+//! Two pods back a Service, one of them not ready yet. There are no slices so far, so the plan is one new slice; once
+//! that is written, there is nothing left to do:
+//!
+//! ```
+//! use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
+//! use endpointslice::*;
+//!
+//! let mut interner = Interner::default();
+//! let http = PortFields { name: "http", protocol: "TCP", port: 80, target: Ok(8080), app_protocol: None };
+//! let service = ServiceFields {
+//!     namespace: "shop",
+//!     name: "web",
+//!     uid: "6a1f2b34-0000-4000-8000-00000000c0de",
+//!     cluster_ip: "10.96.0.10",
+//!     ports: vec![http],
+//!     ..ServiceFields::default()
+//! };
+//! let service = Service::new(service, &mut interner);
+//! let node = NodeFields { name: "n1", labels: vec![(TOPOLOGY_ZONE, "zone-a")], ..NodeFields::default() };
+//! let node = Node::new(&node, &mut interner);
+//! let pods = [("web-1", "10.1.0.1", true), ("web-2", "10.1.0.2", false)].map(|(name, address, ready)| {
+//!     let ready = ReadyCondition { status: ready, last_transition: None };
+//!     let (node_name, addresses) = ("n1", vec![address]);
+//!     let pod = PodFields { namespace: "shop", name, node_name, addresses, ready, ..PodFields::default() };
+//!     Pod::new(pod, &mut interner)
+//! });
+//!
+//! let desired = desired_from_service(&service, &pods, |name| (name == "n1").then_some(&node));
+//! let template = SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER, None);
+//! let hints = Hints::for_service(&service, &TopologyCache::default());
+//! let rules = Rules { packing: Packing::Pack { max: 100 }, placeholder: true, hints };
+//!
+//! let existing: [k8s_openapi::api::discovery::v1::EndpointSlice; 0] = [];
+//! let first = plan(&existing, desired.clone(), &template, &rules);
+//! let [ipv4] = first.types.as_slice() else { panic!("the cluster IP is an IPv4 address") };
+//! assert_eq!((ipv4.create.len(), ipv4.changes()), (1, 1));
+//!
+//! let mut written = ipv4.create[0].clone();
+//! let endpoints = written.endpoints.as_ref().unwrap();
+//! assert_eq!(endpoints[0].addresses, ["10.1.0.1"]);
+//! assert_eq!(endpoints[0].zone.as_deref(), Some("zone-a"));
+//! assert_eq!(endpoints[1].conditions.as_ref().unwrap().ready, Some(false));
+//!
+//! written.metadata.name = Some("web-x7k2p".into()); // the API server's part
+//! assert!(plan(&[written], desired, &template, &rules).is_empty());
+//! ```
 //!
 //! The rules come from Kubernetes' own controllers (release 1.36, `k8s.io/endpointslice` and
 //! `pkg/controller/endpointslice`); each item names its source. Where this crate differs on purpose, its
@@ -34,6 +83,7 @@ mod pod;
 mod port_set;
 mod service;
 mod template;
+mod topology;
 mod tracker;
 mod trigger_time;
 mod uid;
@@ -53,6 +103,15 @@ pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
 pub use port_set::PortSet;
 pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort};
 pub use template::{Owner, SliceTemplate};
+pub use topology::{
+    Allocation, Allocations, EventType, NoHints, NoHintsReason, Recorded, ServiceKey, TopologyCache,
+    TopologyEvent, TopologyOutcome, ZoneCounts, ZoneShares,
+};
 pub use tracker::SliceTracker;
 pub use trigger_time::TriggerTimes;
 pub use uid::{Uid, Version};
+
+/// The example in the README is compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

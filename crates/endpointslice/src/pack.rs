@@ -77,12 +77,10 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
             if kept.is_empty() {
                 packed.delete.push(shared);
             } else {
-                packed.update.push(with_endpoints(slice, kept, template));
+                packed.update.push(with_endpoints(slice, kept));
             }
         } else if template.labels_differ(slice) {
-            let mut relabelled = slice.clone();
-            relabelled.metadata.labels = Some(template.labels.clone());
-            packed.update.push(relabelled);
+            packed.update.push(slice.clone());
         } else {
             packed.unchanged.push(shared);
         }
@@ -102,15 +100,9 @@ fn kept_endpoints(slice: &EndpointSlice, desired: &mut EndpointSet) -> (Vec<Endp
     (kept.collect(), changed)
 }
 
-fn with_endpoints(
-    slice: &EndpointSlice,
-    endpoints: Vec<Endpoint>,
-    template: &SliceTemplate,
-) -> EndpointSlice {
-    let mut metadata = slice.metadata.clone();
-    metadata.labels = Some(template.labels.clone());
+fn with_endpoints(slice: &EndpointSlice, endpoints: Vec<Endpoint>) -> EndpointSlice {
     EndpointSlice {
-        metadata,
+        metadata: slice.metadata.clone(),
         address_type: slice.address_type.clone(),
         ports: slice.ports.clone(),
         endpoints: Some(endpoints),

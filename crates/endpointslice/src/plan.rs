@@ -21,9 +21,10 @@ use crate::hints::Hints;
 use crate::pack::{endpoint_count, pack};
 use crate::port_set::PortSet;
 use crate::template::SliceTemplate;
+use crate::topology::{TopologyOutcome, add_hints};
 
 /// How slices may be filled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// How endpoints of one group are spread over slices.
     pub packing: Packing,
@@ -39,7 +40,7 @@ pub struct Rules {
 pub enum Packing {
     /// As few slices as are touched anyway, each with at most `max` endpoints.
     Pack {
-        /// The most endpoints a slice may carry.
+        /// The most endpoints a slice may carry; 0 counts as 1.
         max: usize,
     },
 }
@@ -69,6 +70,8 @@ pub struct AddressTypePlan {
     pub creates_suppressed: bool,
     /// Figures for metrics.
     pub statistics: PlanStatistics,
+    /// How topology hints were assigned, if the rules ask for them.
+    pub topology: Option<TopologyOutcome>,
 }
 
 /// Figures about a plan for one address type.
@@ -149,6 +152,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     address_type: AddressType,
 ) -> AddressTypePlan {
     let Packing::Pack { max } = rules.packing;
+    let max = max.max(1);
     let existing_count = existing.len();
     let (owned, mut delete): (Vec<&S>, Vec<&S>) =
         existing.into_iter().partition(|slice| template.owns((*slice).borrow()));
@@ -177,7 +181,8 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         add_placeholder(&mut create, &mut delete, template, address_type);
         statistics.groups.insert(PortSet::default(), PortGroupStatistics { endpoints: 0, slices: 1 });
     }
-    set_hints(&mut create, &mut update, unchanged, rules.hints);
+    let topology = set_hints(&mut create, &mut update, unchanged, &rules.hints);
+    update.iter_mut().for_each(sort_ports_and_addresses);
     let delete = recycle(&mut create, &mut update, delete, template);
     for slice in create.iter_mut().chain(&mut update) {
         template.stamp(slice);
@@ -190,6 +195,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         delete: delete.into_iter().map(|slice| slice.borrow().clone()).collect(),
         creates_suppressed: template.owner.deleting,
         statistics,
+        topology,
     }
 }
 
@@ -206,15 +212,30 @@ fn add_placeholder<S: Borrow<EndpointSlice>>(
     }
 }
 
-/// Sets hints on slices that are written, and adds those whose hints alone are wrong.
+/// Sets hints on slices that are written, and adds those whose hints alone are wrong. If topology hints are asked for
+/// and impossible, there are none.
 fn set_hints<S: Borrow<EndpointSlice>>(
     create: &mut [EndpointSlice],
     update: &mut Vec<EndpointSlice>,
     unchanged: Vec<&S>,
-    hints: Hints,
-) {
-    update.extend(unchanged.into_iter().map(Borrow::borrow).filter(|slice| hints.differ(slice)).cloned());
+    hints: &Hints,
+) -> Option<TopologyOutcome> {
+    let unchanged: Vec<&EndpointSlice> = unchanged.into_iter().map(Borrow::borrow).collect();
+    let outcome = match hints {
+        Hints::Topology(shares) => Some(add_hints(shares, create, update, &unchanged)),
+        _ => None,
+    };
+    let hints = if matches!(outcome, Some(Err(_))) { &Hints::None } else { hints };
+    update.extend(unchanged.into_iter().filter(|slice| hints.differ(slice)).cloned());
     create.iter_mut().chain(update).for_each(|slice| hints.set(slice));
+    outcome
+}
+
+/// Puts the ports and addresses of a slice that is written in the order that new slices have. Upstream sorts what it
+/// reads, in place (`util/controller_utils.go` `NewPortMapKey`, `util/endpointset.go` `hashEndpoint`).
+fn sort_ports_and_addresses(slice: &mut EndpointSlice) {
+    slice.ports = slice.ports.take().map(|ports| PortSet::new(ports).into_vec());
+    slice.endpoints.iter_mut().flatten().for_each(|endpoint| endpoint.addresses.sort_unstable());
 }
 
 /// Gives the content of new slices to slices that would be deleted, which saves a write for each pair, and returns

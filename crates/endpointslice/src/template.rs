@@ -125,8 +125,11 @@ impl SliceTemplate {
             && self.labels.iter().filter(set).eq(present)
     }
 
-    /// Sets or removes the trigger time on a slice that is about to be written.
+    /// Sets the labels and sets or removes the trigger time on a slice that is about to be written.
     pub(crate) fn stamp(&self, slice: &mut EndpointSlice) {
+        if slice.metadata.labels.as_ref() != Some(&self.labels) {
+            slice.metadata.labels = Some(self.labels.clone());
+        }
         let annotations = &mut slice.metadata.annotations;
         if let Some(time) = &self.trigger_time {
             annotations.get_or_insert_default().insert(LAST_CHANGE_TRIGGER_TIME.to_owned(), time.clone());

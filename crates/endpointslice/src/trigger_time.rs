@@ -100,6 +100,7 @@ mod tests {
         Service::new(fields, &mut Interner::default())
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "compared with optional times throughout")]
     fn at(second: u32) -> Option<String> {
         Some(format!("1970-01-01T00:00:{second:02}Z"))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use kube::client::Body;
 use tokio::time::{sleep, timeout};
 
@@ -71,6 +71,11 @@ impl ApiClient {
     /// Replaces the object at `path`. With a resourceVersion in it, only if it has not changed since.
     pub async fn update<T: Object>(&self, path: &str, object: &T) -> Result<T, ApiError> {
         self.write(Method::PUT, path, self.encoding.encode(object)?).await
+    }
+
+    /// Changes the object at `path` by a strategic merge patch.
+    pub async fn patch<T: Object>(&self, path: &str, patch: &serde_json::Value) -> Result<T, ApiError> {
+        self.write(Method::PATCH, path, patch.to_string().into_bytes()).await
     }
 
     /// Deletes the object at `path` if the preconditions hold.
@@ -155,7 +160,9 @@ impl ApiClient {
             .uri(path)
             .header(ACCEPT, self.encoding.accept())
             .header(USER_AGENT, &self.user_agent);
-        if !body.is_empty() {
+        if *method == Method::PATCH {
+            request = request.header(CONTENT_TYPE, "application/strategic-merge-patch+json");
+        } else if !body.is_empty() {
             request = request.header(CONTENT_TYPE, self.encoding.content_type());
         }
         let body = Body::from(body.clone());
@@ -170,8 +177,10 @@ async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, ApiErro
 
 async fn read_all(body: Body) -> Result<Bytes, ApiError> {
     let limited = http_body_util::Limited::new(body, MAX_ANSWER);
-    let collected = limited.collect().await.map_err(ApiError::Transport)?;
-    Ok(collected.to_bytes())
+    let collected = limited.collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() { ApiError::Malformed(error) } else { ApiError::Transport(error) }
+    });
+    Ok(collected?.to_bytes())
 }
 
 fn refusal(code: http::StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {

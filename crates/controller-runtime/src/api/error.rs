@@ -54,6 +54,11 @@ impl ApiError {
         self.status().is_some_and(|status| status.code == code)
     }
 
+    /// How long the server asks to wait.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.status()?.retry_after
+    }
+
     /// The object doesn't exist.
     pub fn is_not_found(&self) -> bool {
         self.has_code(404)
@@ -71,7 +76,8 @@ impl ApiError {
 
     /// The resourceVersion asked for is no longer (or not yet) available: start again with a list.
     pub fn is_expired(&self) -> bool {
-        self.has_code(410)
+        self.status()
+            .is_some_and(|status| status.code == 410 || matches!(&*status.reason, "Expired" | "Gone"))
     }
 
     /// The request itself was not understood, as old servers answer to parameters they don't know.

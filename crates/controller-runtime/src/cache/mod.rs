@@ -100,7 +100,9 @@ impl Cache {
     }
 
     /// Adds or replaces an object. An object that is already there in the same version changes nothing.
-    pub(crate) fn upsert<T: CachedKind>(&self, object: T, lane: Lane) {
+    ///
+    /// For list-watches, and for tests that play the API server.
+    pub fn upsert<T: CachedKind>(&self, object: T, lane: Lane) {
         let mut state = self.state.write();
         if let Some(change) = T::store(&mut state).upsert(Arc::new(object)) {
             self.notify(state, &[change], lane);
@@ -108,7 +110,9 @@ impl Cache {
     }
 
     /// Removes an object, if it is there.
-    pub(crate) fn remove<T: CachedKind>(&self, namespace: &str, name: &str, lane: Lane) {
+    ///
+    /// For list-watches, and for tests that play the API server.
+    pub fn remove<T: CachedKind>(&self, namespace: &str, name: &str, lane: Lane) {
         let mut state = self.state.write();
         if let Some(change) = T::store(&mut state).remove(namespace, name) {
             self.notify(state, &[change], lane);
@@ -142,3 +146,6 @@ impl Cache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

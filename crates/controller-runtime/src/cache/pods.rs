@@ -116,6 +116,13 @@ impl Index<Pod> for PodIndex {
     }
 }
 
+#[cfg(test)]
+impl PodIndex {
+    pub(super) fn is_empty(&self) -> bool {
+        self.namespaces.is_empty()
+    }
+}
+
 impl NamespacePods {
     fn set_of(&mut self, labels: &LabelSet) -> &mut LabelledPods {
         let identity = labels.identity();

@@ -76,6 +76,13 @@ impl Index<Service> for ServiceIndex {
     }
 }
 
+#[cfg(test)]
+impl ServiceIndex {
+    pub(super) fn is_empty(&self) -> bool {
+        self.namespaces.is_empty()
+    }
+}
+
 impl State {
     /// The Services of `namespace` whose selector selects a pod with these labels, in no particular order.
     ///

@@ -97,6 +97,13 @@ impl Index<CachedSlice> for SliceIndex {
     }
 }
 
+#[cfg(test)]
+impl SliceIndex {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_service.is_empty()
+    }
+}
+
 impl State {
     /// The slices labelled with this Service and this controller, those being deleted included.
     ///

@@ -47,6 +47,16 @@ pub enum Change<T> {
     Deleted(Arc<T>),
 }
 
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(object) => Self::Added(Arc::clone(object)),
+            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Deleted(object) => Self::Deleted(Arc::clone(object)),
+        }
+    }
+}
+
 /// The objects of one kind.
 ///
 /// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about ten

@@ -1,5 +1,7 @@
 //! Why a watch ended.
 
+use std::time::Duration;
+
 use crate::api::ApiError;
 
 /// A list or watch that did not go as planned. All of them are retried.
@@ -32,7 +34,32 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// The place in history to go on from is gone: list again.
+    /// How long the server asks to wait.
+    pub(super) fn retry_after(&self) -> Duration {
+        match self {
+            Self::Api(error) => error.retry_after().unwrap_or_default(),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A connection that was accepted, and then nothing.
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent | Self::Api(ApiError::Timeout(_)))
+    }
+
+    /// Going on from the same place would fail in the same way: list again.
+    ///
+    /// What came may also have been damaged on its way, but nobody can tell, and a watch that meets the same nonsense
+    /// again and again would let the cache grow old without end.
+    pub(super) fn leads_nowhere(&self) -> bool {
+        match self {
+            Self::Api(error) => error.is_expired() || error.is_invalid(),
+            Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) => true,
+            Self::Cut | Self::Silent | Self::Incomplete => false,
+        }
+    }
+
+    /// The place in history to go on from is gone.
     pub(super) fn is_expired(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_expired())
     }

@@ -1,5 +1,7 @@
 //! A watch body as a sequence of events, in either encoding.
 
+use std::collections::BTreeMap;
+
 use endpointslice::Interner;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -16,8 +18,8 @@ use crate::kinds::Kind;
 pub(super) enum Event<K> {
     /// The object is there, in this form.
     Upsert { object: K, resource_version: String },
-    /// The object is gone.
-    Delete { object: K, resource_version: String },
+    /// The object of that name is gone. Nothing else of it matters, so nothing else is read.
+    Delete { namespace: String, name: String, resource_version: String },
     /// Nothing happened up to this resourceVersion. `initial_events_end` closes the list that began the watch.
     Bookmark { resource_version: String, initial_events_end: bool },
     /// An object that can't be read; it is left as it was.
@@ -33,8 +35,7 @@ pub(super) struct Unreadable {
 
 impl Unreadable {
     fn of_json(object: &str, error: &impl ToString) -> Self {
-        let metadata =
-            serde_json::from_str(object).map(|JsonObject { metadata }| metadata).unwrap_or_default();
+        let JsonObject { metadata } = serde_json::from_str(object).unwrap_or_default();
         Self {
             namespace: metadata.namespace.unwrap_or_default(),
             name: metadata.name.unwrap_or_default(),
@@ -125,9 +126,13 @@ fn protobuf_event<K: Kind>(frame: &[u8], interner: &Mutex<Interner>) -> Result<E
         let initial_events_end = meta.annotations.contains(&(INITIAL_EVENTS_END, "true"));
         return Ok(Event::Bookmark { resource_version, initial_events_end });
     }
+    if event_type == EventType::Deleted {
+        let (namespace, name) = (meta.namespace.to_owned(), meta.name.to_owned());
+        return Ok(Event::Delete { namespace, name, resource_version });
+    }
     let read = K::from_protobuf(object.raw, &mut interner.lock());
     let read = read.map_err(|error| Unreadable::of_protobuf(object.raw, &error));
-    Ok(object_event(event_type, read, resource_version))
+    Ok(object_event(read, resource_version))
 }
 
 /// The outer form of a JSON event; the object is read once its kind is known.
@@ -139,10 +144,19 @@ struct JsonEvent<'a> {
     object: &'a RawValue,
 }
 
-/// What every object has.
-#[derive(Deserialize)]
+/// What every object has, as far as it is needed to tell which object it is and when.
+#[derive(Default, Deserialize)]
 struct JsonObject {
-    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    metadata: JsonMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    resource_version: Option<String>,
+    annotations: Option<BTreeMap<String, String>>,
 }
 
 fn json_event<K: Kind>(line: &[u8], interner: &Mutex<Interner>) -> Result<Event<K>, WatchError> {
@@ -164,18 +178,17 @@ fn json_event<K: Kind>(line: &[u8], interner: &Mutex<Interner>) -> Result<Event<
         let initial_events_end = annotations.get(INITIAL_EVENTS_END).is_some_and(|value| value == "true");
         return Ok(Event::Bookmark { resource_version, initial_events_end });
     }
+    if event_type == EventType::Deleted {
+        let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
+        return Ok(Event::Delete { namespace, name, resource_version });
+    }
     let read = K::from_json(event.object.get(), &mut interner.lock());
     let read = read.map_err(|error| Unreadable::of_json(event.object.get(), &error));
-    Ok(object_event(event_type, read, resource_version))
+    Ok(object_event(read, resource_version))
 }
 
-fn object_event<K>(
-    event_type: EventType,
-    object: Result<K, Unreadable>,
-    resource_version: String,
-) -> Event<K> {
+fn object_event<K>(object: Result<K, Unreadable>, resource_version: String) -> Event<K> {
     match object {
-        Ok(object) if event_type == EventType::Deleted => Event::Delete { object, resource_version },
         Ok(object) => Event::Upsert { object, resource_version },
         Err(object) => Event::Unreadable { object, resource_version },
     }
@@ -259,24 +272,103 @@ impl Lines {
 
     /// The next line that isn't blank.
     fn next_line(&mut self) -> Result<Option<&[u8]>, WatchError> {
-        let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
-        let Some(length) = unsearched.iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.buffer.len();
-            if self.searched - self.start > MAX_FRAME {
-                return Err(WatchError::TooLarge(MAX_FRAME));
+        loop {
+            let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+            let Some(length) = unsearched.iter().position(|byte| *byte == b'\n') else {
+                self.searched = self.buffer.len();
+                if self.searched - self.start > MAX_FRAME {
+                    return Err(WatchError::TooLarge(MAX_FRAME));
+                }
+                return Ok(None);
+            };
+            let (start, end) = (self.start, self.searched + length);
+            self.start = end + 1;
+            self.searched = self.start;
+            let is_blank = self.buffer.get(start..end).is_none_or(|line| line.trim_ascii().is_empty());
+            if !is_blank {
+                return Ok(self.buffer.get(start..end));
             }
-            return Ok(None);
-        };
-        let (start, end) = (self.start, self.searched + length);
-        self.start = end + 1;
-        self.searched = self.start;
-        Ok(self.buffer.get(start..end))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use endpointslice::Pod;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The watch of a real server, and a list of one.
+    const FRAMES: &[u8] = include_bytes!("../../../kube-protobuf/testdata/watch.frames");
+    const LIST: &[u8] = include_bytes!("../../../kube-protobuf/testdata/podlist.pb");
+    const JSON_LIST: &[u8] = include_bytes!("../../../kube-protobuf/testdata/podlist.json");
+
+    /// The number of events up to the end, or to the first error.
+    fn read_all(encoding: Encoding, bytes: Vec<u8>) -> (usize, Result<(), WatchError>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let interner = Mutex::default();
+        let mut stream = EventStream::new(encoding, Body::from(bytes));
+        let mut events = 0;
+        runtime.block_on(async {
+            loop {
+                match stream.next::<Pod>(&interner).await {
+                    Ok(Some(_)) => events += 1,
+                    Ok(None) => return (events, Ok(())),
+                    Err(error) => return (events, Err(error)),
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn a_real_watch_is_read_to_its_end() {
+        let (events, end) = read_all(Encoding::Protobuf, FRAMES.to_vec());
+        assert!(events >= 2, "{events} events, then {end:?}");
+    }
+
+    #[test]
+    fn a_page_is_the_same_in_both_encodings() {
+        let interner = Mutex::default();
+        let protobuf = list_page::<Pod>(Encoding::Protobuf, LIST, &interner).unwrap();
+        let json = list_page::<Pod>(Encoding::Json, JSON_LIST, &interner).unwrap();
+        assert_eq!((&*protobuf.resource_version, &*protobuf.continue_token), ("424242", "eyJ2IjoibWV0YSJ9"));
+        assert_eq!(protobuf.resource_version, json.resource_version);
+        assert_eq!(protobuf.continue_token, json.continue_token);
+        let pods =
+            |page: ListPage<Pod>| -> Vec<Pod> { page.items.into_iter().filter_map(Result::ok).collect() };
+        let (protobuf, json) = (pods(protobuf), pods(json));
+        assert!(protobuf.len() >= 2);
+        assert_eq!(protobuf, json);
+    }
+
+    proptest! {
+        #[test]
+        fn noise_is_an_error_or_nothing_but_no_panic(bytes in vec(any::<u8>(), 0..200)) {
+            for encoding in [Encoding::Protobuf, Encoding::Json] {
+                let _ = read_all(encoding, bytes.clone());
+                let _ = list_page::<Pod>(encoding, &bytes, &Mutex::default());
+            }
+        }
+
+        #[test]
+        fn damage_is_an_error_or_nothing_but_no_panic(
+            flips in vec((any::<prop::sample::Index>(), 1..=255_u8), 1..4),
+        ) {
+            let damaged = |bytes: &[u8]| {
+                let mut bytes = bytes.to_vec();
+                for (index, flip) in &flips {
+                    let position = index.index(bytes.len());
+                    bytes[position] ^= flip;
+                }
+                bytes
+            };
+            let _ = read_all(Encoding::Protobuf, damaged(FRAMES));
+            let _ = list_page::<Pod>(Encoding::Protobuf, &damaged(LIST), &Mutex::default());
+            let _ = list_page::<Pod>(Encoding::Json, &damaged(JSON_LIST), &Mutex::default());
+        }
+    }
 
     #[test]
     fn lines_are_the_same_however_they_are_cut() {

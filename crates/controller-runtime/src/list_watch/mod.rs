@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!        ┌──────────── list (streaming, else in pages) <───────────┐
-//!        v                                                         │ 410: the place in history is gone
+//!        v                                                         │ 410, or nonsense: no way on from here
 //!      watch from the last resourceVersion ──> events ──> cache ───┤
 //!        ^                                                         │
 //!        └──────── back-off with jitter <── anything else ─────────┘
@@ -61,6 +61,8 @@ impl Default for Timing {
 
 /// The objects in one page of a list, where lists are paged (client-go: 500).
 const PAGE_SIZE: u32 = 500;
+/// The longest `Retry-After` that is waited for: the cache must not stand still because of a strange answer.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// How long the server may still take to end a watch after its lifetime.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -94,33 +96,38 @@ impl<K: Kind> ListWatch<K> {
         let mut backoff = Backoff::default();
         loop {
             let started = Instant::now();
-            let outcome = self.attempt().await;
-            match outcome {
+            let asked_to_wait = match self.attempt().await {
                 // A watch that reached its lifetime is simply resumed; one that ended at once is not hurried back to.
                 Ok(()) if started.elapsed() >= Duration::from_secs(1) => continue,
-                Ok(()) => debug!(resource = K::RESOURCE, "Watch ended early"),
-                Err(error) if error.is_expired() && self.resume.is_some() => {
-                    info!(resource = K::RESOURCE, "Watch history expired, listing again");
-                    self.resume = None;
-                    continue;
+                Ok(()) => {
+                    debug!(resource = K::RESOURCE, "Watch ended early");
+                    Duration::ZERO
                 }
                 Err(error) if error.is_unsupported() && self.resume.is_none() && !self.paged => {
                     info!(resource = K::RESOURCE, err = %error, "No streaming list, listing in pages");
                     self.paged = true;
                     continue;
                 }
-                Err(error) => self.report(&error),
-            }
-            sleep(backoff.next_delay()).await;
+                Err(error) => {
+                    self.report(&error);
+                    error.retry_after().min(MAX_RETRY_AFTER)
+                }
+            };
+            sleep(backoff.next_delay().max(asked_to_wait)).await;
         }
     }
 
+    /// Decides how the next attempt differs from the one that failed.
     fn report(&mut self, error: &WatchError) {
-        if error.is_expired() {
+        if error.is_silence() && self.resume.is_none() {
+            self.paged = true;
+        }
+        if error.leads_nowhere() {
             self.resume = None;
         }
-        if matches!(error, WatchError::Silent) && self.resume.is_none() {
-            self.paged = true;
+        if error.is_expired() {
+            info!(resource = K::RESOURCE, "Watch history expired, will list again");
+            return;
         }
         warn!(resource = K::RESOURCE, err = %crate::error_chain(error), "List-watch failed, will retry");
     }
@@ -137,7 +144,7 @@ impl<K: Kind> ListWatch<K> {
         let lifetime = self.timing.lifetime.mul_f64(1.0 + fastrand::f64());
         let seconds = lifetime.as_secs();
         let from = match &self.resume {
-            Some(resource_version) => format!("resourceVersion={resource_version}"),
+            Some(resource_version) => format!("resourceVersion={}", escape(resource_version)),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
         let query =
@@ -170,8 +177,8 @@ impl<K: Kind> ListWatch<K> {
                 self.cache.upsert(object, lane);
                 resource_version
             }
-            Event::Delete { object, resource_version } => {
-                self.cache.remove::<K>(object.namespace(), object.name(), lane);
+            Event::Delete { namespace, name, resource_version } => {
+                self.cache.remove::<K>(&namespace, &name, lane);
                 resource_version
             }
             Event::Unreadable { object, resource_version } => {
@@ -187,7 +194,7 @@ impl<K: Kind> ListWatch<K> {
             }
         };
         // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
-        if !listing {
+        if !listing && !resource_version.is_empty() {
             self.resume = Some(resource_version);
         }
     }

@@ -129,10 +129,10 @@ async fn a_cancelled_worker_is_done() {
 async fn an_idle_worker_wakes_on_add() {
     let queue = queue();
     let worker = queue.clone();
-    let task = tokio::spawn(async move { worker.get().await.map(|item| *item) });
+    let task = tokio::spawn(async move { *get(&worker).await });
     yield_now().await;
     queue.add("a");
-    assert_eq!(task.await.unwrap(), Some("a"));
+    assert_eq!(task.await.unwrap(), "a");
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,10 +173,10 @@ async fn an_earlier_deadline_rouses_the_timekeeper() {
     queue.add_after("far", 60 * SECOND);
     let start = Instant::now();
     let worker = queue.clone();
-    let task = tokio::spawn(async move { worker.get().await.map(|item| *item) });
+    let task = tokio::spawn(async move { *get(&worker).await });
     yield_now().await;
     queue.add_after("near", SECOND);
-    assert_eq!(task.await.unwrap(), Some("near"));
+    assert_eq!(task.await.unwrap(), "near");
     assert_eq!(start.elapsed(), SECOND);
 }
 
@@ -473,13 +473,13 @@ async fn a_cancelled_timekeeper_passes_the_office_on() {
     queue.add_after("a", 10 * SECOND);
     let waiter = || {
         let queue = queue.clone();
-        tokio::spawn(async move { queue.get().await.map(|item| *item) })
+        tokio::spawn(async move { *get(&queue).await })
     };
     let (first, second) = (waiter(), waiter());
     yield_now().await;
     first.abort();
     let start = Instant::now();
-    assert_eq!(second.await.unwrap(), Some("a"));
+    assert_eq!(second.await.unwrap(), "a");
     assert_eq!(start.elapsed(), 10 * SECOND);
 }
 
@@ -509,7 +509,7 @@ async fn a_timekeeper_at_work_does_not_delay_other_deadlines() {
         .map(|_| {
             let queue = queue.clone();
             tokio::spawn(async move {
-                let item = queue.get().await.unwrap();
+                let item = get(&queue).await;
                 let at = start.elapsed();
                 tokio::time::sleep(1000 * SECOND).await;
                 (*item, at)

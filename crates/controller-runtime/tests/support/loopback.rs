@@ -1,12 +1,13 @@
 //! The script over a real socket: just enough HTTP/1.1 to break it wherever a test wants.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
@@ -20,13 +21,14 @@ pub(crate) struct Loopback {
 
 impl Loopback {
     /// Serves on a free port.
-    pub(crate) async fn start(script: &Arc<Script>) -> Self {
-        Self::start_on(([127, 0, 0, 1], 0).into(), script).await
+    pub(crate) fn start(script: &Arc<Script>) -> Self {
+        let [socket, _] = reserve();
+        Self::listen(socket, script)
     }
 
-    /// Serves on this address.
-    pub(crate) async fn start_on(address: SocketAddr, script: &Arc<Script>) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+    /// Serves on a reserved port.
+    pub(crate) fn listen(socket: TcpSocket, script: &Arc<Script>) -> Self {
+        let listener = socket.listen(128).unwrap();
         let address = listener.local_addr().unwrap();
         let script = Arc::clone(script);
         let accepting = tokio::spawn(async move {
@@ -50,9 +52,18 @@ impl Drop for Loopback {
     }
 }
 
-/// A port of this machine on which nobody listens.
-pub(crate) async fn unused_address() -> SocketAddr {
-    TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap()
+/// A free port, twice: for a server, and for one that comes after it. Until either listens, connections are refused,
+/// and nobody else can take the port.
+pub(crate) fn reserve() -> [TcpSocket; 2] {
+    let bind = |port| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseport(true).unwrap();
+        socket.bind(([127, 0, 0, 1], port).into()).unwrap();
+        socket
+    };
+    let first = bind(0);
+    let port = first.local_addr().unwrap().port();
+    [first, bind(port)]
 }
 
 /// One request and its answer; then the connection closes, so that every request is a connection of its own.
@@ -89,7 +100,7 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>) -> Option<()> {
     };
     let mut head = format!("HTTP/1.1 {code}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap()));
+        write!(head, "{name}: {}\r\n", value.to_str().unwrap()).unwrap();
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await.ok()?;

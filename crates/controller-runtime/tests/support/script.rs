@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::Stream;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::StreamBody;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -78,9 +78,10 @@ impl Step {
 
     fn objection(&self, request: &Seen) -> Option<String> {
         let contains = |wanted: &String| {
-            request.query.iter().any(|given| {
-                given == wanted || given.split_once('=').is_some_and(|(key, _)| key == wanted)
-            })
+            request
+                .query
+                .iter()
+                .any(|given| given == wanted || given.split_once('=').is_some_and(|(key, _)| key == wanted))
         };
         if (&self.method, &self.path) != (&request.method, &request.path) {
             return Some(format!("expected {} {}", self.method, self.path));
@@ -161,12 +162,12 @@ impl Script {
             async move {
                 let (parts, body) = request.into_parts();
                 let body = body.collect_bytes().await.unwrap();
-                let (answer, last) = script.take(parts.method, &parts.uri.to_string(), parts.headers, body);
-                let Some((code, headers)) = answer.header else {
-                    script.end_if(last);
+                let reply = script.reply(parts.method, &parts.uri.to_string(), parts.headers, body);
+                let Some((code, headers)) = reply.header.clone() else {
+                    reply.given();
                     return std::future::pending().await;
                 };
-                let mut response = Response::new(StreamBody::new(script.stream(answer.body, last)));
+                let mut response = Response::new(StreamBody::new(reply.into_stream()));
                 *response.status_mut() = code;
                 *response.headers_mut() = headers;
                 Ok::<_, Infallible>(response)
@@ -175,8 +176,14 @@ impl Script {
         kube::Client::new(service, "default")
     }
 
-    /// The answer to a request, and whether it is the last one. An unexpected request ends the script.
-    fn take(&self, method: Method, uri: &str, headers: HeaderMap, body: Bytes) -> (Answer, bool) {
+    /// The answer to a request. An unexpected request ends the script.
+    pub(crate) fn reply(
+        self: &Arc<Self>,
+        method: Method,
+        uri: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Reply {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let query = query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let seen = Seen { at: Instant::now(), method, path: path.to_owned(), query, headers, body };
@@ -185,55 +192,25 @@ impl Script {
             None => Some("expected no more requests".to_owned()),
             Some(step) => step.objection(&seen),
         };
-        let number = self.seen.lock().len() + 1;
         self.seen.lock().push(seen);
-        if let Some(objection) = objection {
-            let message = format!("request {number}, {uri}: {objection}");
-            self.ended.send_if_modified(|ended| ended.replace(Err(message)).is_none());
-            return (Answer::never(), false);
-        }
-        let step = steps.pop_front().unwrap();
-        (step.answer, steps.is_empty())
+        let (answer, last) = if let Some(objection) = objection {
+            self.end(Err(format!("{uri}: {objection}")));
+            (Answer::never(), false)
+        } else {
+            (steps.pop_front().unwrap().answer, steps.is_empty())
+        };
+        Reply { header: answer.header, body: answer.body.into_iter(), script: Arc::clone(self), last }
     }
 
-    fn end_if(&self, last: bool) {
-        if last {
-            self.ended.send_if_modified(|ended| {
-                ended.get_or_insert(Ok(()));
-                true
-            });
-        }
-    }
-
-    /// Each piece is taken only when the one before it has been dealt with.
-    fn stream(
-        self: &Arc<Self>,
-        body: Vec<Piece>,
-        last: bool,
-    ) -> impl Stream<Item = Result<Frame<Bytes>, std::io::Error>> + Send + 'static {
-        let start = (Arc::clone(self), body.into_iter());
-        futures::stream::unfold(start, move |(script, mut pieces)| async move {
-            loop {
-                match pieces.next() {
-                    Some(Piece::Bytes(bytes)) if bytes.is_empty() => {}
-                    Some(Piece::Bytes(bytes)) => return Some((Ok(Frame::data(bytes)), (script, pieces))),
-                    Some(Piece::Pause(pause)) => sleep(pause).await,
-                    Some(Piece::Hang) => {
-                        script.end_if(last);
-                        std::future::pending::<()>().await;
-                    }
-                    Some(Piece::Cut) => {
-                        script.end_if(last);
-                        let reset = std::io::ErrorKind::ConnectionReset.into();
-                        return Some((Err(reset), (script, Vec::new().into_iter())));
-                    }
-                    None => {
-                        script.end_if(last);
-                        return None;
-                    }
-                }
+    /// The first objection counts, also one that comes after the end.
+    fn end(&self, outcome: Result<(), String>) {
+        self.ended.send_if_modified(|ended| {
+            let news = !matches!(ended, Some(Err(_)));
+            if news {
+                *ended = Some(outcome);
             }
-        })
+            news
+        });
     }
 
     /// Returns when the last answer has been given in full.
@@ -245,12 +222,11 @@ impl Script {
         let mut ended = self.ended.subscribe();
         let outcome = timeout(limit, ended.wait_for(Option::is_some)).await;
         let seen = self.describe();
-        match outcome {
-            Err(_) => panic!("the script is stuck, {} steps left, after\n{seen}", self.steps.lock().len()),
-            Ok(ended) => match ended.unwrap().clone().unwrap() {
-                Ok(()) => {}
-                Err(objection) => panic!("{objection}, after\n{seen}"),
-            },
+        let Ok(ended) = outcome else {
+            panic!("the script is stuck, {} steps left, after\n{seen}", self.steps.lock().len());
+        };
+        if let Err(objection) = ended.unwrap().clone().unwrap() {
+            panic!("{objection}, after\n{seen}");
         }
     }
 
@@ -281,7 +257,7 @@ impl Script {
     }
 }
 
-/// The answer to one request, taken apart for a transport that writes it out itself.
+/// The answer to one request, for a transport to give.
 pub(crate) struct Reply {
     pub(crate) header: Option<(StatusCode, HeaderMap)>,
     pub(crate) body: std::vec::IntoIter<Piece>,
@@ -289,27 +265,37 @@ pub(crate) struct Reply {
     last: bool,
 }
 
-impl Script {
-    pub(crate) fn reply(
-        self: &Arc<Self>,
-        method: Method,
-        uri: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Reply {
-        let (answer, last) = self.take(method, uri, headers, body);
-        Reply { header: answer.header, body: answer.body.into_iter(), script: Arc::clone(self), last }
-    }
-}
-
 impl Reply {
     /// The answer has been given as far as it goes.
     pub(crate) fn given(&self) {
-        self.script.end_if(self.last);
+        if self.last {
+            self.script.end(Ok(()));
+        }
     }
-}
 
-/// Collects a body; for tests of bodies.
-pub(crate) async fn collect(body: kube::client::Body) -> Bytes {
-    body.collect().await.unwrap().to_bytes()
+    /// Each piece is taken only when the one before it has been dealt with.
+    fn into_stream(self) -> impl Stream<Item = std::io::Result<Frame<Bytes>>> + Send + 'static {
+        futures::stream::unfold(self, async |mut reply| {
+            loop {
+                match reply.body.next() {
+                    Some(Piece::Bytes(bytes)) if bytes.is_empty() => {}
+                    Some(Piece::Bytes(bytes)) => return Some((Ok(Frame::data(bytes)), reply)),
+                    Some(Piece::Pause(pause)) => sleep(pause).await,
+                    Some(Piece::Hang) => {
+                        reply.given();
+                        std::future::pending::<()>().await;
+                    }
+                    Some(Piece::Cut) => {
+                        reply.given();
+                        reply.body = Vec::new().into_iter();
+                        return Some((Err(std::io::ErrorKind::ConnectionReset.into()), reply));
+                    }
+                    None => {
+                        reply.given();
+                        return None;
+                    }
+                }
+            }
+        })
+    }
 }

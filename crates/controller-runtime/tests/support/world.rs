@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::{ApiClient, Encoding};
+use controller_runtime::api::ApiClient;
 use controller_runtime::cache::{Cache, Change, Handler, State};
 use controller_runtime::kinds::Kind;
 use controller_runtime::list_watch::{ListWatch, Timing};
@@ -88,14 +88,6 @@ impl Drop for World {
     }
 }
 
-/// Accepts every encoding's name for itself in messages.
-pub(crate) fn name(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Protobuf => "protobuf",
-        Encoding::Json => "JSON",
-    }
-}
-
 #[derive(Default)]
 struct Changes(Mutex<Vec<String>>);
 
@@ -106,7 +98,8 @@ impl Handler for Changes {
             Change::Updated { old, new } => format!("~{} was {}", show(new), show(old)),
             Change::Deleted(pod) => format!("-{}", show(pod)),
         };
-        let present = |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).is_some_and(|p| Arc::ptr_eq(p, pod));
+        let present =
+            |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).is_some_and(|p| Arc::ptr_eq(p, pod));
         match change {
             Change::Added(new) | Change::Updated { new, .. } => assert!(present(new), "{line} shows"),
             Change::Deleted(old) => assert!(!present(old), "{line} shows"),

@@ -65,7 +65,10 @@ pub(crate) fn desired_endpoints_and_no_others(after: &Cluster) -> Checked {
     };
     let desired = desired(after);
     let wanted = desired.iter().flat_map(|(group, set)| set.iter().map(|endpoint| (group.clone(), endpoint)));
-    let present = after.slices.iter().flat_map(|slice| endpoints(slice).iter().map(|endpoint| (group(slice), endpoint)));
+    let present = after
+        .slices
+        .iter()
+        .flat_map(|slice| endpoints(slice).iter().map(|endpoint| (group(slice), endpoint)));
     prop_assert_eq!(collect(wanted.collect()), collect(present.collect()));
     Ok(())
 }
@@ -98,7 +101,10 @@ pub(crate) fn placeholders_where_nothing_else_is(before: &Cluster, after: &Clust
             after.slices.iter().filter(|slice| slice.address_type == address_type).collect();
         prop_assert!(!of_type.is_empty());
         let left_alone = |slice: &EndpointSlice| {
-            is_owned(slice) && size(slice) == 0 && slice.address_type == address_type && desired.contains_key(&group(slice))
+            is_owned(slice)
+                && size(slice) == 0
+                && slice.address_type == address_type
+                && desired.contains_key(&group(slice))
         };
         let any_endpoint = desired.iter().any(|(group, set)| group.0 == address_type && !set.is_empty());
         if !any_endpoint && !before.slices.iter().any(left_alone) {
@@ -110,7 +116,7 @@ pub(crate) fn placeholders_where_nothing_else_is(before: &Cluster, after: &Clust
 }
 
 pub(crate) fn hints_as_the_service_asks(after: &Cluster) -> Checked {
-    let hints = Hints::for_service(&after.compact_service());
+    let hints = after.hints();
     for endpoint in after.endpoints() {
         let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true);
         let names = |hints: &EndpointHints| {
@@ -118,16 +124,36 @@ pub(crate) fn hints_as_the_service_asks(after: &Cluster) -> Checked {
             zones.chain(hints.for_nodes.iter().flatten().map(|node| node.name.clone())).collect::<Vec<_>>()
         };
         let present = endpoint.hints.as_ref().map(names);
-        match hints {
+        match &hints {
             Hints::None => prop_assert!(endpoint.hints.is_none()),
             Hints::Traffic(distribution) if ready => {
                 let node = endpoint.node_name.clone();
-                let node = node.filter(|_| distribution == TrafficDistribution::PreferSameNode);
+                let node = node.filter(|_| *distribution == TrafficDistribution::PreferSameNode);
                 let wanted: Vec<String> = endpoint.zone.clone().into_iter().chain(node).collect();
                 prop_assert_eq!(present.unwrap_or_default(), wanted);
             }
-            Hints::Traffic(_) | Hints::Keep => {}
+            Hints::Traffic(_) | Hints::Topology(_) | Hints::Keep => {}
         }
+    }
+    if matches!(hints, Hints::Topology(_)) {
+        topology_hints_for_all_or_none(after)?;
+    }
+    Ok(())
+}
+
+/// In each address type, either every ready endpoint is meant for one zone or more, or no endpoint has hints.
+fn topology_hints_for_all_or_none(after: &Cluster) -> Checked {
+    for address_type in address_types(after) {
+        let of_type =
+            || after.slices.iter().filter(|slice| slice.address_type == address_type).flat_map(endpoints);
+        let zones = |endpoint: &Endpoint| {
+            endpoint.hints.as_ref().map_or(0, |hints| hints.for_zones.iter().flatten().count())
+        };
+        let ready = |endpoint: &&Endpoint| {
+            endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
+        };
+        let none = of_type().all(|endpoint| endpoint.hints.is_none());
+        prop_assert!(none || of_type().filter(ready).all(|endpoint| zones(endpoint) > 0));
     }
     Ok(())
 }
@@ -146,11 +172,20 @@ pub(crate) fn each_slice_is_written_once(plan: &SlicePlan) -> Checked {
 pub(crate) fn updates_change_something(before: &Cluster, plan: &SlicePlan) -> Checked {
     for update in plan.types.iter().flat_map(|plan| &plan.update) {
         let old = before.slice(name_of(update));
-        let same = endpoints(update) == endpoints(old) && group(update) == group(old) && labels(update) == labels(old);
+        let same = endpoints(update) == endpoints(old)
+            && group(update) == group(old)
+            && labels(update) == labels(old);
         let placeholder = update.metadata.resource_version.is_none() && size(update) == 0;
         prop_assert!(!same || placeholder, "nothing changes in {}", name_of(update));
+        prop_assert_eq!(
+            update.metadata.labels.as_ref(),
+            Some(&before.template().labels),
+            "labels are set by any write"
+        );
         if update.metadata.resource_version.is_some() {
-            let keeps = |slice: &EndpointSlice| (slice.metadata.finalizers.clone(), slice.metadata.owner_references.clone());
+            let keeps = |slice: &EndpointSlice| {
+                (slice.metadata.finalizers.clone(), slice.metadata.owner_references.clone())
+            };
             prop_assert_eq!(keeps(update), keeps(old));
         }
     }
@@ -169,8 +204,13 @@ pub(crate) fn one_slice_at_most_is_opened_for_room(before: &Cluster, plan: &Slic
     let mut opened = BTreeSet::new();
     for update in plan.types.iter().flat_map(|plan| &plan.update) {
         let old = before.slice(name_of(update));
-        let kept = || endpoints(update).iter().zip(endpoints(old)).all(|(new, old)| published(new) == published(old));
-        let grew = size(update) > size(old) && group(update) == group(old) && labels(update) == labels(old) && kept();
+        let kept = || {
+            endpoints(update).iter().zip(endpoints(old)).all(|(new, old)| published(new) == published(old))
+        };
+        let grew = size(update) > size(old)
+            && group(update) == group(old)
+            && labels(update) == labels(old)
+            && kept();
         prop_assert!(!grew || opened.insert(group(update)), "two slices of a group were opened");
     }
     Ok(())

@@ -27,11 +27,11 @@ pub(crate) fn epoch() -> Time {
 
 pub(crate) fn case() -> impl Strategy<Value = Cluster> {
     let slices = vec(existing_slice(), 0..7);
-    (any_service(), pods(PODS), vec(any::<bool>(), PODS), slices, 1_usize..8, any::<(bool, bool)>()).prop_map(
-        |(service, all, present, slices, max, (absent_if_empty, timed))| {
+    (any_service(), pods(PODS), vec(any::<bool>(), PODS), slices, 1_usize..8, any::<(bool, bool, bool)>())
+        .prop_map(|(service, all, present, slices, max, (absent_if_empty, timed, without_zone))| {
             let mut cluster = Cluster {
                 service,
-                nodes: nodes(),
+                nodes: nodes(without_zone),
                 max,
                 trigger_time: timed.then(|| TRIGGER_TIME.to_owned()),
                 absent_if_empty,
@@ -42,10 +42,10 @@ pub(crate) fn case() -> impl Strategy<Value = Cluster> {
                 cluster.next_version();
                 cluster.store(slice);
             }
-            cluster.pods = all.into_iter().zip(present).filter(|(_, present)| *present).map(|(pod, _)| pod).collect();
+            cluster.pods =
+                all.into_iter().zip(present).filter(|(_, present)| *present).map(|(pod, _)| pod).collect();
             cluster
-        },
-    )
+        })
 }
 
 /// The same cluster twice, listed in different orders.
@@ -71,8 +71,11 @@ pub(crate) fn set_readiness(cluster: &mut Cluster, ready: u64) {
     }
 }
 
-fn nodes() -> Vec<core::Node> {
-    vec![node("node-a", "zone-a"), node("node-b", "zone-b"), node("node-without-zone", "")]
+/// Two zones, one with two nodes, and perhaps a node without zone, which makes topology hints impossible.
+fn nodes(without_zone: bool) -> Vec<core::Node> {
+    let mut nodes = vec![node("node-a", "zone-a"), node("node-a2", "zone-a"), node("node-b", "zone-b")];
+    nodes.extend(without_zone.then(|| node("node-without-zone", "")));
+    nodes
 }
 
 fn any_service() -> impl Strategy<Value = core::Service> {
@@ -87,10 +90,20 @@ fn any_service() -> impl Strategy<Value = core::Service> {
             service_port("metrics", IntOrString::String("metrics".to_owned())),
         ],
     ]);
-    let traffic =
-        select(vec![None, None, Some("PreferClose"), Some("PreferSameZone"), Some("PreferSameNode"), Some("Else")]);
-    let topology = prop::bool::weighted(0.1);
-    let labels = select(vec![vec![], vec![("team", "shop")], vec![("team", "shop"), (MANAGED_BY, "me"), ("empty", "")]]);
+    let traffic = select(vec![
+        None,
+        None,
+        Some("PreferClose"),
+        Some("PreferSameZone"),
+        Some("PreferSameNode"),
+        Some("Else"),
+    ]);
+    let topology = prop::bool::weighted(0.25);
+    let labels = select(vec![
+        vec![],
+        vec![("team", "shop")],
+        vec![("team", "shop"), (MANAGED_BY, "me"), ("empty", "")],
+    ]);
     (families, cluster_ip, ports, any::<bool>(), traffic, topology, labels).prop_map(
         |(families, cluster_ip, ports, publish_not_ready, traffic, topology, labels)| {
             let mut service = service();
@@ -114,7 +127,9 @@ fn any_service() -> impl Strategy<Value = core::Service> {
 /// Pods 0 to `count`, each in some state.
 pub(crate) fn pods(count: usize) -> impl Strategy<Value = Vec<core::Pod>> {
     let states = vec(pod_state(), count);
-    states.prop_map(|states| states.into_iter().enumerate().map(|(number, state)| state.build(number)).collect())
+    states.prop_map(|states| {
+        states.into_iter().enumerate().map(|(number, state)| state.build(number)).collect()
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -155,22 +170,16 @@ fn pod_state() -> impl Strategy<Value = PodState> {
         any::<(bool, bool)>(),
         prop::bool::weighted(0.2),
     )
-        .prop_map(|(families, shares_address, node, ports, phase, (ready, terminating), hostname)| PodState {
-            families,
-            shares_address,
-            node,
-            ports,
-            phase,
-            ready,
-            terminating,
-            hostname,
+        .prop_map(|(families, shares_address, node, ports, phase, (ready, terminating), hostname)| {
+            PodState { families, shares_address, node, ports, phase, ready, terminating, hostname }
         })
 }
 
 impl PodState {
     fn build(self, number: usize) -> core::Pod {
         let host = if self.shares_address { 200 } else { number };
-        let address = |family: &&str| if *family == "4" { format!("10.1.0.{host}") } else { format!("fd00::{host}") };
+        let address =
+            |family: &&str| if *family == "4" { format!("10.1.0.{host}") } else { format!("fd00::{host}") };
         let addresses: Vec<String> = self.families.iter().map(address).collect();
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
         let mut pod = pod(number).addresses(&addresses).ready(self.ready).phase(self.phase).ports(self.ports);
@@ -233,12 +242,30 @@ fn existing_slice() -> impl Strategy<Value = ExistingSlice> {
         select(vec![SERVICE_UID, SERVICE_UID, SERVICE_UID, SERVICE_UID, "older-service", ""]),
         option::weighted(0.8, any::<Index>()),
         vec(member(), members()),
-        select(vec![Labels::Right, Labels::Right, Labels::Right, Labels::Missing, Labels::Extra, Labels::Reserved]),
+        select(vec![
+            Labels::Right,
+            Labels::Right,
+            Labels::Right,
+            Labels::Missing,
+            Labels::Extra,
+            Labels::Reserved,
+        ]),
         any::<(bool, bool, bool)>(),
     )
-        .prop_map(|(address_type, owner, ports_of, members, labels, (reversed_ports, bystander, timed))| {
-            ExistingSlice { address_type, owner, ports_of, members, labels, reversed_ports, bystander, timed }
-        })
+        .prop_map(
+            |(address_type, owner, ports_of, members, labels, (reversed_ports, bystander, timed))| {
+                ExistingSlice {
+                    address_type,
+                    owner,
+                    ports_of,
+                    members,
+                    labels,
+                    reversed_ports,
+                    bystander,
+                    timed,
+                }
+            },
+        )
 }
 
 const fn members() -> Range<usize> {
@@ -258,7 +285,11 @@ fn member() -> impl Strategy<Value = Member> {
         Change::Conditions,
     ];
     let hints = vec![None, None, None, Some(""), Some("zone-a"), Some("zone-b"), Some("node-a")];
-    (any::<Index>(), select(changes), select(hints)).prop_map(|(pod, change, hints)| Member { pod, change, hints })
+    (any::<Index>(), select(changes), select(hints)).prop_map(|(pod, change, hints)| Member {
+        pod,
+        change,
+        hints,
+    })
 }
 
 impl ExistingSlice {
@@ -271,11 +302,15 @@ impl ExistingSlice {
             reversed.reverse();
             return EndpointSlice { ports: Some(reversed), ..self.without_ports(number, cluster, pods) };
         }
-        EndpointSlice { ports: Some(std::mem::take(&mut ports).into_vec()), ..self.without_ports(number, cluster, pods) }
+        EndpointSlice {
+            ports: Some(std::mem::take(&mut ports).into_vec()),
+            ..self.without_ports(number, cluster, pods)
+        }
     }
 
     fn without_ports(&self, number: usize, cluster: &Cluster, pods: &[core::Pod]) -> EndpointSlice {
-        let endpoints = self.members.iter().filter_map(|member| member.build(self.address_type, cluster, pods));
+        let endpoints =
+            self.members.iter().filter_map(|member| member.build(self.address_type, cluster, pods));
         EndpointSlice {
             metadata: self.metadata(number, cluster),
             address_type: self.address_type.to_owned(),
@@ -299,7 +334,8 @@ impl ExistingSlice {
             uid: uid.to_owned(),
             ..OwnerReference::default()
         };
-        let mut owners: Vec<OwnerReference> = Some(self.owner).filter(|uid| !uid.is_empty()).map(owner).into_iter().collect();
+        let mut owners: Vec<OwnerReference> =
+            Some(self.owner).filter(|uid| !uid.is_empty()).map(owner).into_iter().collect();
         let mut annotations = std::collections::BTreeMap::new();
         if self.bystander {
             owners.insert(0, OwnerReference { kind: "Other".to_owned(), ..owner("bystander") });

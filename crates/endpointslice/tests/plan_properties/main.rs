@@ -130,7 +130,7 @@ proptest! {
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.
     #[test]
-    fn a_pod_that_comes_or_goes_costs_one_write(all in pods(12), steps in steps(40), max in 1_usize..5) {
+    fn a_pod_that_comes_or_goes_costs_one_write(all in pods(8), steps in steps(20), max in 1_usize..5) {
         let mut cluster = Cluster { max, ..Cluster::with_pods(0) };
         cluster.sync();
         for step in steps {

@@ -16,12 +16,15 @@ use std::ops::Range;
 
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
 use endpointslice::{
-    Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, desired_from_service, plan,
+    Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
+    desired_from_service, plan,
 };
 use k8s_openapi::api::core::v1::{
-    self as core, ContainerPort, PodCondition, PodIP, PodSpec, PodStatus, ServicePort, ServiceSpec,
+    self as core, ContainerPort, NodeCondition, NodeStatus, PodCondition, PodIP, PodSpec, PodStatus,
+    ServicePort, ServiceSpec,
 };
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
@@ -104,11 +107,19 @@ impl Cluster {
     }
 
     pub(crate) fn rules(&self) -> Rules {
-        Rules {
-            packing: Packing::Pack { max: self.max },
-            placeholder: true,
-            hints: Hints::for_service(&self.compact_service()),
-        }
+        let mut topology = TopologyCache::default();
+        topology.set_nodes(&self.nodes.iter().map(Node::from).collect::<Vec<_>>());
+        Rules { packing: Packing::Pack { max: self.max }, placeholder: true, hints: self.hints() }
+    }
+
+    pub(crate) fn hints(&self) -> Hints {
+        let mut topology = TopologyCache::default();
+        topology.set_nodes(&self.compact_nodes());
+        Hints::for_service(&self.compact_service(), &topology)
+    }
+
+    pub(crate) fn compact_nodes(&self) -> Vec<Node> {
+        self.nodes.iter().map(Node::from).collect()
     }
 
     pub(crate) fn template(&self) -> SliceTemplate {
@@ -118,7 +129,7 @@ impl Cluster {
 
     pub(crate) fn desired(&self) -> Desired {
         let pods: Vec<Pod> = self.pods.iter().map(Pod::from).collect();
-        let nodes: Vec<Node> = self.nodes.iter().map(Node::from).collect();
+        let nodes = self.compact_nodes();
         let node = |name: &str| nodes.iter().find(|node| &*node.name == name);
         desired_from_service(&self.compact_service(), &pods, node)
     }
@@ -167,7 +178,8 @@ impl Cluster {
 
 /// The writes that a plan asks for, before creates are held back.
 pub(crate) fn count(plan: &SlicePlan) -> Writes {
-    let sum = |length: fn(&endpointslice::AddressTypePlan) -> usize| plan.types.iter().map(length).sum::<usize>();
+    let sum =
+        |length: fn(&endpointslice::AddressTypePlan) -> usize| plan.types.iter().map(length).sum::<usize>();
     Writes {
         create: sum(|plan| plan.create.len()),
         update: sum(|plan| plan.update.len()),
@@ -247,7 +259,8 @@ pub(crate) trait PodExt: Sized {
 
     fn set_ready(&mut self, ready: bool) {
         let (_, _, status) = self.edit();
-        status.conditions.as_mut().unwrap()[0].status = if ready { "True" } else { "False" }.to_owned();
+        let ready = if ready { "True" } else { "False" };
+        ready.clone_into(&mut status.conditions.as_mut().unwrap()[0].status);
     }
 
     fn set_terminating(&mut self) {
@@ -321,14 +334,21 @@ pub(crate) fn container_ports(ports: &[(&str, &str, i32)]) -> Vec<ContainerPort>
     ports.collect()
 }
 
-/// A node in a zone, or in none if that is empty.
+/// A ready node with four cores in a zone, or in none if that is empty.
 pub(crate) fn node(name: &str, zone: &str) -> core::Node {
+    let ready =
+        NodeCondition { type_: "Ready".to_owned(), status: "True".to_owned(), ..NodeCondition::default() };
     core::Node {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
             labels: Some([(TOPOLOGY_ZONE.to_owned(), zone.to_owned())].into()),
             ..ObjectMeta::default()
         },
-        ..core::Node::default()
+        status: Some(NodeStatus {
+            conditions: Some(vec![ready]),
+            allocatable: Some([("cpu".to_owned(), Quantity("4".to_owned()))].into()),
+            ..NodeStatus::default()
+        }),
+        spec: None,
     }
 }

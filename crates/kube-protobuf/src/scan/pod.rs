@@ -43,7 +43,7 @@ pub struct PortView<'a> {
 impl<'a> PodView<'a> {
     /// Reads a Pod from its message (an item of a list, or the [`raw`](crate::Unknown::raw) of an envelope).
     ///
-    /// Cost: about a microsecond for a Pod of five kilobytes. It allocates the vectors of the view and nothing else.
+    /// Cost: 1.6 µs for a Pod with five containers and nine ports. It allocates the vectors of the view and nothing else.
     pub fn parse(raw: &'a [u8]) -> Result<Self, DecodeError> {
         let mut pod = Self::default();
         let mut sidecar_ports = Vec::new();

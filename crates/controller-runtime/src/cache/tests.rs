@@ -1,0 +1,547 @@
+//! The cache against a model that knows no index: plain maps, scanned from end to end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointslice::{LabelSet, PodFields, ServiceFields, Version};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::*;
+
+const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const KEYS: [&str; 3] = ["app", "tier", "zone"];
+const VALUES: [&str; 3] = ["", "1", "2"];
+const MANAGERS: [&str; 2] = ["us", "them"];
+
+type Labels = BTreeMap<&'static str, &'static str>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    Pod,
+    Service,
+    Slice,
+}
+
+const SORTS: [Sort; 3] = [Sort::Pod, Sort::Service, Sort::Slice];
+
+type Name = (&'static str, &'static str);
+
+/// What an object of any kind is, as far as the cache can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Object {
+    /// A change of it makes another object of the same name.
+    uid: bool,
+    version: u8,
+    /// Labels of a Pod, selector of a Service; of a slice, only what picks its Service and manager.
+    labels: Labels,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Upsert(Sort, Name, Object),
+    Remove(Sort, Name),
+    /// A list that finds these, with objects that can't be read and watch events in between.
+    Relist(Sort, Vec<Listed>),
+    /// A list that breaks off.
+    HalfAList(Sort, Vec<Listed>),
+}
+
+#[derive(Clone, Debug)]
+enum Listed {
+    Object(Name, Object),
+    Unreadable(Name),
+    Deleted(Name),
+}
+
+fn any_name() -> impl Strategy<Value = Name> {
+    let namespace = prop::sample::select(&NAMESPACES[..]);
+    (namespace, prop::sample::select(&NAMES[..]))
+}
+
+fn any_labels() -> impl Strategy<Value = Labels> {
+    btree_map(prop::sample::select(&KEYS[..]), prop::sample::select(&VALUES[..]), 0..4)
+}
+
+fn any_object() -> impl Strategy<Value = Object> {
+    (any::<bool>(), 0..4_u8, any_labels()).prop_map(|(uid, version, labels)| Object { uid, version, labels })
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let sort = || prop::sample::select(&SORTS[..]);
+    let listed = || {
+        let listed = prop_oneof![
+            8 => (any_name(), any_object()).prop_map(|(name, object)| Listed::Object(name, object)),
+            1 => any_name().prop_map(Listed::Unreadable),
+            1 => any_name().prop_map(Listed::Deleted),
+        ];
+        vec(listed, 0..12)
+    };
+    prop_oneof![
+        12 => (sort(), any_name(), any_object()).prop_map(|(sort, name, object)| Action::Upsert(sort, name, object)),
+        6 => (sort(), any_name()).prop_map(|(sort, name)| Action::Remove(sort, name)),
+        2 => (sort(), listed()).prop_map(|(sort, listed)| Action::Relist(sort, listed)),
+        1 => (sort(), listed()).prop_map(|(sort, listed)| Action::HalfAList(sort, listed)),
+    ]
+}
+
+/// A change as text: sort, sign, name, and identity of what was and what is.
+type Line = String;
+
+#[derive(Default)]
+struct Model {
+    objects: BTreeMap<(Sort, Name), Object>,
+    changes: Vec<Line>,
+}
+
+fn identity(uid: &dyn std::fmt::Display, version: Version) -> String {
+    format!("{uid}@{version:?}")
+}
+
+impl Object {
+    fn uid(&self) -> &'static str {
+        if self.uid { "first" } else { "second" }
+    }
+
+    /// Different labels are different versions: that is what a version promises.
+    fn version(&self) -> String {
+        format!("{} {:?}", self.version, self.labels)
+    }
+
+    fn identity(&self) -> String {
+        identity(&self.uid(), Version::from(self.version().as_str()))
+    }
+
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        self.labels.iter().map(|(key, value)| (*key, *value)).collect()
+    }
+
+    fn service(&self) -> &'static str {
+        self.labels.get("app").copied().unwrap_or_default()
+    }
+
+    fn manager(&self) -> &'static str {
+        MANAGERS[self.labels.len() % 2]
+    }
+}
+
+impl Model {
+    fn upsert(&mut self, sort: Sort, name: Name, object: &Object) {
+        let new = object.identity();
+        match self.objects.insert((sort, name), object.clone()) {
+            None => self.changes.push(format!("{sort:?} {name:?} +{new}")),
+            Some(old) if old.identity() == new => {}
+            Some(old) => self.changes.push(format!("{sort:?} {name:?} ~{} {new}", old.identity())),
+        }
+    }
+
+    fn remove(&mut self, sort: Sort, name: Name) {
+        if let Some(old) = self.objects.remove(&(sort, name)) {
+            self.changes.push(format!("{sort:?} {name:?} -{}", old.identity()));
+        }
+    }
+
+    fn list(&mut self, sort: Sort, listed: &[Listed]) -> BTreeSet<Name> {
+        let mut found = BTreeSet::new();
+        for listed in listed {
+            match listed {
+                Listed::Object(name, object) => {
+                    self.upsert(sort, *name, object);
+                    found.insert(*name);
+                }
+                Listed::Unreadable(name) => {
+                    found.insert(*name);
+                }
+                Listed::Deleted(name) => {
+                    self.remove(sort, *name);
+                    found.remove(name);
+                }
+            }
+        }
+        found
+    }
+
+    fn act(&mut self, action: &Action) {
+        match action {
+            Action::Upsert(sort, name, object) => self.upsert(*sort, *name, object),
+            Action::Remove(sort, name) => self.remove(*sort, *name),
+            Action::HalfAList(sort, listed) => drop(self.list(*sort, listed)),
+            Action::Relist(sort, listed) => {
+                let found = self.list(*sort, listed);
+                let known: Vec<Name> =
+                    self.objects.keys().filter(|(s, _)| s == sort).map(|(_, n)| *n).collect();
+                for gone in known.into_iter().filter(|name| !found.contains(name)) {
+                    self.remove(*sort, gone);
+                }
+            }
+        }
+    }
+
+    fn names(&self, sort: Sort, namespace: &str, keep: impl Fn(&Object) -> bool) -> BTreeSet<&'static str> {
+        let objects = self.objects.iter();
+        objects
+            .filter(|((s, (n, _)), object)| *s == sort && *n == namespace && keep(object))
+            .map(|((_, (_, name)), _)| *name)
+            .collect()
+    }
+}
+
+fn selects(selector: &Labels, labels: &Labels) -> bool {
+    !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+/// Keeps the changes that the cache reports, as the model writes them.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<Line>>);
+
+impl Recorder {
+    fn record<T: CachedKind>(
+        &self,
+        sort: Sort,
+        change: &Change<T>,
+        store: &Store<T>,
+        show: impl Fn(&T) -> String,
+    ) {
+        let (object, text) = match change {
+            Change::Added(new) => (new, format!("+{}", show(new))),
+            Change::Updated { old, new } => (new, format!("~{} {}", show(old), show(new))),
+            Change::Deleted(old) => (old, format!("-{}", show(old))),
+        };
+        let shown =
+            store.get(object.namespace(), object.name()).is_some_and(|shown| Arc::ptr_eq(shown, object));
+        assert_eq!(shown, !matches!(change, Change::Deleted(_)), "the cache shows {text}");
+        let name = (object.namespace(), object.name());
+        self.0.lock().push(format!("{sort:?} {name:?} {text}"));
+    }
+
+    /// What was reported since the last call. Deletions found by a list are in no particular order.
+    fn take(&self) -> Vec<Line> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl Handler for Recorder {
+    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
+        self.record(Sort::Pod, change, &state.pods, |pod| identity(&pod.uid, pod.version));
+    }
+
+    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
+        self.record(Sort::Service, change, &state.services, |service| {
+            identity(&service.uid, service.version)
+        });
+    }
+
+    fn slice(&self, change: &Change<CachedSlice>, state: &State, _lane: Lane) {
+        self.record(Sort::Slice, change, &state.slices, |slice| identity(&slice.uid, slice.version));
+    }
+}
+
+impl Cache {
+    fn put(&self, sort: Sort, (namespace, name): Name, object: &Object) {
+        let (uid, version) = (object.uid(), object.version());
+        let mut interner = self.interner.lock();
+        match sort {
+            Sort::Pod => {
+                let fields = PodFields {
+                    namespace,
+                    name,
+                    uid,
+                    resource_version: &version,
+                    labels: object.pairs(),
+                    ..PodFields::default()
+                };
+                self.upsert(Pod::new(fields, &mut interner), Lane::Live);
+            }
+            Sort::Service => {
+                let fields = ServiceFields {
+                    namespace,
+                    name,
+                    uid,
+                    resource_version: &version,
+                    selector: object.pairs(),
+                    ..ServiceFields::default()
+                };
+                self.upsert(Service::new(fields, &mut interner), Lane::Live);
+            }
+            Sort::Slice => {
+                let slice = CachedSlice {
+                    namespace: interner.string(namespace),
+                    name: name.into(),
+                    uid: uid.into(),
+                    version: version.as_str().into(),
+                    generation: 1,
+                    service: interner.non_empty(object.service()),
+                    managed_by: interner.non_empty(object.manager()),
+                    deleting: false,
+                    encoded: Box::default(),
+                };
+                self.upsert(slice, Lane::Live);
+            }
+        }
+    }
+
+    fn delete(&self, sort: Sort, (namespace, name): Name) {
+        match sort {
+            Sort::Pod => self.remove::<Pod>(namespace, name, Lane::Live),
+            Sort::Service => self.remove::<Service>(namespace, name, Lane::Live),
+            Sort::Slice => self.remove::<CachedSlice>(namespace, name, Lane::Live),
+        }
+    }
+
+    fn list<T: CachedKind>(&self, sort: Sort, listed: &[Listed], whole: bool) {
+        self.begin_list::<T>();
+        for listed in listed {
+            match listed {
+                Listed::Object(name, object) => self.put(sort, *name, object),
+                Listed::Unreadable((namespace, name)) => self.keep::<T>(namespace, name),
+                Listed::Deleted(name) => self.delete(sort, *name),
+            }
+        }
+        if whole {
+            self.finish_list::<T>();
+        }
+    }
+
+    fn act(&self, action: &Action) {
+        match action {
+            Action::Upsert(sort, name, object) => self.put(*sort, *name, object),
+            Action::Remove(sort, name) => self.delete(*sort, *name),
+            Action::Relist(sort, listed) | Action::HalfAList(sort, listed) => {
+                let whole = matches!(action, Action::Relist(..));
+                match sort {
+                    Sort::Pod => self.list::<Pod>(*sort, listed, whole),
+                    Sort::Service => self.list::<Service>(*sort, listed, whole),
+                    Sort::Slice => self.list::<CachedSlice>(*sort, listed, whole),
+                }
+            }
+        }
+    }
+}
+
+/// Every question that can be asked of an index, answered by it and by a scan.
+fn check_indexes(cache: &Cache, model: &Model, labels: &Labels) -> Result<(), TestCaseError> {
+    let set: LabelSet = labels.iter().map(|(key, value)| (*key, *value)).collect();
+    cache.read(|state| {
+        prop_assert_eq!(state.pods.len() + state.services.len() + state.slices.len(), model.objects.len());
+        for namespace in NAMESPACES {
+            let found = state.pods_selected(namespace, &set);
+            let names: Vec<&str> = found.iter().map(|pod| &*pod.name).collect();
+            let expected = model.names(Sort::Pod, namespace, |pod| selects(labels, &pod.labels));
+            prop_assert_eq!(names, Vec::from_iter(expected), "pods selected by {:?}", labels);
+            for pod in &found {
+                prop_assert!(
+                    state.pods.get(namespace, &pod.name).is_some_and(|shown| Arc::ptr_eq(shown, pod))
+                );
+            }
+
+            let found: Vec<_> = state.services_selecting(namespace, &set).collect();
+            let names: BTreeSet<&str> = found.iter().map(|service| &*service.name).collect();
+            let expected = model.names(Sort::Service, namespace, |service| selects(&service.labels, labels));
+            prop_assert_eq!(
+                (found.len(), names),
+                (expected.len(), expected),
+                "Services selecting {:?}",
+                labels
+            );
+            for service in found {
+                let shown = state.services.get(namespace, &service.name);
+                prop_assert!(shown.is_some_and(|shown| Arc::ptr_eq(shown, service)));
+            }
+
+            for (service, manager) in
+                VALUES.iter().flat_map(|value| MANAGERS.map(|manager| (*value, manager)))
+            {
+                let found = state.slices_of(&namespace.into(), &service.into(), manager);
+                let names: BTreeSet<&str> = found.iter().map(|slice| &*slice.name).collect();
+                let expected = model.names(Sort::Slice, namespace, |slice| {
+                    !service.is_empty() && (slice.service(), slice.manager()) == (service, manager)
+                });
+                prop_assert_eq!((found.len(), names), (expected.len(), expected), "slices of {}", service);
+                for slice in &found {
+                    let shown = state.slices.get(namespace, &slice.name);
+                    prop_assert!(shown.is_some_and(|shown| Arc::ptr_eq(shown, slice)));
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Deletions found by a list come in no particular order, so they are compared sorted.
+fn sort_deletions(mut lines: Vec<Line>) -> Vec<Line> {
+    let is_deletion = |line: &Line| line.contains(") -");
+    for run in lines.chunk_by_mut(|a, b| is_deletion(a) && is_deletion(b)) {
+        run.sort_unstable();
+    }
+    lines
+}
+
+proptest! {
+    #[test]
+    fn indexes_and_changes_agree_with_a_scan(
+        actions in vec((any_action(), any_labels()), 1..60),
+    ) {
+        let (cache, recorder, mut model) = (Cache::default(), Arc::new(Recorder::default()), Model::default());
+        cache.attach(Arc::clone(&recorder) as Arc<dyn Handler>, |state| assert!(state.pods.is_empty()));
+        for (action, labels) in &actions {
+            cache.act(action);
+            model.act(action);
+            prop_assert_eq!(
+                sort_deletions(recorder.take()),
+                sort_deletions(std::mem::take(&mut model.changes)),
+                "after {:?}", action
+            );
+            check_indexes(&cache, &model, labels)?;
+        }
+        for sort in SORTS {
+            let nothing = Action::Relist(sort, Vec::new());
+            cache.act(&nothing);
+        }
+        cache.read(|state| {
+            prop_assert!(state.pods.is_empty() && state.services.is_empty() && state.slices.is_empty());
+            prop_assert!(state.pods.index().is_empty(), "pods left in the index");
+            prop_assert!(state.services.index().is_empty(), "Services left in the index");
+            prop_assert!(state.slices.index().is_empty(), "slices left in the index");
+            Ok(())
+        })?;
+    }
+
+    /// Whoever starts from what `before` shows and follows the changes knows what the cache holds.
+    #[test]
+    fn a_handler_that_comes_late_misses_and_repeats_nothing(
+        before in vec(any_action(), 0..30),
+        after in vec(any_action(), 0..30),
+    ) {
+        let (cache, late) = (Cache::default(), Arc::new(Recorder::default()));
+        let mut model = Model::default();
+        for action in &before {
+            cache.act(action);
+            model.act(action);
+        }
+        let mut seen = 0;
+        cache.attach(Arc::clone(&late) as Arc<dyn Handler>, |state| {
+            seen = state.pods.len() + state.services.len() + state.slices.len();
+        });
+        prop_assert_eq!(seen, model.objects.len());
+        model.changes.clear();
+        for action in &after {
+            cache.act(action);
+            model.act(action);
+        }
+        prop_assert_eq!(sort_deletions(late.take()), sort_deletions(model.changes));
+    }
+}
+
+fn pod(name: &str, labels: &[(&str, &str)], interner: &mut Interner) -> Pod {
+    let fields = PodFields { namespace: "blue", name, labels: labels.to_vec(), ..PodFields::default() };
+    Pod::new(fields, interner)
+}
+
+/// Equal label sets that are two allocations happen when an interner has forgotten the first one; see `Interner`.
+#[test]
+fn equal_label_sets_need_not_be_one() {
+    let cache = Cache::default();
+    let labels = [("app", "web")];
+    for name in ["a", "b"] {
+        cache.upsert(pod(name, &labels, &mut Interner::default()), Lane::Live);
+    }
+    let selector: LabelSet = labels.into_iter().collect();
+    let names = || -> Vec<Box<str>> {
+        cache
+            .read(|state| state.pods_selected("blue", &selector).iter().map(|pod| pod.name.clone()).collect())
+    };
+    assert_eq!(names(), ["a".into(), "b".into()]);
+    let moved = Pod { version: "2".into(), ..pod("a", &labels, &mut Interner::default()) };
+    cache.upsert(moved, Lane::Live);
+    assert_eq!(names(), ["a".into(), "b".into()]);
+    for name in ["a", "b"] {
+        cache.remove::<Pod>("blue", name, Lane::Live);
+    }
+    cache.read(|state| assert!(state.pods.index().is_empty()));
+}
+
+/// A Node changes every few minutes; only what matters is a change.
+#[test]
+fn a_node_is_compared_by_what_is_known_of_it() {
+    let cache = Cache::default();
+    let node = |ready| endpointslice::NodeFields { name: "n", ready, ..Default::default() };
+    let put = |ready| cache.upsert(Node::new(&node(ready), &mut Interner::default()), Lane::Live);
+    let counter = Arc::new(Nodes::default());
+    cache.attach(Arc::clone(&counter) as Arc<dyn Handler>, |_| {});
+    for ready in [true, true, false, false, true] {
+        put(ready);
+    }
+    assert_eq!(*counter.0.lock(), ["added", "updated", "updated"]);
+}
+
+#[derive(Default)]
+struct Nodes(Mutex<Vec<&'static str>>);
+
+impl Handler for Nodes {
+    fn node(&self, change: &Change<Node>, _state: &State, _lane: Lane) {
+        self.0.lock().push(match change {
+            Change::Added(_) => "added",
+            Change::Updated { .. } => "updated",
+            Change::Deleted(_) => "deleted",
+        });
+    }
+}
+
+/// A stream of changes, a handler that comes in the middle of it, and readers, all at once: the handler's picture is
+/// the cache's, and no reader ever sees the index and the table disagree.
+#[test]
+fn changes_and_readers_at_once() {
+    let cache = Cache::default();
+    let labels = [("app", "web")];
+    let selector: LabelSet = labels.into_iter().collect();
+    let follower = Arc::new(Follower::default());
+    std::thread::scope(|scope| {
+        for (writer, names) in [["a", "b", "c"], ["d", "e", "f"]].into_iter().enumerate() {
+            let cache = &cache;
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(writer as u64);
+                for version in 0..2000 {
+                    let name = names[random.usize(..names.len())];
+                    if random.bool() {
+                        let version = version.to_string();
+                        let fresh = pod(name, &labels, &mut cache.interner.lock());
+                        cache.upsert(Pod { version: version.as_str().into(), ..fresh }, Lane::Live);
+                    } else {
+                        cache.remove::<Pod>("blue", name, Lane::Live);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..2000 {
+                cache.read(|state| {
+                    assert_eq!(state.pods.len(), state.pods_selected("blue", &selector).len());
+                });
+            }
+        });
+        scope.spawn(|| {
+            cache.attach(Arc::clone(&follower) as Arc<dyn Handler>, |state| {
+                let names = state.pods.iter().map(|pod| (pod.name.clone(), pod.version));
+                *follower.0.lock() = names.collect();
+            });
+        });
+    });
+    let shown = cache.read(|state| state.pods.iter().map(|pod| (pod.name.clone(), pod.version)).collect());
+    assert_eq!(*follower.0.lock(), shown);
+}
+
+#[derive(Default)]
+struct Follower(Mutex<BTreeMap<Box<str>, Version>>);
+
+impl Handler for Follower {
+    fn pod(&self, change: &Change<Pod>, _state: &State, _lane: Lane) {
+        let mut pods = self.0.lock();
+        match change {
+            Change::Added(pod) => assert_eq!(pods.insert(pod.name.clone(), pod.version), None),
+            Change::Updated { old, new } => {
+                assert_eq!(pods.insert(new.name.clone(), new.version), Some(old.version));
+            }
+            Change::Deleted(pod) => assert_eq!(pods.remove(&pod.name), Some(pod.version)),
+        }
+    }
+}

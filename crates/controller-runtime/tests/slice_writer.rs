@@ -1,0 +1,258 @@
+//! Plans become writes, in the right order and with the right excuses.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy.toml lifts these for test functions, not for their helpers"
+)]
+
+mod support;
+
+use std::time::Duration;
+
+use controller_runtime::api::{ApiClient, Encoding};
+use controller_runtime::error_chain;
+use controller_runtime::slice_writer::{SliceWriter, Written};
+use endpointslice::{AddressType, AddressTypePlan, PlanStatistics, SlicePlan};
+use http::Method;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_protobuf::{Message, Unknown, wrap};
+
+use support::script::{Answer, Script, Step};
+use support::wire::{Refusal, Wire};
+
+const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
+
+const TERMINATING: Refusal = Refusal {
+    code: 403,
+    reason: "Forbidden",
+    message: "going",
+    cause: Some("NamespaceTerminating"),
+    retry_after: 0,
+};
+const CONFLICT: Refusal =
+    Refusal { code: 409, reason: "Conflict", message: "changed", cause: None, retry_after: 0 };
+const NOT_FOUND: Refusal =
+    Refusal { code: 404, reason: "NotFound", message: "gone", cause: None, retry_after: 0 };
+
+fn slice(name: &str) -> EndpointSlice {
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some("shop".to_owned()),
+        uid: Some(format!("uid-of-{name}")),
+        ..ObjectMeta::default()
+    };
+    EndpointSlice { address_type: "IPv4".to_owned(), metadata, ..EndpointSlice::default() }
+}
+
+fn new_slice(prefix: &str) -> EndpointSlice {
+    let mut slice = slice(prefix);
+    slice.metadata.generate_name = slice.metadata.name.take();
+    slice.metadata.uid = None;
+    slice
+}
+
+fn plan(address_type: AddressType, create: &[&str], update: &[&str], delete: &[&str]) -> AddressTypePlan {
+    AddressTypePlan {
+        address_type,
+        create: create.iter().copied().map(new_slice).collect(),
+        update: update.iter().copied().map(slice).collect(),
+        delete: delete.iter().copied().map(slice).collect(),
+        creates_suppressed: false,
+        statistics: PlanStatistics::default(),
+        topology: None,
+    }
+}
+
+fn two_types() -> SlicePlan {
+    let ipv4 = plan(AddressType::Ipv4, &["c4-", "d4-"], &["u4", "v4"], &["x4", "y4"]);
+    let ipv6 = plan(AddressType::Ipv6, &["c6-"], &["u6"], &["x6"]);
+    SlicePlan { types: vec![ipv4, ipv6], unsupported: vec![slice("old-1"), slice("old-2")] }
+}
+
+/// The server's form of a slice: named and versioned.
+fn stored(wire: Wire, name: &str) -> Answer {
+    let mut slice = slice(name);
+    slice.metadata.resource_version = Some("42".to_owned());
+    let body = match wire.0 {
+        Encoding::Protobuf => wrap("discovery.k8s.io/v1", "EndpointSlice", &slice.encode()),
+        Encoding::Json => serde_json::to_vec(&slice).unwrap(),
+    };
+    Answer::new(200, wire.content_type(), body)
+}
+
+fn create(answer: Answer) -> Step {
+    Step::new(Method::POST, SLICES, answer)
+}
+
+fn update(name: &str, answer: Answer) -> Step {
+    Step::new(Method::PUT, &format!("{SLICES}/{name}"), answer)
+}
+
+fn delete(name: &str, answer: Answer) -> Step {
+    Step::new(Method::DELETE, &format!("{SLICES}/{name}"), answer)
+}
+
+fn deleted() -> Answer {
+    Answer::new(200, "application/json", r#"{"kind":"Status","status":"Success"}"#)
+}
+
+/// Applies a plan against a script that must be played to its end; what was reported, and the errors.
+async fn apply(
+    wire: Wire,
+    plan: &SlicePlan,
+    steps: Vec<Step>,
+) -> (Vec<String>, Vec<String>, Vec<bytes::Bytes>) {
+    let script = Script::new(steps);
+    let writer = SliceWriter::new(ApiClient::new(script.client(), wire.0, "test/1.0"));
+    let mut reported = Vec::new();
+    let outcome = writer
+        .apply(plan, |written| {
+            let (verb, slice) = match written {
+                Written::Created(slice) => ("created", slice),
+                Written::Updated(slice) => ("updated", slice),
+                Written::Deleted(slice) => ("deleted", slice),
+            };
+            let metadata = &slice.metadata;
+            let version = metadata.resource_version.as_deref().unwrap_or("-");
+            reported.push(format!("{verb} {} {version}", metadata.name.as_deref().unwrap_or_default()));
+        })
+        .await;
+    script.played(Duration::from_secs(3600)).await;
+    let errors = outcome.err().into_iter().flatten();
+    let errors = errors.map(|error| format!("{} ({})", error_chain(&error), error.is_conflict())).collect();
+    (reported, errors, script.seen().into_iter().map(|seen| seen.body).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_type_is_created_updated_deleted_and_the_unsupported_go_last() {
+    for wire in Wire::BOTH {
+        let steps = vec![
+            create(stored(wire, "c4-x")),
+            create(stored(wire, "d4-x")),
+            update("u4", stored(wire, "u4")),
+            update("v4", stored(wire, "v4")),
+            delete("x4", deleted()),
+            delete("y4", deleted()),
+            create(stored(wire, "c6-x")),
+            update("u6", stored(wire, "u6")),
+            delete("x6", deleted()),
+            delete("old-1", deleted()),
+            delete("old-2", deleted()),
+        ];
+        let (reported, errors, bodies) = apply(wire, &two_types(), steps).await;
+        let expected = [
+            "created c4-x 42",
+            "created d4-x 42",
+            "updated u4 42",
+            "updated v4 42",
+            "deleted x4 -",
+            "deleted y4 -",
+            "created c6-x 42",
+            "updated u6 42",
+            "deleted x6 -",
+            "deleted old-1 -",
+            "deleted old-2 -",
+        ];
+        assert_eq!((&reported[..], &errors[..]), (&expected.map(str::to_owned)[..], &[][..]));
+        let sent: EndpointSlice = match wire.0 {
+            Encoding::Protobuf => Message::decode(Unknown::parse(&bodies[0]).unwrap().raw).unwrap(),
+            Encoding::Json => serde_json::from_slice(&bodies[0]).unwrap(),
+        };
+        assert_eq!(sent, new_slice("c4-"));
+        for (body, name) in [(&bodies[4], "uid-of-x4"), (&bodies[10], "uid-of-old-2")] {
+            assert!(body.windows(name.len()).any(|window| window == name.as_bytes()), "deletes name {name}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_failure_ends_its_type_and_nothing_else() {
+    for wire in Wire::BOTH {
+        let steps = vec![
+            create(stored(wire, "c4-x")),
+            create(wire.refusal(&CONFLICT)),
+            create(stored(wire, "c6-x")),
+            update("u6", wire.refusal(&CONFLICT)),
+            delete("old-1", Answer::new(500, "text/plain", "no")),
+            delete("old-2", deleted()),
+        ];
+        let (reported, errors, _) = apply(wire, &two_types(), steps).await;
+        assert_eq!(reported, ["created c4-x 42", "created c6-x 42", "deleted old-2 -"]);
+        let expected = [
+            "failed to create EndpointSlice shop/d4-: changed (true)",
+            "failed to update EndpointSlice shop/u6: changed (true)",
+            "failed to delete EndpointSlice shop/old-1: Internal Server Error: no (false)",
+        ];
+        assert_eq!(errors, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_delete_ends_its_type() {
+    for wire in Wire::BOTH {
+        let plan = SlicePlan {
+            types: vec![
+                plan(AddressType::Ipv4, &[], &[], &["x4", "y4"]),
+                plan(AddressType::Ipv6, &[], &[], &["x6"]),
+            ],
+            unsupported: Vec::new(),
+        };
+        let steps = vec![delete("x4", wire.refusal(&CONFLICT)), delete("x6", deleted())];
+        let (reported, errors, _) = apply(wire, &plan, steps).await;
+        assert_eq!(reported, ["deleted x6 -"]);
+        assert_eq!(errors, ["failed to delete EndpointSlice shop/x4: changed (true)"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminating_namespace_is_no_failure() {
+    for wire in Wire::BOTH {
+        let steps = vec![
+            create(wire.refusal(&TERMINATING)),
+            create(wire.refusal(&TERMINATING)),
+            delete("old-1", deleted()),
+            delete("old-2", deleted()),
+        ];
+        let (reported, errors, _) = apply(wire, &two_types(), steps).await;
+        assert_eq!(reported, ["deleted old-1 -", "deleted old-2 -"]);
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+/// An update that is refused in the same words is not expected, so it is not excused.
+#[tokio::test(start_paused = true)]
+async fn only_creates_are_excused_by_a_terminating_namespace() {
+    let wire = Wire::BOTH[0];
+    let plan = SlicePlan { types: vec![plan(AddressType::Ipv4, &[], &["u4"], &[])], unsupported: Vec::new() };
+    let (_, errors, _) = apply(wire, &plan, vec![update("u4", wire.refusal(&TERMINATING))]).await;
+    assert_eq!(errors, ["failed to update EndpointSlice shop/u4: going (false)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_already_counts_as_deleted() {
+    for wire in Wire::BOTH {
+        let plan = SlicePlan {
+            types: vec![plan(AddressType::Ipv4, &[], &[], &["x4", "y4"])],
+            unsupported: vec![slice("old-1")],
+        };
+        let gone = || wire.refusal(&NOT_FOUND);
+        let steps = vec![delete("x4", gone()), delete("y4", deleted()), delete("old-1", gone())];
+        let (reported, errors, _) = apply(wire, &plan, steps).await;
+        assert_eq!(reported, ["deleted x4 -", "deleted y4 -", "deleted old-1 -"]);
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn creates_are_held_back_when_the_plan_says_so() {
+    for wire in Wire::BOTH {
+        let mut held = plan(AddressType::Ipv4, &["c4-"], &["u4"], &["x4"]);
+        held.creates_suppressed = true;
+        let plan = SlicePlan { types: vec![held], unsupported: Vec::new() };
+        let steps = vec![update("u4", stored(wire, "u4")), delete("x4", deleted())];
+        let (reported, _, _) = apply(wire, &plan, steps).await;
+        assert_eq!(reported, ["updated u4 42", "deleted x4 -"]);
+    }
+}

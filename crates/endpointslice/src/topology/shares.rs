@@ -1,0 +1,96 @@
+//! The share of CPU that each zone has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::allocation::{Allocation, Allocations};
+use super::outcome::{NoHints, NoHintsReason};
+use super::{as_f64, minimum};
+use crate::node::Node;
+
+/// How the cluster's CPU is spread over its zones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ZoneShares(Shares);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+enum Shares {
+    /// No nodes have been seen yet.
+    #[default]
+    Unknown,
+    /// The nodes are known and don't allow to tell.
+    Insufficient,
+    /// The share of each of two or more zones; above 0, and 1 together.
+    Known(BTreeMap<Arc<str>, f64>),
+}
+
+impl ZoneShares {
+    /// The shares in a cluster of these nodes (`topologycache.go` `SetNodes`).
+    ///
+    /// Control-plane nodes and nodes that are not ready don't count. One remaining node without zone or CPU makes the
+    /// shares of all zones meaningless; fewer than two zones leave nothing to share.
+    pub fn from_nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
+        let mut cpu: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
+        for node in nodes.into_iter().filter(|node| node.ready && !node.control_plane) {
+            match &node.zone {
+                Some(zone) if node.allocatable_milli_cpu > 0 => {
+                    let sum = cpu.entry(zone).or_default();
+                    *sum = sum.saturating_add(node.allocatable_milli_cpu);
+                }
+                _ => return Self(Shares::Insufficient),
+            }
+        }
+        if cpu.len() < 2 {
+            return Self(Shares::Insufficient);
+        }
+        let total = milli_cpu_as_f64(cpu.values().fold(0, |sum, cpu| sum.saturating_add(*cpu)));
+        let share = |(zone, cpu): (&Arc<str>, u64)| (Arc::clone(zone), milli_cpu_as_f64(cpu) / total);
+        Self(Shares::Known(cpu.into_iter().map(share).collect()))
+    }
+
+    /// Zones and their shares, by name; none if they could not be computed.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, f64)> {
+        let shares = match &self.0 {
+            Shares::Known(shares) => Some(shares.iter()),
+            Shares::Unknown | Shares::Insufficient => None,
+        };
+        shares.into_iter().flatten().map(|(zone, share)| (zone, *share))
+    }
+
+    /// How many of `endpoints` each zone should have, or why that can't be said (`topologycache.go`
+    /// `getAllocations`).
+    pub fn allocate(&self, endpoints: usize) -> Result<Allocations, NoHints> {
+        let no_hints = |reason| Err(NoHints { endpoints, reason });
+        let shares = match &self.0 {
+            Shares::Unknown => return no_hints(NoHintsReason::UnknownNodes),
+            Shares::Insufficient => return no_hints(NoHintsReason::InsufficientNodes),
+            Shares::Known(shares) => shares,
+        };
+        let zones = shares.len();
+        if zones > endpoints {
+            return no_hints(NoHintsReason::TooFewEndpoints { zones });
+        }
+        let minima: usize = shares.values().map(|share| minimum(*share, endpoints)).sum();
+        let Some(slack) = endpoints.checked_sub(minima) else {
+            return no_hints(NoHintsReason::Overload { zones });
+        };
+        let allocation = |(zone, share): (&Arc<str>, &f64)| {
+            let minimum = minimum(*share, endpoints);
+            let desired = (share * as_f64(endpoints)).max(as_f64(minimum));
+            (Arc::clone(zone), Allocation { minimum, maximum: minimum + slack, desired })
+        };
+        Ok(Allocations::new(shares.iter().map(allocation).collect()))
+    }
+
+    /// True if a zone has fewer of these endpoints than it needs, so that those it has are overloaded (`utils.go`
+    /// `serviceOverloaded`). Without shares, no number is known to be enough.
+    pub(super) fn overload(&self, counts: &BTreeMap<Arc<str>, usize>) -> bool {
+        let Shares::Known(shares) = &self.0 else { return true };
+        let total = counts.values().sum();
+        shares.iter().any(|(zone, share)| counts.get(zone).copied().unwrap_or(0) < minimum(*share, total))
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // beyond 2^52 the ratio of two sums is still good to 16 digits
+fn milli_cpu_as_f64(milli_cpu: u64) -> f64 {
+    milli_cpu as f64
+}

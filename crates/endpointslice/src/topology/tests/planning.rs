@@ -1,0 +1,202 @@
+//! Hints as a step of a plan.
+
+use super::*;
+use crate::{
+    AddressType, Desired, EndpointSet, Hints, Owner, Packing, PortSet, Rules, SlicePlan, SliceTemplate, plan,
+};
+
+/// Slices as a cluster keeps them, for one Service with one port set.
+#[derive(Clone, Debug)]
+pub(super) struct Slices {
+    pub(super) stored: Vec<EndpointSlice>,
+    pub(super) max: usize,
+    created: usize,
+}
+
+impl Slices {
+    pub(super) fn new(max: usize) -> Self {
+        Self { stored: vec![], max, created: 0 }
+    }
+
+    pub(super) fn plan(&self, endpoints: &[Endpoint], hints: &Hints) -> SlicePlan {
+        let mut desired = Desired::new([AddressType::Ipv4]);
+        let set: EndpointSet = endpoints.iter().cloned().collect();
+        *desired.group(AddressType::Ipv4, PortSet::default()) = set;
+        let rules =
+            Rules { packing: Packing::Pack { max: self.max }, placeholder: true, hints: hints.clone() };
+        plan(&self.stored, desired, &template(), &rules)
+    }
+
+    pub(super) fn apply(&mut self, plan: &SlicePlan) {
+        for plan in &plan.types {
+            for slice in &plan.delete {
+                self.stored.retain(|stored| stored.metadata.name != slice.metadata.name);
+            }
+            for slice in &plan.update {
+                let name = &slice.metadata.name;
+                let stored = self.stored.iter_mut().find(|stored| stored.metadata.name == *name).unwrap();
+                *stored = slice.clone();
+            }
+            for slice in &plan.create {
+                self.created += 1;
+                let mut slice = slice.clone();
+                // Scattered, because random names don't sort by age either.
+                slice.metadata.name = Some(format!("web-{:05}", self.created * 7919 % 99_991));
+                self.stored.push(slice);
+            }
+        }
+    }
+
+    /// Plans and applies; gives the number of writes.
+    fn sync(&mut self, endpoints: &[Endpoint], hints: &Hints) -> usize {
+        let plan = self.plan(endpoints, hints);
+        self.apply(&plan);
+        assert!(self.plan(endpoints, hints).is_empty());
+        plan.types.iter().map(crate::AddressTypePlan::changes).sum()
+    }
+
+    pub(super) fn ready(&self) -> impl Iterator<Item = &Endpoint> {
+        self.stored.iter().flat_map(super::super::assign::ready_endpoints)
+    }
+
+    /// Hints by zone, and how many of them are for another zone than the endpoint's.
+    fn hints(&self) -> (ZoneCounts, usize) {
+        let (mut counts, mut lent) = (ZoneCounts::new(), 0);
+        for endpoint in self.ready() {
+            let zones = endpoint.hints.as_ref().and_then(|hints| hints.for_zones.as_ref());
+            for zone in zones.into_iter().flatten() {
+                *counts.entry(zone.name.as_str().into()).or_default() += 1;
+                lent += usize::from(endpoint.zone.as_ref() != Some(&zone.name));
+            }
+        }
+        (counts, lent)
+    }
+}
+
+fn template() -> SliceTemplate {
+    SliceTemplate {
+        namespace: "shop".to_owned(),
+        owner: Owner {
+            api_version: "v1",
+            kind: "Service",
+            name: "web".to_owned(),
+            uid: "uid".to_owned(),
+            deleting: false,
+        },
+        labels: [].into(),
+        quiet_labels: &[],
+        trigger_time: None,
+    }
+}
+
+/// An endpoint with a number as identity.
+pub(super) fn numbered(number: usize, endpoint: Endpoint) -> Endpoint {
+    Endpoint { addresses: vec![format!("10.0.{}.{}", number / 256, number % 256)], ..endpoint }
+}
+
+/// Ready endpoints, numbered from `first`.
+fn in_zones(first: usize, zones: &[&str]) -> Vec<Endpoint> {
+    zones.iter().enumerate().map(|(number, zone)| numbered(first + number, ready(zone))).collect()
+}
+
+fn topology(cpu: &[(&str, u64)]) -> Hints {
+    Hints::Topology(Arc::new(shares(cpu)))
+}
+
+/// Three zones with the same CPU; slices are there without hints.
+#[test]
+fn a_service_turns_its_hints_on_and_off() {
+    let on = topology(&[("east", 1000), ("north", 1000), ("west", 1000)]);
+    let only_north = in_zones(0, &["north", "north", "north"]);
+    let west_and_east = in_zones(10, &["west", "west", "east", "east"]);
+    let more = in_zones(20, &["west", "west", "north", "north", "north"]);
+    let all = [west_and_east.clone(), more.clone()].concat();
+    let existing = |groups: &[&[Endpoint]]| {
+        let mut slices = Slices::new(100);
+        for group in groups {
+            let mut alone = Slices { stored: vec![], ..slices.clone() };
+            alone.sync(group, &Hints::None);
+            slices.created = alone.created;
+            slices.stored.append(&mut alone.stored);
+        }
+        slices
+    };
+
+    let mut slices = existing(&[&only_north]);
+    assert_eq!(slices.sync(&only_north, &Hints::None), 0, "topology hints not available at all");
+
+    assert_eq!(slices.sync(&only_north, &on), 1, "possible at once");
+    assert_eq!(slices.hints(), (counts(&[("east", 1), ("north", 1), ("west", 1)]), 2));
+
+    let mut slices = existing(&[&west_and_east]);
+    assert_eq!(slices.sync(&west_and_east, &on), 0, "four endpoints can't be spread over three zones");
+    assert_eq!(slices.hints(), (counts(&[]), 0));
+
+    let mut slices = existing(&[&west_and_east, &more]);
+    assert_eq!(slices.stored.len(), 2);
+    assert_eq!(slices.sync(&all, &on), 2, "both slices get hints");
+    assert_eq!(slices.hints(), (counts(&[("east", 3), ("north", 3), ("west", 3)]), 1));
+
+    let mut slices = existing(&[&west_and_east, &more]);
+    assert_eq!(slices.sync(&all, &Hints::None), 0, "never turned on");
+    slices.sync(&all, &on);
+    assert_eq!(slices.sync(&all, &Hints::None), 2, "turned off");
+    assert_eq!(slices.hints(), (counts(&[]), 0));
+}
+
+/// What a plan says about hints is what its slices carry.
+#[test]
+fn the_outcome_is_part_of_the_plan() {
+    let endpoints = in_zones(0, &["east", "east", "west"]);
+    let slices = Slices::new(100);
+    let outcome_of = |hints: &Hints| slices.plan(&endpoints, hints).types[0].topology.clone();
+    assert_eq!(outcome_of(&Hints::None), None);
+    assert_eq!(
+        outcome_of(&topology(&[("east", 2), ("west", 1)])),
+        Some(Ok(counts(&[("east", 2), ("west", 1)])))
+    );
+    let unknown = Hints::Topology(Arc::default());
+    let no_hints = NoHints { endpoints: 3, reason: NoHintsReason::UnknownNodes };
+    assert_eq!(outcome_of(&unknown), Some(Err(no_hints)));
+}
+
+/// When hints become impossible they go, also from slices that need no other write.
+#[test]
+fn impossible_hints_are_removed() {
+    let endpoints = in_zones(0, &["east", "west"]);
+    let mut slices = Slices::new(1);
+    slices.sync(&endpoints, &topology(&[("east", 1), ("west", 1)]));
+    assert_eq!(slices.sync(&endpoints, &topology(&[("east", 1)])), 2);
+    assert_eq!(slices.hints(), (counts(&[]), 0));
+}
+
+/// A zone whose nodes are all unready or control-plane nodes has no capacity, but may have endpoints. Upstream keeps
+/// hints for it, out of everybody's reach, and writes them again in every sync.
+#[test]
+fn endpoints_in_a_zone_without_capacity_serve_others() {
+    let hints = topology(&[("east", 1), ("west", 1)]);
+    let mut slices = Slices::new(100);
+    slices.sync(&in_zones(0, &["east", "west", "north", "north"]), &hints);
+    assert_eq!(slices.hints(), (counts(&[("east", 2), ("west", 2)]), 2));
+}
+
+/// Five sixths of 5.6 and of 0.4 leave no room for a sixth endpoint in the east. Upstream leaves all six there, because
+/// the east has less than half an endpoint to spare, and writes them again in every sync.
+#[test]
+fn a_zone_never_keeps_more_than_its_maximum() {
+    let hints = topology(&[("east", 93), ("west", 7)]);
+    let mut slices = Slices::new(100);
+    slices.sync(&in_zones(0, &["east"; 6]), &hints);
+    assert_eq!(slices.hints(), (counts(&[("east", 5), ("west", 1)]), 1));
+}
+
+/// A minimum is no promise: neither the east nor the north has half an endpoint to spare. As upstream.
+#[test]
+fn a_zone_may_end_below_its_minimum() {
+    let cpu = [("east", 40), ("north", 40), ("west", 20)];
+    let mut slices = Slices::new(100);
+    let zones = ["east", "east", "east", "east", "north", "north", "north", "north", "west"];
+    slices.sync(&in_zones(0, &zones), &topology(&cpu));
+    assert_eq!(slices.hints(), (counts(&[("east", 4), ("north", 4), ("west", 1)]), 0));
+    assert_eq!(shares(&cpu).allocate(9).unwrap().get("west").unwrap().minimum, 2);
+}

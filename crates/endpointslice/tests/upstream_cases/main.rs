@@ -1,0 +1,71 @@
+//! The cases of upstream's unit tests, told again with our own words and data.
+//!
+//! Upstream is Kubernetes 1.36: `k8s.io/endpointslice` unless another package is named. Each upstream test is listed
+//! with the place where its cases are found here; `src/…` are unit tests beside the code. Two of upstream's checks
+//! need no test of their own: that the cache is not mutated (slices are borrowed immutably), and, in every case here
+//! that calls [`Cluster::sync`](support::Cluster::sync), that a second reconcile writes nothing.
+//!
+//! | `reconciler_test.go` | here |
+//! |---|---|
+//! | `TestReconcileEmpty` | `reconcile::a_service_without_pods_gets_a_placeholder` |
+//! | `TestReconcile1Pod` | `reconcile::one_pod_in_every_kind_of_service` |
+//! | `TestReconcile1EndpointSlice` | `reconcile::a_placeholder_is_created_kept_or_corrected` |
+//! | `TestPlaceHolderSliceCompare` | `reconcile::what_makes_a_placeholder` |
+//! | `TestReconcile1EndpointSlicePublishNotReadyAddresses` | `reconcile::published_although_not_ready` |
+//! | `TestReconcileManyPods` | `reconcile::many_pods_fill_slices` |
+//! | `TestReconcileEndpointSlicesSomePreexisting` | `reconcile::the_rest_goes_to_the_slice_it_fits_most_tightly` |
+//! | `TestReconcileEndpointSlicesSomePreexistingWorseAllocation` | `reconcile::new_slices_rather_than_many_updates` |
+//! | `TestReconcileEndpointSlicesUpdating` | `reconcile::a_new_port_reuses_the_slices` |
+//! | `TestReconcileEndpointSlicesServicesLabelsUpdating` | `labels::a_service_label_reaches_every_slice` |
+//! | `TestReconcileEndpointSlicesServicesReservedLabels` | `labels::reserved_labels_of_a_service_are_ignored` |
+//! | `TestReconcileEndpointSlicesRecycling` | `reconcile::recycling_repacks_for_free` |
+//! | `TestReconcileEndpointSlicesUpdatePacking` | `reconcile::slices_written_anyway_are_filled_fullest_first` |
+//! | `TestReconcileEndpointSlicesReplaceDeprecated` | `reconcile::slices_of_other_address_types_are_replaced` |
+//! | `TestReconcileEndpointSlicesRecreation` | `reconcile::slices_of_an_older_service_are_replaced` |
+//! | `TestReconcileEndpointSlicesNamedPorts` | `reconcile::pods_are_grouped_by_what_a_named_port_means` |
+//! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
+//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_brings_its_figures`; the exposition is the controller's |
+//! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted` |
+//! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node` |
+//! | `TestReconcileTopology` | `src/topology/` |
+//! | `TestReconcile_TrafficDistribution` | `reconcile::hints_follow_traffic_distribution`, `…::the_topology_annotation_hides_traffic_distribution` |
+//! | `TestReconcileHeadlessServiceNoPorts` | `reconcile::absent_ports_are_no_ports` |
+//!
+//! | `utils_test.go` | here |
+//! |---|---|
+//! | `TestNewEndpointSlice` | `labels::a_new_slice` |
+//! | `TestPodToEndpoint` | `endpoints::what_is_published_about_a_pod` |
+//! | `TestServiceControllerKey` | crate `endpointslice-controller` |
+//! | `TestGetEndpointPorts` | `endpoints::ports_of_a_pod` |
+//! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
+//! | `TestSupportedServiceAddressType`, `Test_hintsEnabled` | `src/service.rs` |
+//! | `TestFindPort` | `endpoints::which_container_port_a_name_means` |
+//!
+//! | `util/` | here |
+//! |---|---|
+//! | `TestDetermineNeededServiceUpdates`, `TestGetPodServicesToUpdate` | crate `endpointslice-controller` |
+//! | `TestShouldPodBeInEndpoints` | `endpoints::which_pods_are_endpoints` |
+//! | `TestShouldSetHostname` | `endpoints::when_a_hostname_is_published` |
+//! | `Test_podChanged` | `endpoints::which_changes_of_a_pod_matter` |
+//! | `TestEndpointsEqualBeyondHash` | `src/endpoint_set.rs` |
+//! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
+//! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `tracker` |
+//! | `trigger_time_tracker_test.go` | `src/trigger_time.rs` |
+//!
+//! | other packages | here |
+//! |---|---|
+//! | `trafficdist` `TestReconcileHints…` | `src/hints.rs` |
+//! | `topologycache` (all) | `src/topology/` |
+//! | `metrics` (all) | not here: metrics live with the controller; `reconcile::a_plan_brings_its_figures` |
+//! | `pkg/controller/endpointslice` (all) | crate `endpointslice-controller` |
+//!
+//! [`write_counts`] asserts what each kind of change costs, one by one.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod endpoints;
+mod labels;
+mod reconcile;
+#[path = "../support/mod.rs"]
+mod support;
+mod tracker;
+mod write_counts;

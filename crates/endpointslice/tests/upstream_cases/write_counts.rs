@@ -1,0 +1,148 @@
+//! What each kind of change costs, in writes: never more than upstream.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::support::{Cluster, NO_WRITES, PodExt, Writes, container_ports, pod, service_port, writes};
+
+/// A cluster at rest: `max` endpoints in a slice, all slices but the last full.
+fn settled(pods: usize, max: usize) -> Cluster {
+    let mut cluster = Cluster { max, ..Cluster::with_pods(pods) };
+    cluster.sync();
+    cluster
+}
+
+fn cost(mut cluster: Cluster, change: impl FnOnce(&mut Cluster)) -> Writes {
+    change(&mut cluster);
+    cluster.sync()
+}
+
+fn target_port(number: i32) -> impl FnOnce(&mut Cluster) {
+    move |cluster| cluster.spec().ports = Some(vec![service_port("http", IntOrString::Int(number))])
+}
+
+#[test]
+fn a_new_service_without_pods() {
+    assert_eq!(Cluster::with_pods(0).sync(), writes(1, 0, 0));
+}
+
+#[test]
+fn the_first_endpoints() {
+    assert_eq!(cost(settled(0, 2), |c| c.pods.push(pod(0))), writes(0, 1, 0), "the placeholder is recycled");
+    assert_eq!(cost(settled(0, 2), |c| c.pods.extend((0..5).map(pod))), writes(2, 1, 0));
+    let mut headless = Cluster { max: 2, ..Cluster::with_pods(0) };
+    headless.spec().cluster_ip = Some("None".to_owned());
+    headless.spec().ports = None;
+    headless.sync();
+    assert_eq!(cost(headless.clone(), |c| c.pods.push(pod(0))), writes(0, 1, 0), "the placeholder is filled");
+    assert_eq!(cost(headless.clone(), |c| c.pods.extend((0..3).map(pod))), writes(1, 1, 0));
+    assert_eq!(cost(headless, |c| c.pods.extend((0..2).map(pod))), writes(1, 0, 0), "a full slice is a new one");
+}
+
+#[test]
+fn one_more_pod() {
+    assert_eq!(cost(settled(3, 2), |c| c.pods.push(pod(9))), writes(0, 1, 0), "there is room");
+    assert_eq!(cost(settled(4, 2), |c| c.pods.push(pod(9))), writes(1, 0, 0), "there is none");
+}
+
+#[test]
+fn a_change_of_a_pod() {
+    assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_ready(false)), writes(0, 1, 0));
+    assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_terminating()), writes(0, 1, 0));
+    assert_eq!(cost(settled(4, 2), |c| c.pods[0].metadata.uid = Some("again".to_owned())), writes(0, 1, 0));
+    assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_node("node-b")), writes(0, 1, 0));
+    assert_eq!(
+        cost(settled(4, 2), |c| c.pods.iter_mut().for_each(|pod| pod.set_ready(false))),
+        writes(0, 2, 0)
+    );
+    assert_eq!(
+        cost(settled(4, 4), |c| c.pods[0].set_addresses(&["10.1.9.9"])),
+        writes(0, 1, 0),
+        "out and in"
+    );
+}
+
+/// A zone reaches slices with the next sync of the Service.
+#[test]
+fn a_change_of_a_zone() {
+    let move_zone = |cluster: &mut Cluster| {
+        cluster.nodes[0].metadata.labels.as_mut().unwrap().clear();
+    };
+    assert_eq!(cost(settled(4, 2), move_zone), writes(0, 2, 0));
+}
+
+#[test]
+fn the_last_endpoints_go() {
+    assert_eq!(cost(settled(2, 2), |c| c.pods.clear()), writes(0, 1, 0), "the slice becomes the placeholder");
+    assert_eq!(cost(settled(8, 2), |c| c.pods.clear()), writes(0, 1, 3), "one does, the others go");
+    assert_eq!(cost(settled(4, 2), |c| c.pods.truncate(2)), writes(0, 0, 1));
+}
+
+/// `k` slices and `n` endpoints: the new slices replace old ones, what remains on either side is created or deleted.
+#[test]
+fn a_change_of_ports() {
+    assert_eq!(cost(settled(6, 2), target_port(9)), writes(0, 3, 0));
+    let mut loose = Cluster { max: 4, ..Cluster::with_pods(6) };
+    (0..6).for_each(|number| drop(loose.place(number..number + 1)));
+    assert_eq!(cost(loose, target_port(9)), writes(0, 2, 4));
+    let mut tight = Cluster { max: 2, ..Cluster::with_pods(6) };
+    tight.place(0..6);
+    assert_eq!(cost(tight, target_port(9)), writes(2, 1, 0));
+}
+
+#[test]
+fn one_pod_moves_to_other_ports() {
+    let mut cluster = Cluster { max: 4, ..Cluster::with_pods(3) };
+    cluster.spec().ports = Some(vec![service_port("http", IntOrString::String("http".to_owned()))]);
+    cluster.pods.iter_mut().for_each(|pod| pod.set_ports(&[("http", "TCP", 8080)]));
+    cluster.sync();
+    let ports = Some(container_ports(&[("http", "TCP", 8081)]));
+    assert_eq!(cost(cluster, |c| c.pods[0].edit().1.containers[0].ports = ports), writes(1, 1, 0));
+}
+
+#[test]
+fn a_label_of_the_service() {
+    let label =
+        |c: &mut Cluster| c.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
+    assert_eq!(cost(settled(6, 2), label), writes(0, 3, 0));
+    assert_eq!(cost(settled(0, 2), label), writes(0, 1, 0), "the placeholder too");
+}
+
+#[test]
+fn nothing_that_concerns_slices() {
+    let annotate =
+        |c: &mut Cluster| c.service.metadata.annotations = Some([("note".to_owned(), "x".to_owned())].into());
+    assert_eq!(cost(settled(6, 2), annotate), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.spec().session_affinity = Some("ClientIP".to_owned())), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.pods.reverse()), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.slices.reverse()), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.trigger_time = None), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.pods.push(pod(9).phase("Failed"))), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.pods.push(pod(9).on_node("unknown"))), NO_WRITES);
+}
+
+#[test]
+fn only_reserved_labels_or_the_cluster_ip() {
+    let reserved = |c: &mut Cluster| {
+        let key = endpointslice::well_known::MANAGED_BY.to_owned();
+        c.service.metadata.labels = Some([(key, "me".to_owned())].into());
+    };
+    assert_eq!(cost(settled(6, 2), reserved), NO_WRITES);
+    assert_eq!(cost(settled(6, 2), |c| c.spec().cluster_ip = Some("None".to_owned())), NO_WRITES);
+}
+
+#[test]
+fn a_service_created_again() {
+    let recreate = |c: &mut Cluster| c.service.metadata.uid = Some("newer".to_owned());
+    assert_eq!(cost(settled(6, 2), recreate), writes(3, 0, 3), "nothing of the older Service is reused");
+}
+
+#[test]
+fn both_families() {
+    let mut cluster = Cluster::with_pods(0);
+    cluster.spec().ip_families = Some(vec!["IPv4".to_owned(), "IPv6".to_owned()]);
+    cluster.sync();
+    let add = |c: &mut Cluster| c.pods.push(pod(0).addresses(&["10.1.0.1", "fd00::1"]));
+    assert_eq!(cost(cluster.clone(), add), writes(0, 2, 0), "one for each");
+    let drop_one = |c: &mut Cluster| c.spec().ip_families = Some(vec!["IPv4".to_owned()]);
+    assert_eq!(cost(cluster, drop_one), writes(0, 0, 1));
+}

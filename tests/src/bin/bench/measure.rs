@@ -1,0 +1,243 @@
+//! One controller on a cluster of its own.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tests::audit::Mark;
+use tests::canonical::{Canonical, Detail, Snapshot};
+use tests::cluster::Cluster;
+use tests::manager::{Kind, Manager};
+use tests::observe::Observer;
+use tests::process::Usage;
+
+use crate::options::Options;
+use crate::seed::{self, SeededPod};
+use crate::tally::Tally;
+
+/// How long slices and processor must be quiet before something counts as over.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Requests in flight while pods change.
+const CONCURRENCY: usize = 16;
+
+/// What it cost.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    /// From nothing to all slices.
+    pub(crate) start: Phase,
+    /// Pods stop being ready, as fast as the API server takes it.
+    pub(crate) churn: Phase,
+    /// Pods stop being ready one after another.
+    pub(crate) single: Phase,
+    /// From a pod's change to the slice, for each of the single pods, shortest first.
+    pub(crate) delays: Vec<Duration>,
+    /// Nothing happens.
+    pub(crate) idle: Phase,
+    /// A new process on the settled cluster. Its seconds end when a change that it finds is in the slices.
+    pub(crate) restart: Phase,
+    /// All endpoints at the end, by namespace.
+    pub(crate) endpoints: Vec<Canonical>,
+}
+
+impl Measurement {
+    /// Whose endpoints only one of the two has, in text; empty if they are equal.
+    pub(crate) fn difference(&self, other: &Self) -> String {
+        let namespaces = self.endpoints.iter().zip(&other.endpoints);
+        namespaces.filter_map(|(here, there)| here.difference(there)).collect()
+    }
+}
+
+/// A part of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Phase {
+    /// Until the slices were as they should be.
+    pub(crate) seconds: f64,
+    /// Processor time of the controller, until it was quiet.
+    pub(crate) cpu: Duration,
+    /// Memory at the end, in bytes.
+    pub(crate) rss: u64,
+    /// The most memory that the process had had at the end, in bytes.
+    pub(crate) peak_rss: u64,
+    /// Requests for a change, of any resource.
+    pub(crate) writes: usize,
+    /// How many of them failed.
+    pub(crate) failed: usize,
+}
+
+struct Bench<'a> {
+    manager: Manager,
+    observer: Observer<Tally>,
+    cluster: Cluster,
+    options: &'a Options,
+}
+
+struct Begun {
+    at: Instant,
+    cpu: Duration,
+    mark: Mark,
+}
+
+/// Runs all phases.
+pub(crate) async fn measure(kind: Kind, options: &Options) -> Measurement {
+    let say = |what: &str| eprintln!("{}: {what}", kind.name());
+    say("starting and filling a cluster");
+    let cluster = seed::cluster(options).await;
+    let pods = seed::pods(&cluster, options).await;
+    let (first, pods) = pods.split_first().expect("there is a pod");
+    let (single, pods) = pods.split_at(options.single() as usize);
+    let churn = &pods[..options.churn() as usize];
+    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
+
+    say("making all slices");
+    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
+    let manager = launch(kind, &cluster, options);
+    let mut bench = Bench { manager, observer, cluster, options };
+    let start = bench.all_slices(begun).await;
+    say("changing pods");
+    let churn = bench.churn(churn).await;
+    say("changing pods one by one");
+    let (single, delays) = bench.single(single).await;
+    say("idle");
+    let idle = bench.idle().await;
+    say("restarting");
+    let (bench, restart) = bench.restart(kind, first).await;
+    let endpoints = bench.endpoints().await;
+    bench.manager.stop().await;
+    Measurement { start, churn, single, delays, idle, restart, endpoints }
+}
+
+/// Both without waiting: upstream has nothing to wait for.
+fn launch(kind: Kind, cluster: &Cluster, options: &Options) -> Manager {
+    match kind {
+        Kind::Upstream => Manager::upstream(cluster, &options.manager()),
+        Kind::Ours => Manager::ours_unready(cluster, &options.manager()),
+    }
+}
+
+impl Bench<'_> {
+    fn begin(&self) -> Begun {
+        Begun { at: Instant::now(), cpu: self.manager.usage().cpu, mark: self.cluster.audit().mark() }
+    }
+
+    async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
+        let Usage { cpu, rss, peak_rss } = self.quiet().await;
+        let writes = self.cluster.audit().writes_since(begun.mark, self.options.manager().user);
+        Phase {
+            seconds: took.as_secs_f64(),
+            cpu: cpu.saturating_sub(begun.cpu),
+            rss,
+            peak_rss,
+            writes: writes.len(),
+            failed: writes.iter().filter(|write| write.code >= 300).count(),
+        }
+    }
+
+    /// Waits until the slices don't change and the controller does next to nothing.
+    async fn quiet(&mut self) -> Usage {
+        let start = Instant::now();
+        let mut before = self.manager.usage();
+        loop {
+            tokio::time::sleep(QUIET).await;
+            self.manager.process().alive().unwrap_or_else(|error| panic!("{error}"));
+            let now = self.manager.usage();
+            let slices = self.observer.with(|tally| tally.last_event().elapsed());
+            let busy = now.cpu.saturating_sub(before.cpu) > QUIET / 20;
+            if slices >= QUIET && !busy {
+                return now;
+            }
+            assert!(
+                start.elapsed() < self.options.limit(),
+                "it does not come to rest; {}",
+                self.manager.process().tail()
+            );
+            before = now;
+        }
+    }
+
+    async fn all_slices(&mut self, begun: Begun) -> Phase {
+        let services = self.options.services as usize;
+        let progress = |tally: &Tally| format!("{} of {services} Services are complete", tally.complete());
+        let reached = |tally: &Tally| tally.complete() == services;
+        self.observer.until("endpoints of all Services", self.options.limit(), reached, progress).await;
+        let took = begun.at.elapsed();
+        self.end(begun, took).await
+    }
+
+    async fn churn(&mut self, pods: &[SeededPod]) -> Phase {
+        let begun = self.begin();
+        let changes = pods.iter().map(|pod| self.stop_being_ready(pod));
+        futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
+        self.all_seen().await;
+        let took = begun.at.elapsed();
+        self.end(begun, took).await
+    }
+
+    async fn single(&mut self, pods: &[SeededPod]) -> (Phase, Vec<Duration>) {
+        let begun = self.begin();
+        let mut delays = Vec::new();
+        for pod in pods {
+            let changed = Instant::now();
+            self.stop_being_ready(pod).await;
+            self.all_seen().await;
+            delays.push(changed.elapsed());
+        }
+        let took = begun.at.elapsed();
+        delays.sort();
+        (self.end(begun, took).await, delays)
+    }
+
+    async fn all_seen(&self) {
+        let progress = |tally: &Tally| format!("{} pods are still shown as ready", tally.awaited());
+        let reached = |tally: &Tally| tally.awaited() == 0;
+        self.observer.until("pods to be shown as not ready", self.options.limit(), reached, progress).await;
+    }
+
+    async fn stop_being_ready(&self, pod: &SeededPod) {
+        let api: Api<Pod> = Api::namespaced(self.cluster.client(), &pod.namespace);
+        let now = jiff::Timestamp::now();
+        let condition = json!({"type": "Ready", "status": "False", "lastTransitionTime": now});
+        let change = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+        self.observer.with(|tally| tally.expect(pod.clone()));
+        let changed = api.patch_status(&pod.name, &PatchParams::default(), &change).await;
+        changed.unwrap_or_else(|error| panic!("changing pod {}: {error}", pod.name));
+    }
+
+    async fn idle(&mut self) -> Phase {
+        let begun = self.begin();
+        let time = Duration::from_secs(self.options.idle.into());
+        tokio::time::sleep(time.saturating_sub(QUIET)).await;
+        let took = begun.at.elapsed();
+        self.end(begun, took).await
+    }
+
+    /// A new process, which finds one change that it has to write. The write is not counted.
+    async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
+        let Self { manager, observer, cluster, options } = self;
+        manager.stop().await;
+        let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
+        let manager = launch(kind, &cluster, options);
+        let mut bench = Self { manager, observer, cluster, options };
+        bench.stop_being_ready(pod).await;
+        bench.all_seen().await;
+        let took = begun.at.elapsed();
+        let mut phase = bench.end(begun, took).await;
+        phase.writes = phase.writes.checked_sub(1).expect("the write that was waited for");
+        (bench, phase)
+    }
+
+    /// What all this is for.
+    async fn endpoints(&self) -> Vec<Canonical> {
+        let mut all = Vec::new();
+        for namespace in 0..self.options.namespaces() {
+            let snapshot = Snapshot::take(&self.cluster.client(), &format!("ns-{namespace}")).await;
+            let violations = snapshot.violations(100);
+            assert!(violations.is_empty(), "{violations:#?}");
+            all.push(snapshot.canonical(Detail::Content));
+        }
+        all
+    }
+}

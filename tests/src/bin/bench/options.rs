@@ -1,0 +1,104 @@
+//! What is measured.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use tests::manager::{Kind, ManagerOptions};
+
+/// Measures kube-controller-manager and endpoint-controller-manager with only the EndpointSlice controller, one
+/// after the other, on a fresh API server on loopback with the same Services and pods each.
+#[derive(Debug, Clone, Parser)]
+#[command(bin_name = "hack/bench")]
+pub(crate) struct Options {
+    /// How many Services.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) services: u32,
+    /// How many pods each Service has.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) pods: u32,
+    /// How many nodes the pods are on.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) nodes: u32,
+    /// How many zones the nodes are in.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) zones: u32,
+    /// How many namespaces the Services are in [default: one for 100 Services].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    namespaces: Option<u32>,
+    /// How many pods, at most, stop being ready at once.
+    #[arg(long, default_value_t = 500)]
+    churn: u32,
+    /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would be all that is measured.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) qps: u32,
+    /// --concurrent-service-endpoint-syncs of both.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) syncs: u32,
+    /// Seconds of doing nothing, in which memory is looked at.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) idle: u32,
+    /// Only one of the two.
+    #[arg(long)]
+    only: Option<Only>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Only {
+    Upstream,
+    Ours,
+}
+
+impl Options {
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        match self.only {
+            None => vec![Kind::Upstream, Kind::Ours],
+            Some(Only::Upstream) => vec![Kind::Upstream],
+            Some(Only::Ours) => vec![Kind::Ours],
+        }
+    }
+
+    pub(crate) fn all_pods(&self) -> u32 {
+        self.services.saturating_mul(self.pods)
+    }
+
+    /// How many pods change one after another. One more is left for the restart.
+    pub(crate) fn single(&self) -> u32 {
+        (self.all_pods() - 1).min(100)
+    }
+
+    /// How many pods change at once.
+    pub(crate) fn churn(&self) -> u32 {
+        (self.all_pods() - 1 - self.single()).min(self.churn)
+    }
+
+    pub(crate) fn namespaces(&self) -> u32 {
+        self.namespaces.unwrap_or(self.services / 100).clamp(1, self.services)
+    }
+
+    /// Long enough for a machine that is ten times slower than the one at hand, and short enough to notice.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_secs(60) + Duration::from_millis(10) * self.all_pods()
+    }
+
+    pub(crate) fn manager(&self) -> ManagerOptions {
+        ManagerOptions { qps: self.qps, concurrent_syncs: self.syncs, ..ManagerOptions::default() }
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { services, pods, nodes, zones, qps, syncs, .. } = self;
+        let namespaces = self.namespaces();
+        let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        writeln!(
+            f,
+            "{services} Services × {pods} pods in {namespaces} namespaces; {nodes} nodes in {zones} zones"
+        )?;
+        write!(
+            f,
+            "{qps} requests a second allowed, {syncs} syncs at a time; {processors} processors, shared with the API \
+             server, etcd and this program"
+        )
+    }
+}

@@ -1,0 +1,60 @@
+//! Filling a cluster: straight into etcd, then an API server that finds everything there.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::ListParams;
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::{binaries, process};
+
+use crate::options::Options;
+
+/// A cluster with everything in it, but for what a controller makes.
+pub(crate) async fn cluster(options: &Options) -> Cluster {
+    let program = binaries::servers().etcd().with_file_name("seed");
+    assert!(program.is_file(), "the seed command is not there: install Go and run hack/testenv/build");
+    let mut cluster = Cluster::start(ClusterOptions {
+        // Where the seeded Services have their addresses.
+        service_cluster_ip_range: "10.0.0.0/12".to_owned(),
+        ..ClusterOptions::default()
+    })
+    .await;
+    // Its caches are to begin with everything in them, for the one controller as for the other.
+    cluster.stop_apiserver();
+    let args = [
+        format!("--etcd={}", cluster.etcd_url()),
+        format!("--services={}", options.services),
+        format!("--pods-per-service={}", options.pods),
+        format!("--nodes={}", options.nodes),
+        format!("--zones={}", options.zones),
+        format!("--namespaces={}", options.namespaces()),
+    ];
+    let args = args.each_ref().map(String::as_str);
+    let output = process::output(&program, &args, options.limit());
+    assert!(output.status.success(), "seeding: {}", String::from_utf8_lossy(&output.stderr));
+    cluster.start_apiserver().await;
+    cluster
+}
+
+/// A seeded pod, and the Service that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct SeededPod {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// All pods: one of each Service, then another of each, and so on.
+pub(crate) async fn pods(cluster: &Cluster, options: &Options) -> Vec<SeededPod> {
+    let mut pods = Vec::new();
+    for namespace in 0..options.namespaces() {
+        let namespace = format!("ns-{namespace}");
+        let api: Api<Pod> = Api::namespaced(cluster.client(), &namespace);
+        let list = api.list_metadata(&ListParams::default()).await.expect("listing pods");
+        let names = list.items.into_iter().filter_map(|pod| pod.metadata.name);
+        // svc-12-fkq2x7b9mn-4xh2c: the pods of a Service differ at the end.
+        pods.extend(names.map(|name| SeededPod { namespace: namespace.clone(), name }));
+    }
+    assert_eq!(pods.len(), options.all_pods() as usize, "pods in the cluster");
+    let suffix = |pod: &SeededPod| pod.name.rsplit('-').next().unwrap_or_default().to_owned();
+    pods.sort_by_cached_key(|pod| (suffix(pod), pod.namespace.clone(), pod.name.clone()));
+    pods
+}

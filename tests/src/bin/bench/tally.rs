@@ -1,0 +1,99 @@
+//! What the API server says of slices, counted as it comes.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use tests::observe::View;
+
+use crate::seed::SeededPod;
+
+/// Counts over all slices. Every event costs what its slice holds, not what the cluster holds.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pods_per_service: usize,
+    /// The Service of each slice, and how many endpoints it holds.
+    slices: HashMap<(String, String), (Service, usize)>,
+    endpoints: HashMap<Service, usize>,
+    /// Services that have as many endpoints as pods.
+    complete: usize,
+    /// Pods that stopped being ready.
+    awaited: HashSet<SeededPod>,
+    last_event: Instant,
+}
+
+type Service = (String, String);
+
+impl Tally {
+    pub(crate) fn new(pods_per_service: u32) -> Self {
+        Self {
+            pods_per_service: pods_per_service as usize,
+            slices: HashMap::new(),
+            endpoints: HashMap::new(),
+            complete: 0,
+            awaited: HashSet::new(),
+            last_event: Instant::now(),
+        }
+    }
+
+    pub(crate) fn complete(&self) -> usize {
+        self.complete
+    }
+
+    /// From now on, the pod is expected to be shown as not ready.
+    pub(crate) fn expect(&mut self, pod: SeededPod) {
+        self.awaited.insert(pod);
+    }
+
+    /// How many pods are still shown as ready.
+    pub(crate) fn awaited(&self) -> usize {
+        self.awaited.len()
+    }
+
+    /// When a slice changed last.
+    pub(crate) fn last_event(&self) -> Instant {
+        self.last_event
+    }
+
+    fn count(&mut self, service: Service, add: usize, remove: usize) {
+        let endpoints = self.endpoints.entry(service).or_default();
+        let was_complete = *endpoints == self.pods_per_service;
+        *endpoints = *endpoints + add - remove;
+        let is_complete = *endpoints == self.pods_per_service;
+        self.complete = self.complete + usize::from(is_complete) - usize::from(was_complete);
+    }
+
+    fn look_for_awaited(&mut self, slice: &EndpointSlice) {
+        let namespace = slice.namespace().unwrap_or_default();
+        for endpoint in slice.endpoints.iter().flatten() {
+            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+            let name = endpoint.target_ref.as_ref().and_then(|target| target.name.clone());
+            let (Some(false), Some(name)) = (ready, name) else { continue };
+            self.awaited.remove(&SeededPod { namespace: namespace.clone(), name });
+        }
+    }
+}
+
+impl View for Tally {
+    fn present(&mut self, slice: EndpointSlice) {
+        self.last_event = Instant::now();
+        if !self.awaited.is_empty() {
+            self.look_for_awaited(&slice);
+        }
+        let namespace = slice.namespace().unwrap_or_default();
+        let service = slice.labels().get("kubernetes.io/service-name").cloned().unwrap_or_default();
+        let service = (namespace.clone(), service);
+        let size = slice.endpoints.iter().flatten().count();
+        let before = self.slices.insert((namespace, slice.name_any()), (service.clone(), size));
+        self.count(service, size, before.map_or(0, |(_, size)| size));
+    }
+
+    fn absent(&mut self, slice: &EndpointSlice) {
+        self.last_event = Instant::now();
+        let key = (slice.namespace().unwrap_or_default(), slice.name_any());
+        if let Some((service, size)) = self.slices.remove(&key) {
+            self.count(service, 0, size);
+        }
+    }
+}

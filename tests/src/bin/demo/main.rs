@@ -1,0 +1,45 @@
+//! `hack/demo`: Services, pods and slices on a real API server, changing in the terminal.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a demonstration is never shipped: it fails by panicking, with one message"
+)]
+
+mod board;
+mod nodes_at_work;
+mod samples;
+mod stage;
+mod story;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tests::manager::Kind;
+use tests::program;
+
+/// Shows endpoint-controller-manager at work: a real API server in a temporary folder, the manifests of
+/// config/samples, and a little story. Everything is cleaned up at the end.
+#[derive(Debug, Parser)]
+#[command(bin_name = "hack/demo")]
+struct Args {
+    /// Play the story without pauses for reading.
+    #[arg(long)]
+    no_pauses: bool,
+    /// Play it with kube-controller-manager instead, to compare.
+    #[arg(long)]
+    upstream: bool,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let kind = if args.upstream { Kind::Upstream } else { Kind::Ours };
+    program::run("hack/demo", async {
+        Box::pin(story::play(kind, !args.no_pauses)).await;
+        ExitCode::SUCCESS
+    })
+    .await
+}

@@ -1,0 +1,182 @@
+//! Where the story is played: the cluster, the manager, the watch on slices, and the terminal.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{Namespace, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tests::audit::{Mark, Request};
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Kind, Manager, ManagerOptions};
+use tests::observe::Observer;
+use tests::wait::LIMIT;
+
+use crate::board::Board;
+use crate::nodes_at_work::NodesAtWork;
+use crate::table::Table;
+
+pub(crate) const NAMESPACE: &str = "shop";
+
+/// How long to wait for writes that nobody needs. There are none.
+const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// For reading.
+const PAUSE: Duration = Duration::from_millis(1_700);
+
+pub(crate) struct Stage {
+    // Dropped in this order, if the story is broken off: the manager before its cluster.
+    manager: Option<Manager>,
+    observer: Observer<Board>,
+    pub(crate) nodes: NodesAtWork,
+    pub(crate) cluster: Cluster,
+    kind: Kind,
+    options: ManagerOptions,
+    table: Table,
+    steps: usize,
+    pauses: bool,
+    bold: bool,
+}
+
+/// A step that has begun.
+#[derive(Debug)]
+pub(crate) struct Step {
+    mark: Mark,
+    begun: Instant,
+}
+
+impl Step {
+    /// The time since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+}
+
+impl Stage {
+    /// Starts the servers.
+    pub(crate) async fn set(kind: Kind, pauses: bool) -> Self {
+        let begun = Instant::now();
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let client = cluster.client();
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
+        namespaces.create(&PostParams::default(), &namespace).await.expect("creating a namespace");
+        let version = client.apiserver_version().await.expect("asking for the version").git_version;
+        println!("kube-apiserver {version} and etcd are ready after {:.1} s", begun.elapsed().as_secs_f64());
+        let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
+        let terminal = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Self {
+            manager: None,
+            observer: Observer::start(slices, Board::default()),
+            nodes: NodesAtWork::new(client, NAMESPACE),
+            cluster,
+            kind,
+            options: ManagerOptions::default(),
+            table: Table::default(),
+            steps: 0,
+            pauses,
+            bold: terminal && std::env::var_os("TERM").is_some_and(|term| term != "dumb"),
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.cluster.client()
+    }
+
+    /// Prints what is about to happen.
+    pub(crate) fn begin(&mut self, what: &str) -> Step {
+        self.steps += 1;
+        let title = format!("{:2}. {what}", self.steps);
+        println!("\n{}", if self.bold { format!("\x1b[1m{title}\x1b[0m") } else { title });
+        Step { mark: self.cluster.audit().mark(), begun: Instant::now() }
+    }
+
+    /// Waits until the slices say it, and shows them.
+    pub(crate) async fn end(&mut self, step: Step, since: &str, reached: impl Fn(&Board) -> bool) {
+        self.until(reached).await;
+        let took = milliseconds(step.elapsed());
+        self.show(&step, &format!("in the slices {took} after {since}")).await;
+    }
+
+    /// Waits until the slices say it.
+    pub(crate) async fn until(&self, reached: impl Fn(&Board) -> bool) {
+        let progress = |board: &Board| Table::default().render(board);
+        self.observer.until("the slices to follow", LIMIT, reached, progress).await;
+    }
+
+    /// Shows the slices, and what was written since the step began.
+    pub(crate) async fn show(&mut self, step: &Step, remark: &str) {
+        tokio::time::sleep(AFTERMATH).await;
+        let writes = self.writes_since(step);
+        let table = self.observer.with(|board| self.table.render(board));
+        println!("    {}; {remark}\n{}", summary(&writes), table.trim_end());
+        if self.pauses {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Looks at the slices.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&Board) -> T) -> T {
+        self.observer.with(|board| at(board))
+    }
+
+    fn writes_since(&self, step: &Step) -> Vec<Request> {
+        self.cluster.audit().writes_since(step.mark, self.options.user)
+    }
+
+    /// Adds a label to a Service.
+    pub(crate) async fn label(&self, service: &str, key: &str, value: &str) {
+        let services: Api<Service> = Api::namespaced(self.client(), NAMESPACE);
+        let change = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
+        services.patch(service, &PatchParams::default(), &change).await.expect("labelling a Service");
+    }
+
+    /// Starts the manager, and says when it was ready, if it can tell.
+    pub(crate) async fn start_manager(&mut self) -> Option<String> {
+        let begun = Instant::now();
+        self.manager = Some(Manager::start(self.kind, &self.cluster, &self.options).await);
+        let tells = self.kind == Kind::Ours;
+        tells.then(|| format!("ready {} after its start", milliseconds(begun.elapsed())))
+    }
+
+    /// Stops the manager, and says what it needed.
+    pub(crate) async fn stop_manager(&mut self) -> String {
+        let manager = self.manager.take().expect("the manager runs");
+        let (name, usage) = (manager.name(), manager.usage());
+        let status = manager.stop().await;
+        format!(
+            "{name} used {:.2} s of processor time and at most {} MB; asked to end, it ended with {status}",
+            usage.cpu.as_secs_f64(),
+            usage.peak_rss / 1_000_000,
+        )
+    }
+}
+
+/// `3 writes (1 create, 2 updates)`
+fn summary(writes: &[Request]) -> String {
+    let mut verbs: BTreeMap<&str, usize> = BTreeMap::new();
+    for write in writes {
+        *verbs.entry(&write.verb).or_default() += 1;
+    }
+    let verbs: Vec<String> = verbs.into_iter().map(|(verb, count)| plural(count, verb)).collect();
+    if verbs.is_empty() {
+        "0 writes".to_owned()
+    } else {
+        format!("{} ({})", plural(writes.len(), "write"), verbs.join(", "))
+    }
+}
+
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+pub(crate) fn milliseconds(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{:.1} s", time.as_secs_f64())
+    }
+}

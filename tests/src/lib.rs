@@ -7,6 +7,7 @@
 //! | [`process`] | child processes that never outlive the test |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
+//! | [`metrics`] | the metrics that a manager serves, read strictly |
 //! | [`audit`] | what was written, by whom, according to the API server |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`sentinel`] | waiting until a controller has seen everything, without sleeping |
@@ -32,6 +33,7 @@ pub mod binaries;
 pub mod canonical;
 pub mod cluster;
 pub mod manager;
+pub mod metrics;
 pub mod observe;
 pub mod parity;
 pub mod process;

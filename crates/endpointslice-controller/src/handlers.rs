@@ -32,8 +32,22 @@ impl Handler for EndpointSliceController {
     }
 
     /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.
-    fn node(&self, _change: &Change<Node>, state: &State, _lane: Lane) {
+    ///
+    /// A zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both concern
+    /// the Services of the node's pods. A node that goes away takes nothing from them: its pods are removed by others
+    /// (upstream looks at zones again only when something else changes).
+    fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
         self.nodes_changed(state);
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new } if old.zone != new.zone => new,
+            Change::Updated { .. } | Change::Deleted(_) => return,
+        };
+        for pod in state.pods_on_node(&node.name) {
+            for service in state.services_selecting(&pod.namespace, &pod.labels) {
+                self.queue.add_after(ObjectKey::from(&**service), self.config.batch_period);
+            }
+        }
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {

@@ -149,7 +149,7 @@ impl EndpointSliceController {
             }
             let mut slices = state.slices_of(&key.namespace, &key.name, ENDPOINTSLICE_CONTROLLER);
             slices.retain(|slice| !slice.deleting);
-            if self.is_stale(key, &slices) {
+            if self.is_stale(key, &slices, state.slices.observed()) {
                 return Err(SyncError::StaleCache);
             }
             let pods = state.pods_selected(&key.namespace, selector);
@@ -159,9 +159,9 @@ impl EndpointSliceController {
     }
 
     /// Decided while the cache is locked for reading, so that the slice we wait for cannot slip by unnoticed.
-    fn is_stale(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> bool {
+    fn is_stale(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>], observed: u64) -> bool {
         let cached = slices.iter().map(|slice| (&*slice.uid, slice.generation));
-        let stale = self.tracker.lock().is_stale(&key.namespace, &key.name, cached);
+        let stale = self.tracker.lock().is_stale(&key.namespace, &key.name, observed, cached);
         if stale {
             self.stale.lock().insert(key.clone());
         }

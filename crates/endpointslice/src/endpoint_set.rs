@@ -176,6 +176,28 @@ mod tests {
         assert_eq!(set.len(), 2);
     }
 
+    /// Upstream's `hashEndpoint` has no test of its own.
+    #[test]
+    fn identity_is_addresses_in_any_order_hostname_and_target() {
+        let base = Endpoint { addresses: vec!["10.0.0.1".into(), "10.0.0.2".into()], ..endpoint("", "a") };
+        let same = |change: fn(&mut Endpoint)| {
+            let mut changed = base.clone();
+            change(&mut changed);
+            EndpointSet::from_iter([base.clone(), changed]).len() == 1
+        };
+        assert!(same(|e| e.addresses.reverse()));
+        assert!(same(|e| e.hostname = Some(String::new())));
+        assert!(same(|e| e.zone = Some("zone".into())));
+        assert!(same(|e| e.node_name = Some("node".into())));
+        assert!(same(|e| e.conditions = Some(EndpointConditions::default())));
+        assert!(same(|e| e.target_ref.as_mut().unwrap().uid = Some("new".into())));
+        assert!(!same(|e| e.addresses.truncate(1)));
+        assert!(!same(|e| e.hostname = Some("db-0".into())));
+        assert!(!same(|e| e.target_ref.as_mut().unwrap().name = Some("b".into())));
+        assert!(!same(|e| e.target_ref.as_mut().unwrap().namespace = Some("other".into())));
+        assert!(!same(|e| e.target_ref = None));
+    }
+
     #[test]
     fn the_last_of_equal_endpoints_wins() {
         let ready = Endpoint { zone: Some("late".into()), ..endpoint("10.0.0.1", "a") };

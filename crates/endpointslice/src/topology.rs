@@ -13,7 +13,7 @@
 //!
 //! * [`ZoneShares`]: what share of the CPU each zone has, and how many endpoints that [allocates](ZoneShares::allocate)
 //!   to it;
-//! * `assign`: hints for all slices of one address type, a step of [`plan`](crate::plan);
+//! * `assign`: hints for all slices of one address type, a step of [`plan`](crate::plan());
 //! * [`TopologyCache`]: which Services have hints, when that is news, and whom a change of nodes concerns.
 //!
 //! The rules are those of `k8s.io/endpointslice` `topologycache/` (release 1.36), and so are the messages.

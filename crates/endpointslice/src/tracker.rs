@@ -21,8 +21,8 @@ type ServiceKey = (String, String);
 /// What a slice should look like in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
-    /// At least this generation.
-    Generation(i64),
+    /// At least this generation, from this resourceVersion on (0 if it is not a number).
+    Written { generation: i64, version: u64 },
     /// Gone.
     Deleted,
 }
@@ -30,7 +30,9 @@ enum Expected {
 impl SliceTracker {
     /// Notes a slice as the API server returned it from a create or an update.
     pub fn written(&mut self, slice: &EndpointSlice) {
-        self.expect(slice, Expected::Generation(generation(slice)));
+        let version = slice.metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
+        let generation = slice.metadata.generation.unwrap_or_default();
+        self.expect(slice, Expected::Written { generation, version: version.unwrap_or_default() });
     }
 
     /// Notes that a slice was deleted and should leave the cache.
@@ -51,7 +53,7 @@ impl SliceTracker {
     /// we deleted it.
     pub fn should_sync(&self, namespace: &str, service: &str, uid: &str, generation: i64) -> bool {
         match self.expected(namespace, service, uid) {
-            Some(Expected::Generation(expected)) => generation > expected,
+            Some(Expected::Written { generation: written, .. }) => generation > written,
             Some(Expected::Deleted) | None => true,
         }
     }
@@ -64,7 +66,7 @@ impl SliceTracker {
         if slices.is_empty() {
             self.services.remove(&key);
         }
-        !matches!(expected, Some(Expected::Generation(_)))
+        !matches!(expected, Some(Expected::Written { .. }))
     }
 
     /// Forgets everything about a Service.
@@ -75,26 +77,27 @@ impl SliceTracker {
     /// True if the cache has not caught up with our writes to this Service's slices: one is older than what was
     /// written, one is missing, or a deleted one is still there.
     ///
-    /// `cached` gives uid and generation of each slice in the cache.
+    /// `cached` gives uid and generation of each slice in the cache; `observed` is the resourceVersion up to which the
+    /// cache has seen everything, or 0 if that is not known. A write up to there cannot be late any more: if its slice
+    /// looks different, somebody else was at it. Upstream has no such end to its waiting, and can wait for ever
+    /// (kubernetes#141592).
     pub fn is_stale<'a>(
         &self,
         namespace: &str,
         service: &str,
+        observed: u64,
         cached: impl IntoIterator<Item = (&'a str, i64)>,
     ) -> bool {
         let Some(slices) = self.services.get(&(namespace.to_owned(), service.to_owned())) else {
             return false;
         };
-        let mut seen = 0;
-        for (uid, generation) in cached {
-            match slices.get(uid) {
-                Some(Expected::Deleted) => return true,
-                Some(Expected::Generation(expected)) if *expected > generation => return true,
-                Some(Expected::Generation(_)) => seen += 1,
-                None => {}
-            }
-        }
-        seen < slices.values().filter(|expected| **expected != Expected::Deleted).count()
+        let cached: HashMap<&str, i64> = cached.into_iter().collect();
+        slices.iter().any(|(uid, expected)| match (*expected, cached.get(uid.as_str())) {
+            (Expected::Deleted, found) => found.is_some(),
+            (Expected::Written { version, .. }, _) if version > 0 && version <= observed => false,
+            (Expected::Written { generation, .. }, Some(found)) => generation > *found,
+            (Expected::Written { .. }, None) => true,
+        })
     }
 
     fn expected(&self, namespace: &str, service: &str, uid: &str) -> Option<Expected> {
@@ -110,8 +113,4 @@ fn service_key(slice: &EndpointSlice) -> ServiceKey {
 
 fn uid(slice: &EndpointSlice) -> &str {
     slice.metadata.uid.as_deref().unwrap_or_default()
-}
-
-fn generation(slice: &EndpointSlice) -> i64 {
-    slice.metadata.generation.unwrap_or_default()
 }

@@ -119,6 +119,11 @@ impl Cache {
         }
     }
 
+    /// Notes that everything up to this resourceVersion is in the cache.
+    pub fn observe<T: CachedKind>(&self, resource_version: &str) {
+        T::store(&mut self.state.write()).observe(resource_version);
+    }
+
     /// Marks an object as listed although it could not be read.
     pub(crate) fn keep<T: CachedKind>(&self, namespace: &str, name: &str) {
         T::store(&mut self.state.write()).keep(namespace, name);

@@ -42,10 +42,11 @@ impl CachedKind for Pod {
     }
 }
 
-/// Pods by namespace and label.
+/// Pods by namespace and label, and by node.
 #[derive(Default)]
 pub struct PodIndex {
     namespaces: HashMap<Arc<str>, NamespacePods, FixedState>,
+    nodes: HashMap<Arc<str>, HashTable<Arc<Pod>>, FixedState>,
 }
 
 #[derive(Default)]
@@ -83,14 +84,23 @@ fn name_hash(pod: &Arc<Pod>) -> u64 {
     FixedState::default().hash_one(&*pod.name)
 }
 
+fn same_name(a: &Pod, b: &Pod) -> bool {
+    a.name == b.name && a.namespace == b.namespace
+}
+
 impl Index<Pod> for PodIndex {
     fn insert(&mut self, pod: &Arc<Pod>) {
         let namespace = self.namespaces.entry(Arc::clone(&pod.namespace)).or_default();
         let set = namespace.set_of(&pod.labels);
         set.pods.insert_unique(name_hash(pod), Arc::clone(pod), name_hash);
+        if let Some(node) = &pod.node_name {
+            let pods = self.nodes.entry(Arc::clone(node)).or_default();
+            pods.insert_unique(name_hash(pod), Arc::clone(pod), name_hash);
+        }
     }
 
     fn remove(&mut self, pod: &Arc<Pod>) {
+        self.remove_from_node(pod);
         let Some(namespace) = self.namespaces.get_mut(&*pod.namespace) else { return };
         namespace.remove(pod);
         if namespace.sets.is_empty() {
@@ -99,7 +109,12 @@ impl Index<Pod> for PodIndex {
     }
 
     fn replace(&mut self, old: &Arc<Pod>, new: &Arc<Pod>) {
-        if old.labels.same(&new.labels) {
+        if old.labels.same(&new.labels) && old.node_name == new.node_name {
+            let node = old.node_name.as_ref().and_then(|node| self.nodes.get_mut(node));
+            let on_node = node.and_then(|pods| pods.find_mut(name_hash(old), |pod| same_name(pod, old)));
+            if let Some(found) = on_node {
+                *found = Arc::clone(new);
+            }
             let set = self
                 .namespaces
                 .get_mut(&*old.namespace)
@@ -116,10 +131,23 @@ impl Index<Pod> for PodIndex {
     }
 }
 
+impl PodIndex {
+    fn remove_from_node(&mut self, pod: &Arc<Pod>) {
+        let Some(node) = &pod.node_name else { return };
+        let Some(pods) = self.nodes.get_mut(node) else { return };
+        if let Ok(found) = pods.find_entry(name_hash(pod), |other| same_name(other, pod)) {
+            found.remove();
+        }
+        if pods.is_empty() {
+            self.nodes.remove(node);
+        }
+    }
+}
+
 #[cfg(test)]
 impl PodIndex {
     pub(super) fn is_empty(&self) -> bool {
-        self.namespaces.is_empty()
+        self.namespaces.is_empty() && self.nodes.is_empty()
     }
 }
 
@@ -172,6 +200,11 @@ impl NamespacePods {
 }
 
 impl State {
+    /// The pods that run on a node, in no particular order. Cost: the pods found.
+    pub fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.index().nodes.get(node).into_iter().flatten()
+    }
+
     /// The pods of `namespace` that `selector` selects, in order of their names. An empty selector selects none.
     ///
     /// Cost: the pods found, plus a sort of them.

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
@@ -67,11 +68,13 @@ pub struct Store<T: Cached> {
     /// While a list is under way: hashes of the names listed so far. A collision would keep a deleted object until the
     /// next list; with 64 bits that is not worth the memory of the names.
     listed: Option<HashSet<u64, FixedState>>,
+    observed: AtomicU64,
 }
 
 impl<T: Cached> Default for Store<T> {
     fn default() -> Self {
-        Self { objects: HashTable::new(), index: T::Index::default(), listed: None }
+        let observed = AtomicU64::default();
+        Self { objects: HashTable::new(), index: T::Index::default(), listed: None, observed }
     }
 }
 
@@ -103,6 +106,20 @@ impl<T: Cached> Store<T> {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
+    }
+
+    /// The resourceVersion up to which everything that happened is in here; 0 if that is not known.
+    ///
+    /// Resource versions of one kind are numbers that grow (KEP-5504).
+    pub fn observed(&self) -> u64 {
+        self.observed.load(Ordering::Relaxed)
+    }
+
+    /// Notes how far the watch has come. What isn't a number is not noted.
+    pub(super) fn observe(&self, resource_version: &str) {
+        if let Ok(version) = resource_version.parse() {
+            self.observed.fetch_max(version, Ordering::Relaxed);
+        }
     }
 
     /// The index.

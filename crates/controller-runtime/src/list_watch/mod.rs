@@ -195,6 +195,7 @@ impl<K: Kind> ListWatch<K> {
         };
         // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
         if !listing && !resource_version.is_empty() {
+            self.cache.observe::<K>(&resource_version);
             self.resume = Some(resource_version);
         }
     }
@@ -207,6 +208,7 @@ impl<K: Kind> ListWatch<K> {
 
     fn finish_list(&mut self, resource_version: String) {
         self.cache.finish_list::<K>();
+        self.cache.observe::<K>(&resource_version);
         self.resume = Some(resource_version);
         if !self.synced.send_replace(true) {
             info!(resource = K::RESOURCE, "Caches populated");

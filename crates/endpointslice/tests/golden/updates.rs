@@ -65,12 +65,27 @@ pub(crate) fn compare_updates(scene: &Scene<'_>, found: &mut Differences) {
 }
 
 fn compare_update(scene: &Scene<'_>, ours: &Update<'_>, theirs: &Update<'_>, found: &mut Differences) {
-    found.equal("metadata of an update", &ours.after.metadata, &theirs.after.metadata);
+    let mut metadata = theirs.after.metadata.clone();
+    if leaves_quiet_labels(theirs.reason) {
+        metadata.labels = Some(scene.ours.template.labels.clone());
+        found.equal(
+            "labels that upstream found",
+            &theirs.before.metadata.labels,
+            &theirs.after.metadata.labels,
+        );
+    }
+    found.equal("metadata of an update", &ours.after.metadata, &metadata);
     found.equal("ports of an update", &ours.after.ports, &theirs.after.ports);
     let kept = |update: &Update<'_>| -> Vec<Endpoint> {
         endpoints(update.after)[..update.kept].iter().map(|endpoint| determined(endpoint, scene)).collect()
     };
     found.equal("endpoints kept by an update", &kept(ours), &kept(theirs));
+}
+
+/// Upstream sets the labels that never cause a write right when it writes a slice for its content, but not when the slice
+/// takes the remainder or gets hints. We do in every write.
+fn leaves_quiet_labels(reason: Reason) -> bool {
+    reason != Reason::Content
 }
 
 fn updates<'a>(

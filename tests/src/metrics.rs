@@ -1,0 +1,609 @@
+//! Metrics as Prometheus reads them: scraped from either manager, and parsed without mercy.
+//!
+//! [`Exposition::parse`] takes the [text format 0.0.4][format] and refuses what a scraper may be lenient about:
+//! samples that no `TYPE` line announces, families in several pieces, duplicate series, histograms that do not add up.
+//!
+//! [format]: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::iter::Peekable;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::str::Chars;
+
+use http_body_util::BodyExt as _;
+use kube::Client;
+
+use crate::cluster::{self, Cluster, User};
+use crate::credentials;
+use crate::manager::{Kind, Manager, ManagerOptions};
+use crate::ports;
+use crate::wait::{self, LIMIT};
+
+/// A manager that serves its metrics, and the means to get them.
+#[derive(Debug)]
+pub struct Observed {
+    /// The manager.
+    pub manager: Manager,
+    scraper: Scraper,
+}
+
+/// An HTTP client of a manager's own server.
+struct Scraper(Client);
+
+impl fmt::Debug for Scraper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scraper")
+    }
+}
+
+/// What a manager answered.
+#[derive(Debug, Clone)]
+pub struct Scrape {
+    /// The header of that name.
+    pub content_type: String,
+    /// The body.
+    pub text: String,
+}
+
+impl Observed {
+    /// Starts a manager with its metrics server: ours has it anyway, on plain HTTP; upstream has it behind TLS, and
+    /// is told to let everybody read.
+    pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
+        match kind {
+            Kind::Ours => {
+                let mut manager = Manager::ours(cluster, options).await;
+                let url = format!("http://{}", address_of(&mut manager));
+                let config = kube::Config::new(url.parse().expect("a URL"));
+                let client = Client::try_from(config).expect("a client");
+                Self { manager, scraper: Scraper(client) }
+            }
+            Kind::Upstream => Self::upstream(cluster, options).await,
+        }
+    }
+
+    async fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let [port] = ports::free();
+        let folder = cluster.folder().join("kube-controller-manager");
+        let mut options = options.clone();
+        // The last mention of a flag counts.
+        options.flags.extend([
+            format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--cert-dir={}", folder.display()),
+            "--authorization-always-allow-paths=/healthz,/metrics".to_owned(),
+        ]);
+        let manager = Manager::upstream(cluster, &options);
+        // Like the API server's: the certificate, then the authority that signed it, written at the start.
+        let authority = folder.join("kube-controller-manager.crt");
+        let kubeconfig = folder.join("scraper.kubeconfig");
+        let client = wait::until("the certificate of kube-controller-manager", LIMIT, || async {
+            std::fs::metadata(&authority).map_err(|error| error.to_string())?;
+            let url = format!("https://127.0.0.1:{port}");
+            let text = credentials::kubeconfig(User::Admin, &url, &authority);
+            std::fs::write(&kubeconfig, text).map_err(|error| error.to_string())?;
+            cluster::client(&kubeconfig).await
+        })
+        .await;
+        Self { manager, scraper: Scraper(client) }
+    }
+
+    /// Gets the metrics.
+    pub async fn scrape(&self) -> Scrape {
+        wait::until("metrics", LIMIT, || self.try_scrape()).await
+    }
+
+    async fn try_scrape(&self) -> Result<Scrape, String> {
+        // What Prometheus prefers is OpenMetrics; this asks for the format that the test is about.
+        let request = http::Request::get("/metrics").header(http::header::ACCEPT, "text/plain;version=0.0.4");
+        let request = request.body(kube::client::Body::empty()).expect("a request");
+        let response = self.scraper.0.send(request).await.map_err(|error| error.to_string())?;
+        let status = response.status();
+        let content_type = response.headers().get(http::header::CONTENT_TYPE).cloned();
+        let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+        let text = String::from_utf8(body.to_vec()).map_err(|error| error.to_string())?;
+        if status != http::StatusCode::OK {
+            return Err(format!("{status}: {text}"));
+        }
+        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(Scrape { content_type: content_type.to_owned(), text })
+    }
+}
+
+/// Where ours serves: the manager was told on its command line.
+fn address_of(manager: &mut Manager) -> SocketAddr {
+    const FLAG: &str = "--metrics-bind-address=";
+    let file = format!("/proc/{}/cmdline", manager.process().id());
+    let arguments = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let address = arguments.split('\0').find_map(|argument| argument.strip_prefix(FLAG));
+    let address: SocketAddr = address.expect(FLAG).parse().expect("an address");
+    assert_eq!(address.ip(), Ipv4Addr::LOCALHOST, "tests stay on this machine");
+    address
+}
+
+/// The labels of a series, `le` aside.
+pub type Labels = BTreeMap<String, String>;
+
+/// Everything that one scrape shows, by the names that `TYPE` lines announce.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exposition {
+    /// The metrics.
+    pub metrics: BTreeMap<String, Metric>,
+}
+
+/// All series of a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// What `TYPE` says.
+    pub kind: MetricKind,
+    /// What `HELP` says.
+    pub help: Option<String>,
+    /// The series by their labels.
+    pub series: BTreeMap<Labels, Value>,
+}
+
+/// The types that the format knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only ever grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts observations by size.
+    Histogram,
+    /// Quantiles; nothing here looks into them.
+    Summary,
+    /// Says nothing about itself.
+    Untyped,
+}
+
+/// The value of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Of anything but a histogram.
+    Number(f64),
+    /// Of a histogram.
+    Histogram(Histogram),
+}
+
+/// One series of a histogram.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Histogram {
+    /// Upper bounds and the observations up to each, in the order of the text.
+    pub buckets: Vec<(f64, f64)>,
+    /// The sum of all observations.
+    pub sum: Option<f64>,
+    /// The number of all observations.
+    pub count: Option<f64>,
+}
+
+impl Histogram {
+    /// The upper bounds.
+    pub fn bounds(&self) -> Vec<f64> {
+        self.buckets.iter().map(|(bound, _)| *bound).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (Some(count), Some(_)) = (self.count, self.sum) else {
+            return Err("a histogram without sum or count".to_owned());
+        };
+        if !self.buckets.is_sorted_by(|left, right| left.0 < right.0 && left.1 <= right.1) {
+            return Err(format!("buckets are not cumulative: {:?}", self.buckets));
+        }
+        match self.buckets.last() {
+            Some((bound, last)) if *bound == f64::INFINITY && same(*last, count) => Ok(()),
+            last => Err(format!("the last bucket is {last:?}, the count {count}")),
+        }
+    }
+}
+
+/// Equality of numbers that were written and read, not computed.
+fn same(left: f64, right: f64) -> bool {
+    left.total_cmp(&right).is_eq()
+}
+
+impl Metric {
+    /// The names of the labels of its series.
+    pub fn label_names(&self) -> BTreeSet<Vec<&str>> {
+        self.series.keys().map(|labels| labels.keys().map(String::as_str).collect()).collect()
+    }
+}
+
+impl Exposition {
+    /// Parses a scrape.
+    ///
+    /// # Errors
+    /// With the first line that is wrong, and why.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !text.ends_with('\n') {
+            return Err("the last line has no end".to_owned());
+        }
+        let mut parser = Parser::default();
+        for (number, line) in text.lines().enumerate() {
+            parser.line(line).map_err(|reason| format!("line {}: {reason}: {line}", number + 1))?;
+        }
+        let metrics = parser.finished;
+        for (name, metric) in &metrics {
+            for (labels, value) in &metric.series {
+                metric.kind.check(value).map_err(|reason| format!("{name} {labels:?}: {reason}"))?;
+            }
+        }
+        Ok(Self { metrics })
+    }
+
+    /// Without the series, and then the names, that do not interest.
+    #[must_use]
+    pub fn only(mut self, interests: impl Fn(&str, &Labels) -> bool) -> Self {
+        for (name, metric) in &mut self.metrics {
+            metric.series.retain(|labels, _| interests(name, labels));
+        }
+        self.metrics.retain(|_, metric| !metric.series.is_empty());
+        self
+    }
+
+    /// A series, by its labels.
+    pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Value> {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.metrics.get(name)?.series.get(&labels.collect::<Labels>())
+    }
+
+    /// The value of a counter or gauge.
+    pub fn number(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        match self.get(name, labels)? {
+            Value::Number(value) => Some(*value),
+            Value::Histogram(_) => None,
+        }
+    }
+
+    /// A series of a histogram.
+    pub fn histogram(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Histogram> {
+        match self.get(name, labels)? {
+            Value::Histogram(histogram) => Some(histogram),
+            Value::Number(_) => None,
+        }
+    }
+
+    /// What `self` has and `candidate` lacks or has otherwise: names, types, label names, series, buckets. Values and
+    /// help texts are not compared; the candidate may have more.
+    pub fn missing_in(&self, candidate: &Self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (name, metric) in &self.metrics {
+            let Some(other) = candidate.metrics.get(name) else {
+                missing.push(format!("{name}: not there"));
+                continue;
+            };
+            if metric.kind != other.kind {
+                missing.push(format!("{name}: {:?}, not {:?}", other.kind, metric.kind));
+            }
+            for names in other.label_names().difference(&metric.label_names()) {
+                missing.push(format!("{name}: labels {names:?}, not {:?}", metric.label_names()));
+            }
+            for (labels, value) in &metric.series {
+                match (value, other.series.get(labels)) {
+                    (_, None) => missing.push(format!("{name} {labels:?}: not there")),
+                    (Value::Histogram(wanted), Some(Value::Histogram(found)))
+                        if wanted.bounds() != found.bounds() =>
+                    {
+                        let (wanted, found) = (wanted.bounds(), found.bounds());
+                        missing.push(format!("{name} {labels:?}: buckets {found:?}, not {wanted:?}"));
+                    }
+                    (_, Some(_)) => {}
+                }
+            }
+        }
+        missing
+    }
+}
+
+impl MetricKind {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "counter" => Self::Counter,
+            "gauge" => Self::Gauge,
+            "histogram" => Self::Histogram,
+            "summary" => Self::Summary,
+            "untyped" => Self::Untyped,
+            _ => return None,
+        })
+    }
+
+    fn check(self, value: &Value) -> Result<(), String> {
+        match value {
+            Value::Histogram(histogram) => histogram.check(),
+            Value::Number(number) if self == Self::Counter && !number.is_finite() => {
+                Err(format!("a counter at {number}"))
+            }
+            Value::Number(number) if self == Self::Counter && *number < 0.0 => {
+                Err(format!("a counter at {number}"))
+            }
+            Value::Number(_) => Ok(()),
+        }
+    }
+}
+
+/// The family that lines belong to now, and those before it.
+#[derive(Default)]
+struct Parser {
+    current: Option<String>,
+    help: Option<String>,
+    finished: BTreeMap<String, Metric>,
+}
+
+impl Parser {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("HELP"), Some(name), text) => self.help(name, text.unwrap_or_default()),
+            (Some("#"), Some("TYPE"), Some(name), kind) => self.kind(name, kind.unwrap_or_default()),
+            (Some("#"), Some("HELP" | "TYPE"), None, _) => Err("no name".to_owned()),
+            (Some(first), ..) if first.starts_with('#') => Ok(()),
+            _ if line.is_empty() => Ok(()),
+            _ => self.sample(line),
+        }
+    }
+
+    fn help(&mut self, name: &str, text: &str) -> Result<(), String> {
+        self.begin(name)?;
+        self.help = Some(unescape(text, "\\n")?);
+        Ok(())
+    }
+
+    fn kind(&mut self, name: &str, kind: &str) -> Result<(), String> {
+        let kind = MetricKind::parse(kind).ok_or("an unknown type")?;
+        // The help of this name, if it is the line before, has begun the family.
+        if self.help.is_none() || self.current.as_deref() != Some(name) {
+            self.begin(name)?;
+        }
+        let metric = Metric { kind, help: self.help.take(), series: BTreeMap::new() };
+        self.finished.insert(name.to_owned(), metric);
+        Ok(())
+    }
+
+    /// Leaves the family before for good.
+    fn begin(&mut self, name: &str) -> Result<(), String> {
+        if self.help.is_some() {
+            return Err("the help before this has no type".to_owned());
+        }
+        if !is_metric_name(name) {
+            return Err("not a name".to_owned());
+        }
+        if self.finished.contains_key(name) {
+            return Err("a family for the second time".to_owned());
+        }
+        self.current = Some(name.to_owned());
+        Ok(())
+    }
+
+    fn sample(&mut self, line: &str) -> Result<(), String> {
+        if self.help.is_some() {
+            return Err("help without a type".to_owned());
+        }
+        let Sample { name, mut labels, value } = Sample::parse(line)?;
+        let family = self.current.as_ref().ok_or("a sample before any type")?;
+        let metric = self.finished.get_mut(family).ok_or("a sample of no type")?;
+        let part = name.strip_prefix(family.as_str()).ok_or_else(|| format!("not of {family}"))?;
+        let le = if metric.kind == MetricKind::Histogram { labels.remove("le") } else { None };
+        if metric.kind != MetricKind::Histogram {
+            let summary = metric.kind == MetricKind::Summary && matches!(part, "_sum" | "_count");
+            if !(part.is_empty() || summary) {
+                return Err(format!("not of {family}"));
+            }
+            if summary {
+                return Ok(());
+            }
+            let before = metric.series.insert(labels, Value::Number(value));
+            return before.map_or(Ok(()), |_| Err("a series for the second time".to_owned()));
+        }
+        let entry = metric.series.entry(labels).or_insert_with(|| Value::Histogram(Histogram::default()));
+        let Value::Histogram(histogram) = entry else { unreachable!("one type, one kind of value") };
+        let before = match (part, le) {
+            ("_bucket", Some(bound)) => {
+                let bound = number(&bound)?;
+                let known = histogram.buckets.iter().find(|(known, _)| same(*known, bound)).map(|found| found.1);
+                histogram.buckets.push((bound, value));
+                known
+            }
+            ("_sum", None) => histogram.sum.replace(value),
+            ("_count", None) => histogram.count.replace(value),
+            _ => return Err(format!("not of the histogram {family}")),
+        };
+        before.map_or(Ok(()), |_| Err("a series for the second time".to_owned()))
+    }
+}
+
+struct Sample {
+    name: String,
+    labels: Labels,
+    value: f64,
+}
+
+impl Sample {
+    fn parse(line: &str) -> Result<Self, String> {
+        let end = line.find(['{', ' ', '\t']).ok_or("no value")?;
+        let (name, rest) = line.split_at(end);
+        if !is_metric_name(name) {
+            return Err("not a name".to_owned());
+        }
+        let mut chars = rest.chars().peekable();
+        let labels = if chars.next_if_eq(&'{').is_some() { labels(&mut chars)? } else { Labels::new() };
+        let rest: String = chars.collect();
+        let mut words = rest.split_ascii_whitespace();
+        let value = number(words.next().ok_or("no value")?)?;
+        if let Some(time) = words.next() {
+            time.parse::<i64>().map_err(|_| "the time is not a number")?;
+        }
+        match words.next() {
+            None => Ok(Self { name: name.to_owned(), labels, value }),
+            Some(_) => Err("more than a value and a time".to_owned()),
+        }
+    }
+}
+
+/// Labels up to and including the brace.
+fn labels(chars: &mut Peekable<Chars<'_>>) -> Result<Labels, String> {
+    let mut labels = Labels::new();
+    loop {
+        if chars.next_if_eq(&'}').is_some() {
+            return Ok(labels);
+        }
+        let mut name = String::new();
+        while let Some(char) = chars.next_if(|char| *char != '=') {
+            name.push(char);
+        }
+        if !is_label_name(&name) {
+            return Err(format!("{name:?} is not a label"));
+        }
+        if (chars.next(), chars.next()) != (Some('='), Some('"')) {
+            return Err(format!("label {name} has no value in quotes"));
+        }
+        let value = quoted(chars)?;
+        if labels.insert(name, value).is_some() {
+            return Err("a label for the second time".to_owned());
+        }
+        if chars.next_if_eq(&',').is_none() && chars.peek() != Some(&'}') {
+            return Err("neither a comma nor a brace after a label".to_owned());
+        }
+    }
+}
+
+/// The rest of a label's value, its closing quote included.
+fn quoted(chars: &mut Peekable<Chars<'_>>) -> Result<String, String> {
+    let mut raw = String::new();
+    loop {
+        match chars.next().ok_or("a label's value has no end")? {
+            '"' => return unescape(&raw, "\\n\""),
+            '\\' => raw.extend(['\\', chars.next().ok_or("a label's value has no end")?]),
+            char => raw.push(char),
+        }
+    }
+}
+
+/// Undoes the escapes that are allowed: those of the given characters.
+fn unescape(text: &str, allowed: &str) -> Result<String, String> {
+    let mut plain = String::new();
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        let escaped = if char == '\\' { chars.next() } else { None };
+        match (char, escaped) {
+            ('\\', Some('n')) => plain.push('\n'),
+            ('\\', Some(escaped)) if allowed.contains(escaped) => plain.push(escaped),
+            ('\\', escaped) => return Err(format!("the escape \\{}", escaped.unwrap_or(' '))),
+            (char, _) => plain.push(char),
+        }
+    }
+    Ok(plain)
+}
+
+/// A number as Go reads it. Rust's is as wide, but knows more names.
+fn number(text: &str) -> Result<f64, String> {
+    match text {
+        "+Inf" | "Inf" => return Ok(f64::INFINITY),
+        "-Inf" => return Ok(f64::NEG_INFINITY),
+        "NaN" => return Ok(f64::NAN),
+        _ => {}
+    }
+    let digits = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+    let parsed = text.parse().ok().filter(|value: &f64| digits && value.is_finite());
+    parsed.ok_or_else(|| format!("{text} is not a number"))
+}
+
+fn is_metric_name(name: &str) -> bool {
+    let first = name.chars().next().is_some_and(|first| !first.is_ascii_digit());
+    first && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == ':')
+}
+
+fn is_label_name(name: &str) -> bool {
+    is_metric_name(name) && !name.contains(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"# HELP syncs [ALPHA] A \\ and\na "line".
+# TYPE syncs counter
+syncs{result="success"} 3
+syncs{result="a \"b\" \\ \n",} 1e3 1700000000000
+# a comment
+# TYPE depth gauge
+depth -1.5
+
+# TYPE took histogram
+took_bucket{name="q",le="0.1"} 1
+took_bucket{name="q",le="+Inf"} 2
+took_sum{name="q"} 7.25
+took_count{name="q"} 2
+# EOF
+"#;
+
+    #[test]
+    fn all_of_the_format_is_read() {
+        let read = Exposition::parse(TEXT).unwrap();
+        assert_eq!(read.metrics["syncs"].help.as_deref(), Some("[ALPHA] A \\ and\na \"line\"."));
+        assert_eq!(read.metrics["depth"].kind, MetricKind::Gauge);
+        assert_eq!(read.number("syncs", &[("result", "success")]), Some(3.0));
+        assert_eq!(read.number("syncs", &[("result", "a \"b\" \\ \n")]), Some(1000.0));
+        assert_eq!(read.number("depth", &[]), Some(-1.5));
+        let took = read.histogram("took", &[("name", "q")]).unwrap();
+        assert_eq!(took.buckets, [(0.1, 1.0), (f64::INFINITY, 2.0)]);
+        assert_eq!((took.sum, took.count), (Some(7.25), Some(2.0)));
+    }
+
+    #[test]
+    fn anything_wrong_is_refused() {
+        for (text, reason) in [
+            ("a 1", "the last line has no end"),
+            ("a 1\n", "before any type"),
+            ("# TYPE a counter\na_total 1\n", "not of a"),
+            ("# TYPE a counter\nb 1\n", "not of a"),
+            ("# TYPE a counter\na -1\n", "a counter at -1"),
+            ("# TYPE a count\n", "an unknown type"),
+            ("# HELP a b\na 1\n", "help without a type"),
+            ("# HELP a b\n# TYPE b gauge\n", "has no type"),
+            ("# TYPE a gauge\n# TYPE b gauge\n# TYPE a gauge\n", "a family for the second time"),
+            ("# TYPE a gauge\na 1\n# HELP a b\n", "a family for the second time"),
+            ("# TYPE a gauge\na 1\na 1\n", "a series for the second time"),
+            ("# TYPE a gauge\na{b=\"\",b=\"\"} 1\n", "a label for the second time"),
+            ("# TYPE a gauge\na{b=\"\"c=\"\"} 1\n", "neither a comma nor a brace"),
+            ("# TYPE a gauge\na{b=1} 1\n", "no value in quotes"),
+            ("# TYPE a gauge\na{b:c=\"\"} 1\n", "is not a label"),
+            ("# TYPE a gauge\na{b=\"\\x\"} 1\n", "the escape \\x"),
+            ("# TYPE a gauge\na{b=\"} 1\n", "has no end"),
+            ("# TYPE a gauge\na one\n", "not a number"),
+            ("# TYPE a gauge\na infinity\n", "not a number"),
+            ("# TYPE a gauge\na 1 2 3\n", "more than"),
+            ("# TYPE a gauge\na 1 now\n", "the time is not"),
+            ("# TYPE a gauge\na\n", "no value"),
+            ("# TYPE a histogram\na 1\n", "not of the histogram"),
+            ("# TYPE a histogram\na_bucket 1\n", "not of the histogram"),
+            ("# TYPE a histogram\na_count 1\n", "without sum"),
+            ("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n", "the last bucket"),
+            (
+                "# TYPE a histogram\na_bucket{le=\"1\"} 2\na_bucket{le=\"+Inf\"} 1\na_sum 1\na_count 1\n",
+                "not cumulative",
+            ),
+        ] {
+            let error = Exposition::parse(text).expect_err(text);
+            assert!(error.contains(reason), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_candidate_lacks_is_named() {
+        let reference = Exposition::parse(TEXT).unwrap();
+        assert!(reference.missing_in(&reference).is_empty());
+        let other = TEXT.replace("depth gauge", "depth counter").replace("depth -1.5", "depth 1.5");
+        let other = other.replace("0.1", "0.2").replace("success", "done");
+        let more = "# TYPE more gauge\nmore 1\n";
+        let other = Exposition::parse(&(other + more)).unwrap();
+        let missing = reference.missing_in(&other);
+        let expected = [
+            "depth: Counter, not Gauge",
+            "syncs {\"result\": \"success\"}: not there",
+            "took {\"name\": \"q\"}: buckets [0.2, inf], not [0.1, inf]",
+        ];
+        assert_eq!(missing, expected);
+        let none = reference.only(|name, _| name == "took");
+        assert_eq!(none.missing_in(&Exposition::default()), ["took: not there"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Lets an operation happen on a cluster.
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::operation::{Operation, PodStatus, Readiness, Step};
+use crate::scenario::{NAMESPACE, World};
+
+/// Lets a step happen. With `wait`, the controllers have handled the operation before the Services are touched,
+/// and everything in the end.
+pub(crate) async fn apply(world: &World, number: usize, step: &Step, wait: bool) {
+    operation(world, &step.operation).await.unwrap_or_else(|error| {
+        panic!("the API server refuses operation {number}, {step}: {error}");
+    });
+    if step.operation.is_of_node() {
+        world.sync_nodes().await;
+    }
+    if wait {
+        world.sync().await;
+    }
+    if !step.nudge.is_empty() {
+        let touch = json!({"metadata": {"annotations": {"touched": number.to_string()}}});
+        join_all(step.nudge.iter().map(|service| world.change_service(service, touch.clone()))).await;
+        if wait {
+            world.sync().await;
+        }
+    }
+}
+
+async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
+    let client = world.client();
+    let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let nodes: Api<Node> = Api::all(client.clone());
+    match operation {
+        Operation::CreateService { object, .. } => create(&services, object.clone()).await,
+        Operation::ChangeService { name, patch, .. } => merge(&services, name, patch).await,
+        Operation::DeleteService { name } => delete(&services, name, DeleteParams::default()).await,
+        Operation::CreatePod { name, object, status } => {
+            create(&pods, object.clone()).await?;
+            change_status(world, &pods, name, status).await
+        }
+        Operation::BindPod { name, node } => {
+            let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": node}});
+            let body = serde_json::to_vec(&binding).expect("a binding");
+            pods.create_subresource::<Value>("binding", name, &PostParams::default(), body).await.map(drop)
+        }
+        Operation::ChangePodStatus { name, status, .. } => change_status(world, &pods, name, status).await,
+        Operation::ChangePod { name, metadata, .. } => {
+            merge(&pods, name, &json!({"metadata": metadata})).await
+        }
+        Operation::TerminatePod { name, grace_seconds } => {
+            delete(&pods, name, DeleteParams::default().grace_period(*grace_seconds)).await
+        }
+        Operation::RemovePod { name, finalizer } => {
+            delete(&pods, name, DeleteParams::default().grace_period(0)).await?;
+            if *finalizer { merge(&pods, name, &json!({"metadata": {"finalizers": null}})).await } else { Ok(()) }
+        }
+        Operation::CreateNode { name, zone, cpu, ready } => {
+            let labels = json!({"topology.kubernetes.io/zone": zone});
+            let metadata = json!({"name": name, "labels": if zone.is_some() { labels } else { json!({}) }});
+            create(&nodes, json!({"metadata": metadata, "status": node_status(*cpu, *ready)})).await
+        }
+        Operation::LabelNode { name, labels } => {
+            merge(&nodes, name, &json!({"metadata": {"labels": labels}})).await
+        }
+        Operation::ChangeNodeReadiness { name, cpu, ready } => {
+            let status = Patch::Merge(json!({"status": node_status(*cpu, *ready)}));
+            nodes.patch_status(name, &PatchParams::default(), &status).await.map(drop)
+        }
+        Operation::DeleteNode { name } => delete(&nodes, name, DeleteParams::default()).await,
+    }
+}
+
+async fn create<K>(api: &Api<K>, object: Value) -> Result<(), kube::Error>
+where
+    K: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    let object = serde_json::from_value(object).expect("an object of its kind");
+    api.create(&PostParams::default(), &object).await.map(drop)
+}
+
+async fn merge<K>(api: &Api<K>, name: &str, patch: &Value) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+}
+
+async fn delete<K>(api: &Api<K>, name: &str, how: DeleteParams) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    api.delete(name, &how).await.map(drop)
+}
+
+async fn change_status(
+    world: &World,
+    pods: &Api<Pod>,
+    name: &str,
+    change: &PodStatus,
+) -> Result<(), kube::Error> {
+    let mut status = json!({});
+    if let Some(phase) = change.phase {
+        status["phase"] = json!(phase);
+    }
+    if let Some(ips) = &change.ips {
+        status["podIP"] = json!(ips.first());
+        status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
+    }
+    if let Some(ready) = change.ready {
+        status["conditions"] = world.conditions(match ready {
+            Readiness::True => Some(true),
+            Readiness::False => Some(false),
+            Readiness::Absent => None,
+        });
+    }
+    if status == json!({}) {
+        return Ok(());
+    }
+    let patch = Patch::Merge(json!({"status": status}));
+    pods.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
+}
+
+fn node_status(cpu: u32, ready: bool) -> Value {
+    let resources = json!({"cpu": cpu.to_string()});
+    let ready = if ready { "True" } else { "False" };
+    json!({"conditions": [{"type": "Ready", "status": ready}], "allocatable": resources, "capacity": resources})
+}

@@ -1,0 +1,148 @@
+//! What a trace consists of: operations as data, with everything in them but times and uids.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// One change that an operator, a scheduler or a kubelet makes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// `object` has `metadata` and `spec`.
+    CreateService { name: String, object: Value },
+    /// A merge patch.
+    ChangeService { name: String, what: &'static str, patch: Value },
+    DeleteService { name: String },
+    /// `object` has `metadata` and `spec`; the status follows in a second request.
+    CreatePod { name: String, object: Value, status: PodStatus },
+    /// What a scheduler does.
+    BindPod { name: String, node: String },
+    ChangePodStatus { name: String, what: &'static str, status: PodStatus },
+    /// A merge patch of its metadata.
+    ChangePod { name: String, what: &'static str, metadata: Value },
+    /// A deletion that leaves the pod there until it is removed.
+    TerminatePod { name: String, grace_seconds: u32 },
+    /// The end of a pod that no slice may show as serving any more.
+    RemovePod { name: String, finalizer: bool },
+    CreateNode { name: String, zone: Option<String>, cpu: u32, ready: bool },
+    /// A merge patch of its labels.
+    LabelNode { name: String, labels: Value },
+    ChangeNodeReadiness { name: String, cpu: u32, ready: bool },
+    DeleteNode { name: String },
+}
+
+/// A change of a pod's status; what is none stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodStatus {
+    pub phase: Option<&'static str>,
+    pub ips: Option<Vec<String>>,
+    pub ready: Option<Readiness>,
+}
+
+/// The condition `Ready`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    True,
+    False,
+    /// There is no such condition.
+    Absent,
+}
+
+/// An operation and what must follow it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What happens.
+    pub operation: Operation,
+    /// Services to touch afterwards, because upstream does not notice this operation by itself.
+    pub nudge: Vec<String>,
+    /// Services whose hints are spread over zones once this has happened.
+    pub topology: Vec<String>,
+}
+
+impl Operation {
+    /// Whether it is about nodes, which controllers watch apart from everything else.
+    pub fn is_of_node(&self) -> bool {
+        matches!(
+            self,
+            Self::CreateNode { .. }
+                | Self::LabelNode { .. }
+                | Self::ChangeNodeReadiness { .. }
+                | Self::DeleteNode { .. }
+        )
+    }
+
+    /// Which kind it is, for statistics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::CreateService { .. } => "create Service",
+            Self::ChangeService { what, .. }
+            | Self::ChangePodStatus { what, .. }
+            | Self::ChangePod { what, .. } => what,
+            Self::DeleteService { .. } => "delete Service",
+            Self::CreatePod { .. } => "create pod",
+            Self::BindPod { .. } => "bind pod",
+            Self::TerminatePod { .. } => "terminate pod",
+            Self::RemovePod { .. } => "remove pod",
+            Self::CreateNode { .. } => "create node",
+            Self::LabelNode { .. } => "label node",
+            Self::ChangeNodeReadiness { .. } => "node readiness",
+            Self::DeleteNode { .. } => "delete node",
+        }
+    }
+
+    /// The object's name, and what is said about it.
+    fn detail(&self) -> (&str, Value) {
+        match self {
+            Self::CreateService { name, object } => (name, object.clone()),
+            Self::ChangeService { name, patch, .. } => (name, patch.clone()),
+            Self::DeleteService { name } | Self::DeleteNode { name } => (name, Value::Null),
+            Self::CreatePod { name, object, status } => {
+                let mut object = object.clone();
+                object["status"] = status.to_json();
+                (name, object)
+            }
+            Self::BindPod { name, node } => (name, json!({"node": node})),
+            Self::ChangePodStatus { name, status, .. } => (name, status.to_json()),
+            Self::ChangePod { name, metadata, .. } => (name, metadata.clone()),
+            Self::TerminatePod { name, grace_seconds } => (name, json!({"graceSeconds": grace_seconds})),
+            Self::RemovePod { name, finalizer } => (name, json!({"finalizer": finalizer})),
+            Self::CreateNode { name, zone, cpu, ready } => {
+                (name, json!({"zone": zone, "cpu": cpu, "ready": ready}))
+            }
+            Self::LabelNode { name, labels } => (name, labels.clone()),
+            Self::ChangeNodeReadiness { name, cpu, ready } => (name, json!({"cpu": cpu, "ready": ready})),
+        }
+    }
+}
+
+impl PodStatus {
+    fn to_json(&self) -> Value {
+        let ready = self.ready.map(|ready| match ready {
+            Readiness::True => "True",
+            Readiness::False => "False",
+            Readiness::Absent => "absent",
+        });
+        let mut fields = json!({});
+        for (key, value) in [("phase", json!(self.phase)), ("ips", json!(self.ips)), ("ready", json!(ready))]
+        {
+            if !value.is_null() {
+                fields[key] = value;
+            }
+        }
+        fields
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, detail) = self.detail();
+        write!(f, "{}: {name}", self.kind())?;
+        if detail.is_null() { Ok(()) } else { write!(f, " {detail}") }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        if self.nudge.is_empty() { Ok(()) } else { write!(f, "; then touch all Services") }
+    }
+}

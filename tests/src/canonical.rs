@@ -206,6 +206,11 @@ impl Canonical {
         *self.lines.entry(line).or_default() += 1;
     }
 
+    /// Each line, and how often it occurs.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.lines.iter().map(|(line, count)| (line.as_str(), *count))
+    }
+
     /// Whether there are no slices at all.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()

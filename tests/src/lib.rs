@@ -16,6 +16,7 @@
 //! | [`observe`] | follows EndpointSlices as the API server announces them |
 //! | [`program`] | what the demo and the benchmark have in common as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
+//! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
 //! and the tail of the log that explains it. Only loopback addresses are used.
@@ -38,6 +39,7 @@ pub mod observe;
 pub mod parity;
 pub mod process;
 pub mod program;
+pub mod random;
 pub mod scenario;
 pub mod sentinel;
 pub mod wait;

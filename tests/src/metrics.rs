@@ -399,7 +399,8 @@ impl Parser {
         let before = match (part, le) {
             ("_bucket", Some(bound)) => {
                 let bound = number(&bound)?;
-                let known = histogram.buckets.iter().find(|(known, _)| same(*known, bound)).map(|found| found.1);
+                let known =
+                    histogram.buckets.iter().find(|(known, _)| same(*known, bound)).map(|found| found.1);
                 histogram.buckets.push((bound, value));
                 known
             }

@@ -54,7 +54,7 @@ impl Writes {
         self.create + self.update + self.delete
     }
 
-    fn by_name(requests: &[Request]) -> BTreeMap<String, Self> {
+    pub(crate) fn by_name(requests: &[Request]) -> BTreeMap<String, Self> {
         let mut writes: BTreeMap<String, Self> = BTreeMap::new();
         for request in requests {
             let name = request.name.rsplit_once('-').map_or(request.name.as_str(), |(name, _)| name);
@@ -64,7 +64,7 @@ impl Writes {
         writes
     }
 
-    fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
+    pub(crate) fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
         let mut writes = Self::default();
         for request in requests.into_iter().filter(|request| request.resource == "endpointslices") {
             match request.verb.as_str() {
@@ -107,7 +107,11 @@ impl Run {
 
     /// The same with more flags for the manager.
     pub async fn start_with(kind: Kind, flags: &[&str]) -> Self {
-        let options = ManagerOptions { flags: owned(flags), ..ManagerOptions::default() };
+        Self::start_as(kind, ManagerOptions { flags: owned(flags), ..ManagerOptions::default() }).await
+    }
+
+    /// The same with all options of the manager.
+    pub async fn start_as(kind: Kind, options: ManagerOptions) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let world = World::prepare(cluster.client()).await;
         let manager = Manager::start(kind, &cluster, &options).await;
@@ -123,7 +127,6 @@ impl Run {
             let mark = self.audit().mark();
             phase.run(&self.world).await;
             let requests = self.writes_since(mark);
-            self.check_author(&requests);
             let snapshot = Snapshot::take(self.world.client(), NAMESPACE).await;
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
@@ -152,21 +155,21 @@ impl Run {
         successor.writes_since(mark)
     }
 
-    fn audit(&self) -> AuditLog {
+    /// What the API server of this run says was asked of it.
+    pub fn audit(&self) -> AuditLog {
         self.cluster.audit()
     }
 
-    /// No other program may have done the work.
-    fn check_author(&self, writes: &[Request]) {
-        for write in writes {
-            assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
-        }
-    }
-
     /// The manager's writes, sentinels aside.
-    fn writes_since(&self, mark: Mark) -> Vec<Request> {
+    ///
+    /// # Panics
+    /// If another program made them.
+    pub fn writes_since(&self, mark: Mark) -> Vec<Request> {
         let mut writes = self.audit().writes_since(mark, self.options.user);
         writes.retain(|request| request.namespace != sentinel::NAMESPACE);
+        for write in &writes {
+            assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
+        }
         writes
     }
 }

@@ -156,6 +156,11 @@ impl World {
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Waits until the controllers know of all that was done to nodes; no time passes.
+    pub async fn sync_nodes(&self) {
+        self.sentinel.nodes_seen().await;
+    }
+
     /// Creates a node.
     pub async fn node(&self, name: &str, zone: Option<&str>) {
         let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
@@ -288,7 +293,7 @@ impl World {
     }
 
     /// The conditions of a pod: a readiness that changed now.
-    fn conditions(&self, ready: Option<bool>) -> Value {
+    pub(crate) fn conditions(&self, ready: Option<bool>) -> Value {
         let midnight: jiff::Timestamp = format!("{YEAR}-01-01T00:00:00Z").parse().expect("a time");
         let elapsed = jiff::SignedDuration::from_secs(self.clock.load(Ordering::Relaxed));
         let now = (midnight + elapsed).to_string();

@@ -23,10 +23,12 @@ const BY_SERVICE: &str = "by-service";
 const BY_POD: &str = "by-pod";
 const ROUND: &str = "round";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The sentinels of one cluster.
 #[derive(Debug)]
 pub struct Sentinel {
+    nodes: Api<Node>,
     services: Api<Service>,
     pods: Api<Pod>,
     slices: Api<EndpointSlice>,
@@ -45,6 +47,7 @@ impl Sentinel {
         nodes.create(&create, &node).await.expect("creating a node");
 
         let sentinel = Self {
+            nodes,
             services: Api::namespaced(client.clone(), NAMESPACE),
             pods: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
@@ -85,6 +88,26 @@ impl Sentinel {
         })
         .await;
         self.barrier().await;
+    }
+
+    /// Returns when the controllers know of every earlier change of a node.
+    ///
+    /// Nodes are watched apart from pods, and no change of a node alone makes upstream write. So the sentinel's node
+    /// moves, and its pod is changed until its endpoint is seen to have moved as well.
+    pub async fn nodes_seen(&self) {
+        let zone = format!("zone-{}", self.round.load(Ordering::Relaxed));
+        let label = Patch::Merge(json!({"metadata": {"labels": {ZONE: zone}}}));
+        self.nodes
+            .patch(NAMESPACE, &PatchParams::default(), &label)
+            .await
+            .expect("changing the sentinel node");
+        wait::until("controllers to know of a change of a node", LIMIT, || async {
+            self.round().await;
+            let by_pod = self.slice_of(BY_POD).await?;
+            let seen = by_pod.endpoints.iter().flatten().next().and_then(|endpoint| endpoint.zone.clone());
+            if seen.as_ref() == Some(&zone) { Ok(()) } else { Err(format!("its zone is {seen:?}")) }
+        })
+        .await;
     }
 
     async fn round(&self) {

@@ -46,6 +46,8 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use self::correlator::Occurrence;
+pub use endpointslice::EventType;
+
 pub use self::writer::EventWriter;
 use crate::api::ApiClient;
 
@@ -76,25 +78,6 @@ const MAX_QUEUED: usize = 1000;
 pub struct Recorder {
     queue: mpsc::Sender<Occurrence>,
     losses: Arc<Losses>,
-}
-
-/// Whether somebody should worry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// For information.
-    Normal,
-    /// Something went wrong.
-    Warning,
-}
-
-impl EventType {
-    /// The type's name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
 }
 
 impl Recorder {

@@ -17,8 +17,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
@@ -94,6 +94,13 @@ struct Manager {
     /// List-watches and the server: they never end by themselves.
     background: JoinSet<String>,
     running: watch::Sender<bool>,
+    events: Events,
+}
+
+/// The task that writes events; completing `stop` lets it write what is left.
+struct Events {
+    task: JoinHandle<()>,
+    stop: oneshot::Sender<()>,
 }
 
 impl Manager {
@@ -111,7 +118,7 @@ impl Manager {
         let queues = QueueMetrics::register(&mut registry);
         let cache = Arc::new(Cache::default());
         let writer = api("endpointslice-controller").with_limit(RateLimiter::new(config.qps, config.burst));
-        let controller = EndpointSliceController::new(
+        let (controller, event_writer) = EndpointSliceController::new(
             config.endpointslice,
             Arc::clone(&cache),
             writer,
@@ -119,6 +126,9 @@ impl Manager {
             &mut registry,
         );
 
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(event_writer.run(async move { drop(stopped.await) }));
+        let events = Events { task, stop };
         let mut background = JoinSet::new();
         let caches = Arc::new(watch_all(&mut background, &reader, &cache));
         let running = watch::Sender::new(false);
@@ -134,7 +144,7 @@ impl Manager {
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
-        Ok(Self { controller, background, running })
+        Ok(Self { controller, background, running, events })
     }
 
     /// Runs the controller until a signal, then lets it finish what is under way.
@@ -151,6 +161,12 @@ impl Manager {
         self.controller.shut_down();
         if timeout(SHUTDOWN_TIMEOUT, work).await.is_err() {
             warn!("Writes under way did not finish in time");
+        }
+        // After the last sync, so that its events are among those written.
+        let Events { task, stop } = self.events;
+        drop(stop);
+        if timeout(SHUTDOWN_TIMEOUT, task).await.is_err() {
+            warn!("Events were not written in time");
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use controller_runtime::api::ApiClient;
 use controller_runtime::cache::{Cache, ObjectKey};
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::slice_writer::SliceWriter;
 use controller_runtime::worker::run_workers;
 use endpointslice::{SliceTracker, TopologyCache, TriggerTimes};
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use crate::echo::Echoes;
+use crate::events::COMPONENT;
 use crate::metrics::Metrics;
 
 /// What an operator can set.
@@ -33,6 +35,7 @@ pub struct EndpointSliceController {
     pub(crate) cache: Arc<Cache>,
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) writer: SliceWriter,
+    pub(crate) recorder: Recorder,
     pub(crate) tracker: Mutex<SliceTracker>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     pub(crate) topology: Mutex<TopologyCache>,
@@ -46,27 +49,31 @@ pub struct EndpointSliceController {
 const QUEUE_NAME: &str = "endpoint_slice";
 
 impl EndpointSliceController {
-    /// A controller that reads `cache` and writes with `client`. Metrics go to `registry`.
+    /// A controller that reads `cache` and writes with `client`, and the task that writes its events. Metrics go to
+    /// `registry`.
     pub fn new(
         config: Config,
         cache: Arc<Cache>,
         client: ApiClient,
         queues: &QueueMetrics,
         registry: &mut Registry,
-    ) -> Arc<Self> {
+    ) -> (Arc<Self>, EventWriter) {
         let metrics = Metrics::register(registry, config.max_endpoints_per_slice);
-        Arc::new(Self {
+        let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
+        let controller = Self {
             config,
             cache,
             queue: WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues),
             writer: SliceWriter::new(client),
+            recorder,
             tracker: Mutex::default(),
             trigger_times: Mutex::default(),
             topology: Mutex::default(),
             stale: Mutex::default(),
             echoes: Echoes::default(),
             metrics,
-        })
+        };
+        (Arc::new(controller), events)
     }
 
     /// Syncs every Service once and then whatever changes, until [`Self::shut_down`]. The cache must be synced.

@@ -10,6 +10,7 @@
 
 mod controller;
 mod echo;
+mod events;
 mod handlers;
 mod metrics;
 mod sync;

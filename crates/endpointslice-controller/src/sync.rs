@@ -57,10 +57,22 @@ fn describe(skipped: &Skipped) -> String {
         SkippedReason::NodeNotFound(node) => {
             format!("skipping Pod {}: Node {node:?} not found", skipped.name)
         }
+        SkippedReason::AddressNotAllowed(address) => format!("skipping {address} of Pod {}", skipped.name),
     }
 }
 
 impl std::error::Error for SyncError {}
+
+impl SyncError {
+    /// True if the next try, with a newer cache, is all it takes.
+    pub(crate) fn heals_by_itself(&self) -> bool {
+        match self {
+            Self::StaleCache => true,
+            Self::Write(errors) => errors.iter().all(WriteError::is_conflict),
+            Self::Unreadable(_) | Self::Skipped(_) => false,
+        }
+    }
+}
 
 impl worker::SyncError for SyncError {
     fn is_stale(&self) -> bool {
@@ -127,10 +139,14 @@ impl EndpointSliceController {
         self.metrics.planned(key, &snapshot.service, &plan);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
         self.metrics.applied(&snapshot.service, &plan);
-        Self::emit(&snapshot.service, &events);
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
-        applied.map_err(SyncError::Write)?;
-        if skipped.is_empty() { Ok(()) } else { Err(SyncError::Skipped(skipped)) }
+        let outcome = applied.map_err(SyncError::Write).and_then(|()| only_errors(&skipped));
+        if let Err(error) = &outcome {
+            self.report_failure(&snapshot.service, error);
+        }
+        self.report_refused_addresses(&snapshot.service, &skipped);
+        self.report_hints(&snapshot.service, events);
+        outcome
     }
 
     /// Reads the cache, or says that there is nothing to do.
@@ -203,6 +219,13 @@ impl EndpointSliceController {
         self.stale.lock().remove(key);
         self.metrics.forget(key);
     }
+}
+
+/// A missing node may come, so its pods are worth another try; an address that isn't allowed never will be.
+fn only_errors(skipped: &[Skipped]) -> Result<(), SyncError> {
+    let missing = |skipped: &&Skipped| matches!(skipped.reason, SkippedReason::NodeNotFound(_));
+    let missing: Vec<Skipped> = skipped.iter().filter(missing).cloned().collect();
+    if missing.is_empty() { Ok(()) } else { Err(SyncError::Skipped(missing)) }
 }
 
 fn nodes_of(pods: &[Arc<Pod>], state: &State) -> HashMap<Arc<str>, Arc<Node>> {

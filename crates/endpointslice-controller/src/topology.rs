@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use controller_runtime::cache::{ObjectKey, State};
 use endpointslice::{Hints, Service, SlicePlan, TopologyEvent};
-use tracing::debug;
 
 use crate::controller::EndpointSliceController;
 
@@ -40,13 +39,5 @@ impl EndpointSliceController {
             self.queue.add(ObjectKey::from(service));
         }
         recorded.events
-    }
-
-    /// Tells of events about a Service. The recorder that posts them is attached in the same change as this.
-    pub(crate) fn emit(service: &Service, events: &[TopologyEvent]) {
-        for TopologyEvent { event_type, reason, message } in events {
-            let Service { namespace, name, .. } = service;
-            debug!(service = %format_args!("{namespace}/{name}"), %event_type, reason, message, "Event");
-        }
     }
 }

@@ -118,7 +118,11 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     fake.advance(Duration::from_millis(1)).await;
     fake.pod(pod("web-2", "10.0.0.2", true));
     fake.advance(Duration::from_millis(1)).await;
-    assert_eq!(fake.requests(), ["PUT web-1"], "the second change waits: the cache doesn't show the first write");
+    assert_eq!(
+        fake.requests(),
+        ["PUT web-1"],
+        "the second change waits: the cache doesn't show the first write"
+    );
     fake.release_events();
     fake.advance(Duration::from_millis(1)).await;
     assert_eq!(fake.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
@@ -136,4 +140,65 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
     fake.settle().await;
     assert_eq!(fake.requests().len(), 41);
     assert_eq!(fake.slice_count("web"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_told_and_a_conflict_that_heals_is_not() {
+    let fake = Fake::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
+    fake.conflict(2);
+    fake.settle().await;
+    assert_eq!((fake.slice_count("web"), fake.told()), (1, vec![]));
+    let fake = Fake::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
+    fake.refuse(1);
+    fake.settle().await;
+    assert_eq!(fake.slice_count("web"), 1);
+    let [(reason, message)] = &fake.told()[..] else { panic!("{:?}", fake.told()) };
+    assert_eq!(reason, "FailedToUpdateEndpointSlices");
+    let expected = "Error updating Endpoint Slices for Service default/web: \
+                    failed to create EndpointSlice default/web-: exceeded quota";
+    assert_eq!(message, expected);
+}
+
+/// k3s#12552: upstream's whole slice is refused for one bad address.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "127.0.0.1", true));
+        cache.pod(pod("web-2", "10.0.0.2", true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.addresses("web"), ["10.0.0.2"]);
+    let [(reason, message)] = &fake.told()[..] else { panic!("{:?}", fake.told()) };
+    assert_eq!(reason, "InvalidIPAddress");
+    assert_eq!(message, "Skipping IP address 127.0.0.1 of Pod web-1: not allowed in EndpointSlices");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_node_is_missing_appears_with_the_node() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.addresses("web"), Vec::<String>::new());
+    assert_eq!(fake.told()[0].0, "FailedToUpdateEndpointSlices");
+    fake.node("node-1", "zone-a");
+    fake.advance(Duration::from_millis(1)).await;
+    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_change_of_a_node_reaches_the_slices_of_its_pods() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.zones("web"), [Some("zone-a".to_owned())]);
+    fake.node("node-1", "zone-b");
+    fake.advance(Duration::from_millis(1)).await;
+    assert_eq!(fake.zones("web"), [Some("zone-b".to_owned())]);
 }

@@ -55,6 +55,23 @@ pub fn parse_ip(text: &str) -> Option<IpAddr> {
     }
 }
 
+/// True if the API server accepts the address in a slice: not unspecified, loopback or link-local
+/// (`pkg/apis/core/validation` `ValidateEndpointIP`).
+///
+/// One address that it refuses would keep a whole slice from being written.
+pub fn is_allowed_in_slices(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let multicast_link_local = matches!(v4.octets(), [224, 0, 0, _]);
+            !(v4.is_unspecified() || v4.is_loopback() || v4.is_link_local() || multicast_link_local)
+        }
+        IpAddr::V6(v6) => {
+            let multicast_link_local = v6.segments().first().is_some_and(|first| first & 0xff0f == 0xff02);
+            !(v6.is_unspecified() || v6.is_loopback() || v6.is_unicast_link_local() || multicast_link_local)
+        }
+    }
+}
+
 fn unmapped(address: Ipv6Addr) -> IpAddr {
     address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
 }
@@ -75,6 +92,29 @@ fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_that_the_api_server_refuses() {
+        for (address, allowed) in [
+            ("10.0.0.1", true),
+            ("192.0.2.1", true),
+            ("fd00::1", true),
+            ("2001:db8::1", true),
+            ("239.0.0.1", true),
+            ("ff05::1", true),
+            ("0.0.0.0", false),
+            ("127.0.0.1", false),
+            ("127.8.8.8", false),
+            ("169.254.1.1", false),
+            ("224.0.0.7", false),
+            ("::", false),
+            ("::1", false),
+            ("fe80::1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_allowed_in_slices(parse_ip(address).unwrap()), allowed, "{address}");
+        }
+    }
 
     #[test]
     fn addresses_are_read_leniently_and_written_canonically() {

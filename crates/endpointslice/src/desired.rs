@@ -1,6 +1,7 @@
 //! The endpoints that should exist, before anyone asks which slices carry them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use k8s_openapi::api::discovery::v1::Endpoint;
 
@@ -35,6 +36,8 @@ pub struct Skipped {
 pub enum SkippedReason {
     /// The pod's Node is not known (yet), so its zone isn't either.
     NodeNotFound(String),
+    /// The API server refuses this address in a slice.
+    AddressNotAllowed(IpAddr),
 }
 
 impl Desired {

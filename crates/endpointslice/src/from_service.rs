@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
 
-use crate::address::AddressType;
+use crate::address::{AddressType, is_allowed_in_slices};
 use crate::desired::{Desired, Skipped, SkippedReason};
 use crate::endpoint_set::EndpointSet;
 use crate::node::Node;
@@ -36,9 +36,14 @@ pub fn desired_from_service<'a>(
             desired.skip(Skipped { name: pod.name.to_string(), reason: SkippedReason::NodeNotFound(node) });
             continue;
         }
+        let refused = pod.addresses.iter().filter(|address| !is_allowed_in_slices(**address));
+        for address in refused.filter(|address| types.contains(&AddressType::of(**address))) {
+            let reason = SkippedReason::AddressNotAllowed(*address);
+            desired.skip(Skipped { name: pod.name.to_string(), reason });
+        }
         for address_type in &types {
-            let addresses =
-                pod.addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
+            let of_type = pod.addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
+            let addresses = of_type.filter(|address| is_allowed_in_slices(**address));
             let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
             if !addresses.is_empty() {
                 group.of_type(*address_type).insert(pod_endpoint(service, pod, pod_node, addresses));

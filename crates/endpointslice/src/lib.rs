@@ -90,7 +90,7 @@ mod uid;
 
 pub mod well_known;
 
-pub use address::{AddressType, parse_ip};
+pub use address::{AddressType, is_allowed_in_slices, parse_ip};
 pub use desired::{Desired, Skipped, SkippedReason};
 pub use endpoint_set::EndpointSet;
 pub use from_service::{desired_from_service, endpoint_ports, is_in_endpoints, pod_endpoint};

@@ -83,6 +83,13 @@ impl fmt::Debug for Uid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Version(u64);
 
+impl Version {
+    /// The resourceVersion as a number, if it is one.
+    pub fn number(self) -> Option<u64> {
+        Some(self.0).filter(|number| number >> 63 == 0)
+    }
+}
+
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
         use std::hash::{BuildHasher, Hasher};

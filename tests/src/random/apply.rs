@@ -47,8 +47,9 @@ async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Err
         }
         Operation::BindPod { name, node } => {
             let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": node}});
-            let body = serde_json::to_vec(&binding).expect("a binding");
-            pods.create_subresource::<Value>("binding", name, &PostParams::default(), body).await.map(drop)
+            pods.create_subresource::<Value, Value>("binding", name, &PostParams::default(), &binding)
+                .await
+                .map(drop)
         }
         Operation::ChangePodStatus { name, status, .. } => change_status(world, &pods, name, status).await,
         Operation::ChangePod { name, metadata, .. } => {
@@ -59,7 +60,11 @@ async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Err
         }
         Operation::RemovePod { name, finalizer } => {
             delete(&pods, name, DeleteParams::default().grace_period(0)).await?;
-            if *finalizer { merge(&pods, name, &json!({"metadata": {"finalizers": null}})).await } else { Ok(()) }
+            if *finalizer {
+                merge(&pods, name, &json!({"metadata": {"finalizers": null}})).await
+            } else {
+                Ok(())
+            }
         }
         Operation::CreateNode { name, zone, cpu, ready } => {
             let labels = json!({"topology.kubernetes.io/zone": zone});

@@ -314,9 +314,8 @@ impl Generator {
 
     fn terminate_pod(&mut self) -> Option<Operation> {
         // The API server does not wait for a kubelet that never had the pod, or that says it has ended.
-        let can = |pod: &Pod| {
-            !pod.is_terminating() && (pod.finalizer || pod.bound && pod.state != State::Finished)
-        };
+        let can =
+            |pod: &Pod| !pod.is_terminating() && (pod.finalizer || pod.bound && pod.state != State::Finished);
         let name = self.any_pod(can)?;
         let pod = self.pods.get_mut(&name)?;
         pod.state =
@@ -445,9 +444,7 @@ fn pod_labels(rng: &mut Rng) -> Value {
 
 /// Containers with ports that Services ask for by name, on changing numbers, of the wrong protocol, or not at all.
 fn pod_spec(rng: &mut Rng) -> Value {
-    let port = |name: &str, number: u16, protocol: &str| {
-        json!({"name": name, "containerPort": number, "protocol": protocol})
-    };
+    let port = |name: &str, number: u16, protocol: &str| json!({"name": name, "containerPort": number, "protocol": protocol});
     let container = |name: &str, ports: Vec<Value>| json!({"name": name, "image": "none", "ports": ports});
     let mut ports = Vec::new();
     match rng.below(10) {
@@ -466,7 +463,8 @@ fn pod_spec(rng: &mut Rng) -> Value {
     let mut spec = json!({"containers": containers});
     if rng.percent(30) {
         // An init container that ends is not a place to send traffic to; a sidecar is.
-        let sidecar = with(container("sidecar", vec![port("proxy", 15001, "TCP")]), "restartPolicy", "Always");
+        let sidecar =
+            with(container("sidecar", vec![port("proxy", 15001, "TCP")]), "restartPolicy", "Always");
         let setup = container("setup", vec![port("proxy", 1, "TCP")]);
         spec["initContainers"] = if rng.percent(70) { json!([setup, sidecar]) } else { json!([setup]) };
     }

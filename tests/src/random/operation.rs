@@ -8,26 +8,70 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     /// `object` has `metadata` and `spec`.
-    CreateService { name: String, object: Value },
+    CreateService {
+        name: String,
+        object: Value,
+    },
     /// A merge patch.
-    ChangeService { name: String, what: &'static str, patch: Value },
-    DeleteService { name: String },
+    ChangeService {
+        name: String,
+        what: &'static str,
+        patch: Value,
+    },
+    DeleteService {
+        name: String,
+    },
     /// `object` has `metadata` and `spec`; the status follows in a second request.
-    CreatePod { name: String, object: Value, status: PodStatus },
+    CreatePod {
+        name: String,
+        object: Value,
+        status: PodStatus,
+    },
     /// What a scheduler does.
-    BindPod { name: String, node: String },
-    ChangePodStatus { name: String, what: &'static str, status: PodStatus },
+    BindPod {
+        name: String,
+        node: String,
+    },
+    ChangePodStatus {
+        name: String,
+        what: &'static str,
+        status: PodStatus,
+    },
     /// A merge patch of its metadata.
-    ChangePod { name: String, what: &'static str, metadata: Value },
+    ChangePod {
+        name: String,
+        what: &'static str,
+        metadata: Value,
+    },
     /// A deletion that leaves the pod there until it is removed.
-    TerminatePod { name: String, grace_seconds: u32 },
+    TerminatePod {
+        name: String,
+        grace_seconds: u32,
+    },
     /// The end of a pod that no slice may show as serving any more.
-    RemovePod { name: String, finalizer: bool },
-    CreateNode { name: String, zone: Option<String>, cpu: u32, ready: bool },
+    RemovePod {
+        name: String,
+        finalizer: bool,
+    },
+    CreateNode {
+        name: String,
+        zone: Option<String>,
+        cpu: u32,
+        ready: bool,
+    },
     /// A merge patch of its labels.
-    LabelNode { name: String, labels: Value },
-    ChangeNodeReadiness { name: String, cpu: u32, ready: bool },
-    DeleteNode { name: String },
+    LabelNode {
+        name: String,
+        labels: Value,
+    },
+    ChangeNodeReadiness {
+        name: String,
+        cpu: u32,
+        ready: bool,
+    },
+    DeleteNode {
+        name: String,
+    },
 }
 
 /// A change of a pod's status; what is none stays.
@@ -87,6 +131,11 @@ impl Operation {
             Self::ChangeNodeReadiness { .. } => "node readiness",
             Self::DeleteNode { .. } => "delete node",
         }
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> &str {
+        self.detail().0
     }
 
     /// The object's name, and what is said about it.

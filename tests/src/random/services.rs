@@ -67,7 +67,7 @@ impl Service {
             ports: ports(rng, kind == Kind::Headless),
             selector: if rng.percent(90) { Some(selector(rng)) } else { None },
             publish_not_ready: rng.percent(20),
-            traffic_distribution: if rng.percent(25) { traffic_distribution(rng) } else { None },
+            traffic_distribution: if rng.percent(25) { Some(traffic_distribution(rng)) } else { None },
             topology: None,
         };
         if topology && rng.percent(20) {
@@ -77,7 +77,8 @@ impl Service {
         spec["selector"] = json!(service.selector);
         spec["publishNotReadyAddresses"] = json!(service.publish_not_ready);
         spec["trafficDistribution"] = json!(service.traffic_distribution);
-        let labels = rng.some(&labels(), 3).into_iter().fold(json!({}), |all, (key, value)| with(all, key, value));
+        let labels =
+            rng.some(&labels(), 3).into_iter().fold(json!({}), |all, (key, value)| with(all, key, value));
         let annotations = service.topology.map_or(json!({}), |key| json!({key: "Auto"}));
         let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
         let object = json!({"metadata": metadata, "spec": spec});
@@ -120,7 +121,7 @@ impl Service {
     }
 
     pub(crate) fn change_labels(&self, rng: &mut Rng) -> Operation {
-        let (key, value) = rng.pick(&labels()).clone();
+        let (key, value) = *rng.pick(&labels());
         let value = if rng.percent(30) { Value::Null } else { json!(value) };
         self.change("Service labels", json!({"metadata": {"labels": {key: value}}}))
     }
@@ -140,7 +141,7 @@ impl Service {
     }
 
     pub(crate) fn change_traffic_distribution(&mut self, rng: &mut Rng) -> Operation {
-        self.traffic_distribution = if rng.percent(25) { None } else { traffic_distribution(rng) };
+        self.traffic_distribution = if rng.percent(25) { None } else { Some(traffic_distribution(rng)) };
         let patch = json!({"spec": {"trafficDistribution": self.traffic_distribution}});
         self.change("trafficDistribution", patch)
     }
@@ -249,8 +250,8 @@ fn families(rng: &mut Rng) -> Vec<&'static str> {
     families
 }
 
-fn traffic_distribution(rng: &mut Rng) -> Option<&'static str> {
-    Some(rng.pick(&["PreferClose", "PreferSameZone", "PreferSameNode"]))
+fn traffic_distribution(rng: &mut Rng) -> &'static str {
+    rng.pick(&["PreferClose", "PreferSameZone", "PreferSameNode"])
 }
 
 fn selector(rng: &mut Rng) -> Value {

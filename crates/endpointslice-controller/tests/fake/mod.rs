@@ -1,6 +1,10 @@
 //! An API server of one resource, in memory: answers writes of EndpointSlices and puts the events into the cache.
 
-#![allow(unreachable_pub, clippy::unwrap_used, reason = "shared by the tests beside it, which fail by panicking")]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by the tests beside it, which fail by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,7 +97,9 @@ struct Server {
     version: u64,
     created: usize,
     refuse: usize,
+    conflicts: usize,
     held: Option<Vec<EndpointSlice>>,
+    events: Vec<(String, String)>,
 }
 
 /// The controller, running.
@@ -117,7 +123,9 @@ impl Fake {
         let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period };
         let mut registry = Registry::default();
         let queues = QueueMetrics::register(&mut registry);
-        let controller = EndpointSliceController::new(config, Arc::clone(&cache), client, &queues, &mut registry);
+        let (controller, events) =
+            EndpointSliceController::new(config, Arc::clone(&cache), client, &queues, &mut registry);
+        tokio::spawn(events.run(std::future::pending()));
         tokio::spawn(controller.run());
         Self { cache, server, registry }
     }
@@ -135,6 +143,10 @@ impl Fake {
         Filler(&self.cache).pod(object);
     }
 
+    pub fn node(&self, name: &str, zone: &str) {
+        Filler(&self.cache).node(name, zone);
+    }
+
     /// The writes so far, as method and name.
     pub fn requests(&self) -> Vec<String> {
         self.server.lock().requests.clone()
@@ -147,6 +159,22 @@ impl Fake {
     /// Answers so many writes with a failure.
     pub fn refuse(&self, count: usize) {
         self.server.lock().refuse = count;
+    }
+
+    /// Answers so many writes with a conflict.
+    pub fn conflict(&self, count: usize) {
+        self.server.lock().conflicts = count;
+    }
+
+    /// The events posted so far, as reason and message.
+    pub fn told(&self) -> Vec<(String, String)> {
+        self.server.lock().events.clone()
+    }
+
+    /// The zone of each endpoint of a Service.
+    pub fn zones(&self, service: &str) -> Vec<Option<String>> {
+        let endpoints = self.of(service).into_iter().flat_map(|slice| slice.endpoints.into_iter().flatten());
+        endpoints.map(|endpoint| endpoint.zone).collect()
     }
 
     pub fn hold_events(&self) {
@@ -189,13 +217,19 @@ impl Fake {
     pub fn syncs(&self) -> u64 {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let line = text.lines().find(|line| line.starts_with("endpoint_slice_controller_syncs{result=\"success\"}"));
+        let line =
+            text.lines().find(|line| line.starts_with("endpoint_slice_controller_syncs{result=\"success\"}"));
         line.and_then(|line| line.rsplit(' ').next()).map_or(0, |count| count.parse().unwrap())
     }
 
     fn of(&self, service: &str) -> Vec<EndpointSlice> {
         let named = |slice: &&EndpointSlice| {
-            slice.metadata.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME)).is_some_and(|name| name == service)
+            slice
+                .metadata
+                .labels
+                .as_ref()
+                .and_then(|labels| labels.get(SERVICE_NAME))
+                .is_some_and(|name| name == service)
         };
         self.server.lock().slices.values().filter(named).cloned().collect()
     }
@@ -223,7 +257,8 @@ impl Server {
         let before = self.slices.get(&name);
         let generation = before.and_then(|slice| slice.metadata.generation).unwrap_or_default();
         metadata.generation = Some(generation + 1);
-        metadata.uid = before.and_then(|slice| slice.metadata.uid.clone()).or(Some(format!("slice-{}", self.version)));
+        metadata.uid =
+            before.and_then(|slice| slice.metadata.uid.clone()).or(Some(format!("slice-{}", self.version)));
         self.slices.insert(name, slice.clone());
         slice
     }
@@ -234,6 +269,12 @@ async fn answer(server: &Mutex<Server>, cache: &Cache, request: Request<Body>) -
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let name = parts.uri.path().rsplit('/').next().unwrap().to_owned();
+    if parts.uri.path().contains("/events") {
+        let event: Value = serde_json::from_slice(&body).unwrap();
+        let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        server.lock().events.push((text("reason"), text("message")));
+        return json_answer(StatusCode::OK, &event);
+    }
     if parts.method == Method::DELETE {
         let mut server = server.lock();
         server.requests.push(format!("DELETE {name}"));
@@ -245,12 +286,19 @@ async fn answer(server: &Mutex<Server>, cache: &Cache, request: Request<Body>) -
     let slice: EndpointSlice = serde_json::from_slice(&body).unwrap();
     let stored = {
         let mut server = server.lock();
-        let shown = if parts.method == Method::POST { slice.metadata.generate_name.clone() } else { Some(name) };
+        let shown =
+            if parts.method == Method::POST { slice.metadata.generate_name.clone() } else { Some(name) };
         server.requests.push(format!("{} {}", parts.method, shown.unwrap()));
         if server.refuse > 0 {
             server.refuse -= 1;
-            let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "exceeded quota"});
+            let status =
+                json!({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "exceeded quota"});
             return json_answer(StatusCode::FORBIDDEN, &status);
+        }
+        if server.conflicts > 0 {
+            server.conflicts -= 1;
+            let status = json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "modified"});
+            return json_answer(StatusCode::CONFLICT, &status);
         }
         server.store(slice)
     };

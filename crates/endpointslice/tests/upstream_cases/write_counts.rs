@@ -35,7 +35,11 @@ fn the_first_endpoints() {
     headless.sync();
     assert_eq!(cost(headless.clone(), |c| c.pods.push(pod(0))), writes(0, 1, 0), "the placeholder is filled");
     assert_eq!(cost(headless.clone(), |c| c.pods.extend((0..3).map(pod))), writes(1, 1, 0));
-    assert_eq!(cost(headless, |c| c.pods.extend((0..2).map(pod))), writes(1, 0, 0), "a full slice is a new one");
+    assert_eq!(
+        cost(headless, |c| c.pods.extend((0..2).map(pod))),
+        writes(1, 0, 0),
+        "a full slice is a new one"
+    );
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! What users are told about a Service, with upstream's reasons and messages (`endpointslice_controller.go`).
+
+use controller_runtime::recorder::EventType;
+use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::controller::EndpointSliceController;
+use crate::sync::SyncError;
+
+/// The source of events, as upstream's.
+pub(crate) const COMPONENT: &str = "endpoint-slice-controller";
+
+impl EndpointSliceController {
+    /// Tells that a sync failed. A cache that is behind and a write that met somebody else's change heal by themselves
+    /// and are nobody's business.
+    pub(crate) fn report_failure(&self, service: &Service, error: &SyncError) {
+        if error.heals_by_itself() {
+            return;
+        }
+        let Service { namespace, name, .. } = service;
+        let message = format!("Error updating Endpoint Slices for Service {namespace}/{name}: {error}");
+        self.tell(service, EventType::Warning, "FailedToUpdateEndpointSlices", message);
+    }
+
+    /// Tells of addresses that the API server would refuse, once for each pod.
+    pub(crate) fn report_refused_addresses(&self, service: &Service, skipped: &[Skipped]) {
+        for pod in skipped {
+            if let SkippedReason::AddressNotAllowed(address) = &pod.reason {
+                let message = format!(
+                    "Skipping IP address {address} of Pod {}: not allowed in EndpointSlices",
+                    pod.name
+                );
+                self.tell(service, EventType::Warning, "InvalidIPAddress", message);
+            }
+        }
+    }
+
+    /// Tells of hints that came or went.
+    pub(crate) fn report_hints(&self, service: &Service, events: Vec<TopologyEvent>) {
+        for TopologyEvent { event_type, reason, message } in events {
+            self.tell(service, event_type, reason, message);
+        }
+    }
+
+    fn tell(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
+        let object = ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Service".to_owned()),
+            namespace: Some(service.namespace.to_string()),
+            name: Some(service.name.to_string()),
+            uid: Some(service.uid.to_string()),
+            resource_version: service.version.number().map(|version| version.to_string()),
+            field_path: None,
+        };
+        self.recorder.event(&object, event_type, reason, message);
+    }
+}

@@ -1,0 +1,34 @@
+//! Random parity: a trace of random operations on Services, pods and nodes runs under upstream and under ours, on a
+//! fresh API server each. After every operation both have the same slices, and ours wrote no more; in the end each
+//! takes over from the other without a write. `hack/parity` runs any seed.
+//!
+//! A trace is a pure function of its seed: a list of [operations](Operation) as data. What may differ between two
+//! runs of upstream itself is in [`view`]; and these are the things that the generator leaves out, or helps along,
+//! because upstream leaves them to chance or gets them wrong:
+//!
+//! | What | Upstream | Here |
+//! |---|---|---|
+//! | a node comes, goes, or changes its zone | does not look at endpoints until something else happens to the Service, or a retry comes | all Services are touched afterwards |
+//! | a pod is bound, or only its phase or the time of its readiness changes | not a reason to sync, until something else is | all Services are touched afterwards |
+//! | a pod on a missing node | 16 attempts with growing delays, then none until something happens | every change of nodes is followed by a touch, so that it does not matter whether a retry came first |
+//! | a Service is deleted and created again before the deletion was synced | its view of the slices is stale until a restart (kubernetes#141592) | a deletion is always waited for |
+//! | a slice loses `managed-by` or `service-name` | the Service is stale until a restart | slices are not edited |
+//! | a pod that serves is deleted at once | sees it terminate first, or not, as it happens: one write or two | a pod terminates before it goes, unless no slice has it |
+//! | hints spread over zones (`topology-mode: Auto`) | ties between zones, and which endpoint moves, are chance | the hints of such Services are not compared |
+//! | start with such Services | the first sync may come before the nodes, and removes the hints | writes of a take-over for such Services do not count |
+//! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |
+#![allow(missing_docs, reason = "operations say by their names what they do")]
+
+mod apply;
+mod generator;
+mod operation;
+mod rng;
+mod run;
+mod services;
+pub mod view;
+
+pub use operation::{Operation, PodStatus, Readiness, Step};
+pub use run::{Options, Report, run};
+
+/// Whether Services ask for topology-aware hints unless told otherwise.
+pub const TOPOLOGY: bool = false;

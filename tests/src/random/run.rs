@@ -1,0 +1,281 @@
+//! Runs a trace under upstream and under ours at the same time, step by step, and compares after every barrier.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use super::apply::apply;
+use super::generator::Generator;
+use super::operation::Step;
+use super::view::{Pair, View};
+use crate::audit::Request;
+use crate::canonical::{Detail, Snapshot};
+use crate::manager::{Kind, ManagerOptions};
+use crate::parity::{Run, Writes};
+use crate::scenario::NAMESPACE;
+
+/// How long what differs has time to become equal. Upstream tries again after 1 s, 2 s, 4 s, … what it took for
+/// stale.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which trace, and how it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Names the trace.
+    pub seed: u64,
+    /// Its length.
+    pub operations: usize,
+    /// `--max-endpoints-per-slice`; what is not given depends on the seed.
+    pub max: Option<u32>,
+    /// Operations between two barriers. With 1 everything that upstream determines is compared, the number of writes
+    /// too; with more, changes overlap, and only endpoints are.
+    pub overlap: usize,
+    /// Whether Services may ask for topology-aware hints.
+    pub topology: bool,
+}
+
+impl Options {
+    /// The usual run of a seed.
+    pub fn new(seed: u64, operations: usize) -> Self {
+        Self { seed, operations, max: None, overlap: 1, topology: super::TOPOLOGY }
+    }
+
+    /// The steps.
+    pub fn trace(&self) -> Vec<Step> {
+        let mut generator = Generator::new(self.seed, self.topology);
+        (0..self.operations).map(|_| generator.step()).collect()
+    }
+
+    /// Odd seeds run with slices so small that Services need several of them; with even seeds every group of
+    /// endpoints fits in one, so that every write is determined.
+    pub fn max(&self) -> u32 {
+        self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
+    }
+
+    /// What to type to run it again.
+    pub fn command(&self) -> String {
+        let mut command = format!("hack/parity --operations {}", self.operations);
+        if let Some(max) = self.max {
+            write!(command, " --max {max}").unwrap();
+        }
+        if self.overlap > 1 {
+            write!(command, " --overlap {}", self.overlap).unwrap();
+        }
+        if self.topology != super::TOPOLOGY {
+            command.push_str(if self.topology { " --topology" } else { " --no-topology" });
+        }
+        write!(command, " {}", self.seed).unwrap();
+        command
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    determined: [Writes; 2],
+    undetermined: [Writes; 2],
+    /// Comparisons that had to wait.
+    late: usize,
+    /// Of the groups of several slices seen, those with equal fills, and all.
+    packed: (usize, usize),
+    final_groups: usize,
+    elapsed: Duration,
+}
+
+impl Report {
+    /// All writes of upstream, and of ours.
+    pub fn writes(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.determined[side].total() + self.undetermined[side].total())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { determined, undetermined, late, packed, final_groups, elapsed } = self;
+        writeln!(f, "  determined writes:   upstream {}   ours {}", determined[0], determined[1])?;
+        if undetermined != &[Writes::default(); 2] {
+            writeln!(f, "  undetermined writes: upstream {}   ours {}", undetermined[0], undetermined[1])?;
+            writeln!(f, "  groups of several slices: {} of {} had equal fills", packed.0, packed.1)?;
+        }
+        write!(
+            f,
+            "  {final_groups} groups of slices in the end; taken over without a write both ways; {late} comparisons waited; {} s",
+            elapsed.as_secs()
+        )
+    }
+}
+
+/// Both clusters, and what they have in common.
+struct Race<'a> {
+    options: &'a Options,
+    upstream: Run,
+    ours: Run,
+    before: Pair,
+    report: Report,
+    /// Steps in which ours wrote more than upstream.
+    excess: String,
+}
+
+/// Runs a trace.
+///
+/// # Panics
+/// If anything differs that upstream determines, or ours wrote more, or a take-over wrote at all: with the seed, the
+/// number of the operation, the difference, and the command to run it again.
+pub async fn run(options: &Options) -> Report {
+    let start = Instant::now();
+    let managers = || ManagerOptions { max_endpoints_per_slice: options.max(), ..ManagerOptions::default() };
+    let (upstream, ours) = tokio::join!(
+        Box::pin(Run::start_as(Kind::Upstream, managers())),
+        Box::pin(Run::start_as(Kind::Ours, managers())),
+    );
+    let mut race = Race {
+        options,
+        upstream,
+        ours,
+        before: Pair::default(),
+        report: Report::default(),
+        excess: String::new(),
+    };
+    let steps = options.trace();
+    let mut open = 0;
+    for (number, step) in steps.iter().enumerate() {
+        open += 1;
+        race.step(&steps, number, step, open).await;
+        if race.is_barrier(number, step, open) {
+            open = 0;
+        }
+    }
+    race.report.final_groups = race.before.groups_in_total();
+    let Race { upstream, ours, mut report, excess, .. } = race;
+    assert!(excess.is_empty(), "ours wrote more than upstream\n{excess}\nAgain: {}", options.command());
+    let (after_upstream, after_ours) =
+        tokio::join!(Box::pin(upstream.hand_over(Kind::Ours)), Box::pin(ours.hand_over(Kind::Upstream)),);
+    for (who, writes) in [("ours after upstream", after_upstream), ("upstream after ours", after_ours)] {
+        let writes = of_slices(&writes);
+        assert!(writes.is_empty(), "{who} wrote:\n{}\nAgain: {}", texts(&writes), options.command());
+    }
+    report.elapsed = start.elapsed();
+    report
+}
+
+impl Race<'_> {
+    fn is_barrier(&self, number: usize, step: &Step, open: usize) -> bool {
+        open >= self.options.overlap
+            || number + 1 == self.options.operations
+            || !step.nudge.is_empty()
+            // A Service that is created again before upstream noticed its deletion is stuck there.
+            || matches!(step.operation, super::operation::Operation::DeleteService { .. })
+    }
+
+    async fn step(&mut self, steps: &[Step], number: usize, step: &Step, open: usize) {
+        let wait = self.is_barrier(number, step, open);
+        let marks = [self.upstream.audit().mark(), self.ours.audit().mark()];
+        tokio::join!(
+            apply(&self.upstream.world, number, step, wait),
+            apply(&self.ours.world, number, step, wait),
+        );
+        if wait {
+            let after = self.compare(steps, number, step).await;
+            let packed = after.packed_groups();
+            self.report.packed.0 += packed.0;
+            self.report.packed.1 += packed.1;
+            let requests = [self.upstream.writes_since(marks[0]), self.ours.writes_since(marks[1])];
+            self.count(&requests, &after, number, step);
+            self.before = after;
+        } else {
+            let requests = [self.upstream.writes_since(marks[0]), self.ours.writes_since(marks[1])];
+            self.add(&requests.map(|requests| Writes::count(&requests)), false);
+        }
+    }
+
+    /// The slices of both sides, once they are as equal as they must be.
+    async fn compare(&mut self, steps: &[Step], number: usize, step: &Step) -> Pair {
+        let start = Instant::now();
+        loop {
+            let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
+            let after = Pair { upstream, ours };
+            let differences = if self.options.overlap == 1 {
+                after.differences(&self.before)
+            } else {
+                after.endpoint_differences()
+            };
+            if differences.is_empty() {
+                return after;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "seed {}: the slices differ (- upstream, + ours) after operation {number}, {step}\n\n{differences}\n\
+                 what happened to these Services and to nodes before:\n{}\nAgain: {}",
+                self.options.seed,
+                history(&steps[..number], &differences),
+                Options { operations: number + 1, ..self.options.clone() }.command(),
+            );
+            self.report.late += 1;
+            tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
+        }
+    }
+
+    async fn view(&self, run: &Run, step: &Step) -> View {
+        let snapshot = Snapshot::take(run.world.client(), NAMESPACE).await;
+        let violations = snapshot.violations(usize::try_from(self.options.max()).unwrap());
+        assert!(violations.is_empty(), "{violations:#?}\nAgain: {}", self.options.command());
+        View::new(&snapshot.canonical(Detail::Exact), &step.topology)
+    }
+
+    fn count(&mut self, requests: &[Vec<Request>; 2], after: &Pair, number: usize, step: &Step) {
+        let writes: [BTreeMap<String, Writes>; 2] =
+            [Writes::by_name(&requests[0]), Writes::by_name(&requests[1])];
+        let services: BTreeSet<&String> = writes.iter().flat_map(BTreeMap::keys).collect();
+        for service in services {
+            let of = |side: usize| writes[side].get(service).copied().unwrap_or_default();
+            let (upstream, ours) = (of(0), of(1));
+            let determined = self.options.overlap == 1 && self.before.determines_writes(after, service);
+            self.add(&[upstream, ours], determined);
+            if determined && ours.total() > upstream.total() {
+                let of_service = |requests: &[Request]| {
+                    let mut requests = of_slices(requests);
+                    requests.retain(|request| request.name.starts_with(service.as_str()));
+                    texts(&requests)
+                };
+                writeln!(
+                    self.excess,
+                    "operation {number}, {step}\n  of {service}: upstream {upstream}, ours {ours}\n  upstream:\n{}  ours:\n{}",
+                    of_service(&requests[0]),
+                    of_service(&requests[1]),
+                )
+                .unwrap();
+            }
+        }
+    }
+
+    fn add(&mut self, writes: &[Writes; 2], determined: bool) {
+        let sums = if determined { &mut self.report.determined } else { &mut self.report.undetermined };
+        for (sum, writes) in sums.iter_mut().zip(writes) {
+            *sum = *sum + *writes;
+        }
+    }
+}
+
+fn of_slices(requests: &[Request]) -> Vec<&Request> {
+    requests.iter().filter(|request| request.resource == "endpointslices").collect()
+}
+
+fn texts(requests: &[&Request]) -> String {
+    requests.iter().fold(String::new(), |text, request| {
+        let line: String = request.to_string().chars().take(600).collect();
+        text + "    " + &line + "\n"
+    })
+}
+
+/// The last steps that were about the Services and pods that a text names, or about nodes.
+fn history(steps: &[Step], text: &str) -> String {
+    const MOST: usize = 25;
+    let words: BTreeSet<&str> = text.split([' ', '/', ',', '\n', '=']).collect();
+    let lines: Vec<String> = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.operation.is_of_node() || words.contains(step.operation.name()))
+        .map(|(number, step)| format!("{number:4}  {step}"))
+        .collect();
+    lines[lines.len().saturating_sub(MOST)..].join("\n")
+}

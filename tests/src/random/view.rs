@@ -1,0 +1,218 @@
+//! What the slices of two clusters must have in common after a step, given what they had in common before.
+//!
+//! Upstream appends endpoints in the random order of a Go map. While each group (Service, family, port list) has one
+//! slice, that decides nothing. Once a group has several, it is chance which of them an endpoint is in, and so which
+//! of them shrinks when the endpoint goes. What follows from that is compared only as far as it is determined:
+//!
+//! | What | Must be equal |
+//! |---|---|
+//! | endpoints with all their fields, of each group | always |
+//! | number and fill of a group's slices | if they were before, and the group had at most one slice or only grew |
+//! | labels, owners, annotations with trigger times | if everything of the Service was, with at most one slice a group |
+//! | number of writes for the Service | if the row above says so, or if all groups had equal fills and only grew |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use crate::canonical::Canonical;
+
+/// The slices of a cluster, by Service and group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    services: BTreeMap<String, Groups>,
+}
+
+type Groups = BTreeMap<String, Group>;
+type Lines = BTreeMap<String, usize>;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Group {
+    endpoints: Lines,
+    /// How often each fill occurs.
+    fills: Lines,
+    metadata: Lines,
+}
+
+impl Group {
+    fn slices(&self) -> usize {
+        self.fills.values().sum()
+    }
+
+    fn only_grew(&self, after: &Self) -> bool {
+        self.endpoints
+            .iter()
+            .all(|(line, count)| after.endpoints.get(line).is_some_and(|after| after >= count))
+    }
+}
+
+impl View {
+    /// `topology`: Services whose hints are spread over zones, by chance where shares are equal.
+    pub(crate) fn new(slices: &Canonical, topology: &[String]) -> Self {
+        let mut view = Self::default();
+        for (line, count) in slices.lines() {
+            let (group, what) = line.split_once("] ").expect("a group ends with its ports");
+            let (service, group) = group.split_once(' ').expect("a group begins with its Service");
+            let service = service.rsplit('/').next().expect("a name");
+            let groups = view.services.entry(service.to_owned()).or_default();
+            let group = groups.entry(format!("{group}]")).or_default();
+            let mut what = what.to_owned();
+            let lines = if what.starts_with("endpoint ") {
+                if topology.iter().any(|name| name == service) {
+                    remove_hints(&mut what);
+                }
+                &mut group.endpoints
+            } else if what.starts_with("slice of ") {
+                &mut group.fills
+            } else {
+                &mut group.metadata
+            };
+            *lines.entry(what).or_default() += count;
+        }
+        view
+    }
+}
+
+fn remove_hints(line: &mut String) {
+    if let Some(start) = line.find(" hints=") {
+        line.truncate(start);
+    }
+}
+
+/// The slices under upstream, and under ours.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pair {
+    pub(crate) upstream: View,
+    pub(crate) ours: View,
+}
+
+static NO_GROUPS: Groups = Groups::new();
+
+impl Pair {
+    /// What is wrong after a step that began with `before`; nothing if this is empty.
+    pub(crate) fn differences(&self, before: &Self) -> String {
+        let mut text = String::new();
+        for service in self.services() {
+            let tight = before.is_tight(service);
+            let (upstream, ours) = self.groups(service);
+            let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
+            for name in names {
+                let (upstream, ours) = of(upstream, ours, name);
+                let mut differ = |left: &Lines, right: &Lines| {
+                    difference(&mut text, service, name, left, right);
+                };
+                differ(&upstream.endpoints, &ours.endpoints);
+                if before.determines_fills(self, service, name) {
+                    differ(&upstream.fills, &ours.fills);
+                }
+                if tight {
+                    differ(&upstream.metadata, &ours.metadata);
+                }
+            }
+        }
+        text
+    }
+
+    /// The same for changes that overlapped: these determine endpoints only.
+    pub(crate) fn endpoint_differences(&self) -> String {
+        let mut text = String::new();
+        for service in self.services() {
+            let (upstream, ours) = self.groups(service);
+            let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
+            for name in names {
+                let (upstream, ours) = of(upstream, ours, name);
+                difference(&mut text, service, name, &upstream.endpoints, &ours.endpoints);
+            }
+        }
+        text
+    }
+
+    /// How many groups there are.
+    pub(crate) fn groups_in_total(&self) -> usize {
+        self.upstream.services.values().map(Groups::len).sum()
+    }
+
+    /// Whether the step from here to `after` determines how often the slices of a Service are written.
+    pub(crate) fn determines_writes(&self, after: &Self, service: &str) -> bool {
+        if self.is_tight(service) {
+            return true;
+        }
+        let (upstream, ours) = self.groups(service);
+        let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
+        names
+            .into_iter()
+            .all(|name| self.fills_are_equal(service, name) && self.only_grew(after, service, name))
+    }
+
+    /// How many groups have several slices with equal fills on both sides, and how many have several at all.
+    pub(crate) fn packed_groups(&self) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for service in self.services() {
+            let (upstream, ours) = self.groups(service);
+            for name in upstream.keys() {
+                let (upstream, ours) = of(upstream, ours, name);
+                if upstream.slices() > 1 {
+                    counts.1 += 1;
+                    counts.0 += usize::from(upstream.fills == ours.fills);
+                }
+            }
+        }
+        counts
+    }
+
+    fn services(&self) -> BTreeSet<&String> {
+        self.upstream.services.keys().chain(self.ours.services.keys()).collect()
+    }
+
+    fn groups(&self, service: &str) -> (&Groups, &Groups) {
+        (
+            self.upstream.services.get(service).unwrap_or(&NO_GROUPS),
+            self.ours.services.get(service).unwrap_or(&NO_GROUPS),
+        )
+    }
+
+    /// Whether everything is equal, and nothing is in a place of upstream's choice.
+    fn is_tight(&self, service: &str) -> bool {
+        let (upstream, ours) = self.groups(service);
+        upstream == ours && upstream.values().all(|group| group.slices() <= 1)
+    }
+
+    fn fills_are_equal(&self, service: &str, group: &str) -> bool {
+        let (upstream, ours) = self.groups(service);
+        let (upstream, ours) = of(upstream, ours, group);
+        upstream.fills == ours.fills
+    }
+
+    fn only_grew(&self, after: &Self, service: &str, group: &str) -> bool {
+        let (upstream, ours) = self.groups(service);
+        let (upstream_after, ours_after) = after.groups(service);
+        let (upstream, ours) = of(upstream, ours, group);
+        let (upstream_after, ours_after) = of(upstream_after, ours_after, group);
+        upstream.only_grew(upstream_after) && ours.only_grew(ours_after)
+    }
+
+    fn determines_fills(&self, after: &Self, service: &str, group: &str) -> bool {
+        let (upstream, ours) = self.groups(service);
+        let (upstream, ours) = of(upstream, ours, group);
+        let few = upstream.slices() <= 1 && ours.slices() <= 1;
+        upstream.fills == ours.fills && (few || self.only_grew(after, service, group))
+    }
+}
+
+static NO_GROUP: Group = Group { endpoints: Lines::new(), fills: Lines::new(), metadata: Lines::new() };
+
+fn of<'a>(upstream: &'a Groups, ours: &'a Groups, group: &str) -> (&'a Group, &'a Group) {
+    (upstream.get(group).unwrap_or(&NO_GROUP), ours.get(group).unwrap_or(&NO_GROUP))
+}
+
+/// Adds what only one of the two has: `-` for upstream, `+` for ours.
+fn difference(text: &mut String, service: &str, group: &str, upstream: &Lines, ours: &Lines) {
+    let lines: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
+    for line in lines {
+        let count = |side: &Lines| side.get(line).copied().unwrap_or(0);
+        let (left, right) = (count(upstream), count(ours));
+        if left != right {
+            let (sign, times) = if left > right { ('-', left - right) } else { ('+', right - left) };
+            writeln!(text, "{sign} {times} × {service} {group} {line}").unwrap();
+        }
+    }
+}

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	cases := flag.Int("n", 6000, "how many cases to write")
+	cases := flag.Int("n", 5500, "how many cases to write")
 	seed := flag.Uint64("seed", 1, "what the cases are made from")
 	out := flag.String("out", "../../crates/endpointslice/testdata/golden.jsonl.gz", "the file to write")
 	flag.Parse()

@@ -58,9 +58,9 @@ func newWorld(dice dice) *world {
 		count = dice.between(3, 24)
 	}
 	if w.max > 20 {
-		count = dice.between(0, 40)
-		if dice.chance(0.04) {
-			count = dice.between(90, 260)
+		count = dice.between(0, 24)
+		if dice.chance(0.03) {
+			count = dice.between(90, 230)
 		}
 	}
 	w.addPods(count)
@@ -188,7 +188,7 @@ func (w *world) newNodes() []*corev1.Node {
 			Name:   fmt.Sprintf("node-%d", i),
 			Labels: map[string]string{corev1.LabelTopologyZone: inZones[i%len(inZones)]},
 		}}
-		cpu := oneOf(w.dice, "2", "4", "4", "1500m", "500m")
+		cpu := oneOf(w.dice, "2", "4", "4", "3", "1500m", "700m")
 		status := corev1.ConditionTrue
 		if !healthy && w.chance(0.4) {
 			switch w.between(0, 4) {
@@ -250,10 +250,10 @@ func (w *world) containers() corev1.PodSpec {
 	if w.chance(0.5) {
 		return spec
 	}
-	if w.chance(0.2) {
+	if w.chance(0.3) {
 		spec.Containers = append(spec.Containers, corev1.Container{Ports: w.containerPorts()})
 	}
-	if w.chance(0.2) {
+	if w.chance(0.4) {
 		always := corev1.ContainerRestartPolicyAlways
 		init := corev1.Container{Ports: w.containerPorts()}
 		if w.chance(0.7) {
@@ -270,6 +270,10 @@ func (w *world) containerPorts() []corev1.ContainerPort {
 		port := corev1.ContainerPort{ContainerPort: int32(w.between(1, 3) * 1000), Protocol: w.protocol()}
 		if w.chance(0.8) {
 			port.Name = oneOf(w.dice, portNames...)
+		}
+		if len(w.service.Spec.Ports) > 0 && w.chance(0.4) {
+			wanted := oneOf(w.dice, w.service.Spec.Ports...)
+			port.Name, port.Protocol = wanted.TargetPort.StrVal, wanted.Protocol
 		}
 		ports = append(ports, port)
 	}

@@ -202,7 +202,7 @@ pub struct Canonical {
 }
 
 impl Canonical {
-    fn add(&mut self, line: String) {
+    pub(crate) fn add(&mut self, line: String) {
         *self.lines.entry(line).or_default() += 1;
     }
 

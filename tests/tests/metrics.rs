@@ -58,9 +58,22 @@ async fn observe(kind: Kind, script: impl AsyncFn(&World)) -> Observation {
     let what = format!("consistent metrics of {}", kind.name());
     let observation = wait::until(&what, LIMIT, async || {
         let scrape = observed.scrape().await;
-        let text = ["adds", "retries"].iter().fold(scrape.text.clone(), |t, n| {
-            t.replace(&format!("workqueue_{n} "), &format!("workqueue_{n}_total "))
-        });
+        let text: String = scrape
+            .text
+            .lines()
+            .map(|l| match l.strip_suffix(" counter") {
+                Some(h) if scrape.text.contains(&format!("\n{}_total", &h[7..])) => {
+                    format!("# TYPE {}_total counter\n", &h[7..])
+                }
+                _ if l.starts_with("# HELP")
+                    && !l.contains("_total ")
+                    && scrape.text.contains(&format!("\n{}_total", l.split(' ').nth(2).unwrap())) =>
+                {
+                    String::new()
+                }
+                _ => format!("{l}\n"),
+            })
+            .collect();
         std::fs::write(format!("/tmp/scrape-{}.txt", kind.name()), &text).unwrap(); // TMP
         let metrics = Exposition::parse(&text)?;
         at_rest(&metrics)?;
@@ -183,12 +196,14 @@ async fn changes_of_services(w: &World) {
     w.delete_service("doomed").await;
     w.expect_sizes("big", V4, &[100, 100, 50]).await;
     w.sync().await;
-    w.change_service("big", json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": 81}]}}))
-        .await;
+    // Of three slices one goes, one loses the first generation, and one stays. Not after the change of ports: upstream
+    // mixes generations at random then.
+    w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
     // Nobody collects the slices of the Service before: its successor replaces them.
     w.service("doomed", json!({}), spec("web", json!({"trafficDistribution": "PreferClose"}))).await;
     w.sync().await;
-    w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
+    w.change_service("big", json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": 81}]}}))
+        .await;
     w.change_service("fickle", json!({"spec": {"trafficDistribution": "PreferSameNode"}})).await;
     w.sync().await;
     w.delete_service("node").await;

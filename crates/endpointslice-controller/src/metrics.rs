@@ -1,6 +1,7 @@
 //! Upstream's metrics, name by name (`k8s.io/endpointslice` `metrics/metrics.go`, `metrics/cache.go`).
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::plain_counter::PlainCounter;
@@ -44,7 +45,10 @@ struct TrafficLabel {
 
 pub(crate) struct Metrics {
     endpoints_added: Histogram,
+    endpoints_updated: Histogram,
     endpoints_removed: Histogram,
+    addresses_skipped: Histogram,
+    sync_duration: Histogram,
     changed_per_sync: Family<TopologyLabels, Histogram, fn() -> Histogram>,
     changes: Family<OperationLabel, PlainCounter>,
     syncs: Family<ResultLabel, PlainCounter>,
@@ -86,7 +90,10 @@ impl Metrics {
     pub(crate) fn register(registry: &mut Registry, max_endpoints_per_slice: usize) -> Self {
         let metrics = Self {
             endpoints_added: per_sync(),
+            endpoints_updated: per_sync(),
             endpoints_removed: per_sync(),
+            addresses_skipped: per_sync(),
+            sync_duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
             changed_per_sync: Family::new_with_constructor(default_buckets),
             changes: Family::default(),
             syncs: Family::default(),
@@ -107,6 +114,22 @@ impl Metrics {
             "endpoints_removed_per_sync",
             "[BETA] Number of endpoints removed on each Service sync",
             metrics.endpoints_removed.clone(),
+        );
+        // The next three are common to all users of the reconciler (KEP-4770); upstream has them for mirroring only.
+        registry.register(
+            "endpoints_updated_per_sync",
+            "[ALPHA] Number of endpoints updated on each Service sync",
+            metrics.endpoints_updated.clone(),
+        );
+        registry.register(
+            "addresses_skipped_per_sync",
+            "[ALPHA] Number of addresses skipped on each Service sync, because they are not allowed in slices",
+            metrics.addresses_skipped.clone(),
+        );
+        registry.register(
+            "endpoints_sync_duration",
+            "[ALPHA] Duration of a Service sync in seconds",
+            metrics.sync_duration.clone(),
         );
         registry.register(
             "endpoints_desired",
@@ -138,13 +161,19 @@ impl Metrics {
         metrics
     }
 
-    pub(crate) fn synced(&self, result: SyncResult) {
+    /// Counts a sync and how long it took.
+    pub(crate) fn synced(&self, result: SyncResult, duration: Duration) {
+        self.sync_duration.observe(duration.as_secs_f64());
         let result = match result {
             SyncResult::Success => "success",
             SyncResult::Stale => "stale",
             SyncResult::Error => "error",
         };
         self.syncs.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    pub(crate) fn skipped(&self, addresses: usize) {
+        self.addresses_skipped.observe(as_f64(addresses));
     }
 
     pub(crate) fn written(&self, written: &Written<'_>) {
@@ -160,6 +189,7 @@ impl Metrics {
     pub(crate) fn planned(&self, key: &ObjectKey, service: &Service, plan: &SlicePlan) {
         for plan in &plan.types {
             self.endpoints_added.observe(as_f64(plan.statistics.endpoints_added));
+            self.endpoints_updated.observe(as_f64(plan.statistics.endpoints_updated));
             self.endpoints_removed.observe(as_f64(plan.statistics.endpoints_removed));
         }
         let contribution = self.contribution(service, plan);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use controller_runtime::cache::{CachedSlice, ObjectKey, State};
 use controller_runtime::slice_writer::{WriteError, Written};
@@ -120,12 +121,14 @@ impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let _under_sync = UnderSync::begin(self, key);
+        let start = Instant::now();
         let result = self.try_sync(key).await;
-        self.metrics.synced(match &result {
+        let outcome = match &result {
             Ok(()) => SyncResult::Success,
             Err(SyncError::StaleCache) => SyncResult::Stale,
             Err(_) => SyncResult::Error,
-        });
+        };
+        self.metrics.synced(outcome, start.elapsed());
         result
     }
 
@@ -144,6 +147,7 @@ impl EndpointSliceController {
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
         }
+        self.metrics.skipped(skipped.len());
         self.report_refused_addresses(&snapshot.service, &skipped);
         self.report_hints(&snapshot.service, events);
         outcome

@@ -1,5 +1,6 @@
 //! Desired endpoints of a Service, from the Pods it selects.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -25,10 +26,27 @@ pub fn desired_from_service<'a>(
     pods: impl IntoIterator<Item = &'a Pod>,
     node: impl Fn(&str) -> Option<&'a Node>,
 ) -> Desired {
+    desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
+}
+
+/// The same with other addresses than those in `status.podIPs`, such as those of a second network.
+///
+/// `addresses` gives the addresses of a pod; a pod without any is left out.
+pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    node: impl Fn(&str) -> Option<&'a Node>,
+    addresses: impl Fn(&'a Pod) -> A,
+) -> Desired {
     let types = service.address_types();
     let mut desired = Desired::new(types.iter().copied());
     let mut groups = Groups::default();
-    for pod in pods.into_iter().filter(|pod| is_in_endpoints(pod)) {
+    for pod in pods.into_iter().filter(|pod| !pod.terminal) {
+        let addresses = addresses(pod);
+        let addresses = addresses.as_ref();
+        if addresses.is_empty() {
+            continue;
+        }
         let group = groups.of(service, pod);
         let pod_node = pod.node_name.as_deref().and_then(&node);
         if pod_node.is_none() && !service.publish_not_ready_addresses {
@@ -36,17 +54,17 @@ pub fn desired_from_service<'a>(
             desired.skip(Skipped { name: pod.name.to_string(), reason: SkippedReason::NodeNotFound(node) });
             continue;
         }
-        let refused = pod.addresses.iter().filter(|address| !is_allowed_in_slices(**address));
+        let refused = addresses.iter().filter(|address| !is_allowed_in_slices(**address));
         for address in refused.filter(|address| types.contains(&AddressType::of(**address))) {
             let reason = SkippedReason::AddressNotAllowed(*address);
             desired.skip(Skipped { name: pod.name.to_string(), reason });
         }
         for address_type in &types {
-            let of_type = pod.addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
-            let addresses = of_type.filter(|address| is_allowed_in_slices(**address));
-            let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
-            if !addresses.is_empty() {
-                group.of_type(*address_type).insert(pod_endpoint(service, pod, pod_node, addresses));
+            let of_type = addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
+            let allowed = of_type.filter(|address| is_allowed_in_slices(**address));
+            let allowed: Vec<String> = allowed.map(ToString::to_string).collect();
+            if !allowed.is_empty() {
+                group.of_type(*address_type).insert(pod_endpoint(service, pod, pod_node, allowed));
             }
         }
     }

@@ -72,6 +72,7 @@
 mod address;
 mod desired;
 mod endpoint_set;
+mod from_endpoints;
 mod from_service;
 mod hints;
 mod interner;
@@ -93,7 +94,10 @@ pub mod well_known;
 pub use address::{AddressType, is_allowed_in_slices, parse_ip};
 pub use desired::{Desired, Skipped, SkippedReason};
 pub use endpoint_set::EndpointSet;
-pub use from_service::{desired_from_service, endpoint_ports, is_in_endpoints, pod_endpoint};
+pub use from_endpoints::{Mirrored, desired_from_endpoints};
+pub use from_service::{
+    desired_from_service, desired_from_service_with, endpoint_ports, is_in_endpoints, pod_endpoint,
+};
 pub use hints::{Hints, TrafficDistribution};
 pub use interner::Interner;
 pub use labels::LabelSet;
@@ -102,7 +106,7 @@ pub use plan::{AddressTypePlan, Packing, PlanStatistics, PortGroupStatistics, Ru
 pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
 pub use port_set::PortSet;
 pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort};
-pub use template::{Owner, SliceTemplate};
+pub use template::{Annotations, Owner, Ownership, SliceTemplate, UpdateBody};
 pub use topology::{
     Allocation, Allocations, EventType, NoHints, NoHintsReason, Recorded, ServiceKey, TopologyCache,
     TopologyEvent, TopologyOutcome, ZoneCounts, ZoneShares,

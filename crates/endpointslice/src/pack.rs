@@ -26,8 +26,19 @@ pub(crate) struct Packed<'a, S> {
     pub(crate) update: Vec<EndpointSlice>,
     pub(crate) unchanged: Vec<&'a S>,
     pub(crate) delete: Vec<&'a S>,
+    /// Endpoints that no slice carried.
     pub(crate) added: usize,
+    /// Endpoints that stay and have changed.
+    pub(crate) updated: usize,
+    /// Endpoints that leave.
     pub(crate) removed: usize,
+}
+
+impl<S> Default for Packed<'_, S> {
+    fn default() -> Self {
+        let (create, update, unchanged, delete) = Default::default();
+        Self { create, update, unchanged, delete, added: 0, updated: 0, removed: 0 }
+    }
 }
 
 /// Packs `desired` into slices of at most `max` endpoints.
@@ -66,20 +77,20 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
     desired: &mut EndpointSet,
     template: &SliceTemplate,
 ) -> Packed<'a, S> {
-    let mut packed =
-        Packed { create: vec![], update: vec![], unchanged: vec![], delete: vec![], added: 0, removed: 0 };
+    let mut packed = Packed::default();
     for shared in existing {
         let slice = shared.borrow();
         let (kept, changed) = kept_endpoints(slice, desired);
         let removed = endpoint_count(slice) - kept.len();
         packed.removed += removed;
-        if changed || removed > 0 {
+        packed.updated += changed;
+        if changed > 0 || removed > 0 {
             if kept.is_empty() {
                 packed.delete.push(shared);
             } else {
                 packed.update.push(with_endpoints(slice, kept));
             }
-        } else if template.labels_differ(slice) {
+        } else if template.metadata_differs(slice) {
             packed.update.push(slice.clone());
         } else {
             packed.unchanged.push(shared);
@@ -88,13 +99,55 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
     packed
 }
 
-/// The desired form of the endpoints of `slice` that are still wanted, and whether one of them changed.
-fn kept_endpoints(slice: &EndpointSlice, desired: &mut EndpointSet) -> (Vec<Endpoint>, bool) {
-    let mut changed = false;
+/// Puts `desired` into exactly one slice, or none if it is empty; what is beyond `max` is left out.
+///
+/// Of several existing slices the first by name stays (`endpointslicemirroring/reconciler.go`
+/// `reconcileByPortMapping`). Endpoints that it carries already come first, so that a set that is too large settles.
+pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
+    existing: Vec<&'a S>,
+    mut desired: EndpointSet,
+    max: usize,
+    template: &SliceTemplate,
+    (address_type, ports): (AddressType, &PortSet),
+) -> Packed<'a, S> {
+    let mut packed = Packed::default();
+    let wanted = desired.len();
+    let mut existing = existing.into_iter();
+    let first = if wanted == 0 { None } else { existing.next() };
+    let mut slice = template.new_slice(address_type, ports.clone());
+    let mut unchanged = false;
+    if let Some(present) = first {
+        let present = present.borrow();
+        let (kept, changed) = kept_endpoints(present, &mut desired);
+        packed.updated = changed;
+        packed.removed = endpoint_count(present) - kept.len();
+        let complete = kept.len() == wanted.min(max);
+        unchanged = changed == 0 && packed.removed == 0 && complete && !template.metadata_differs(present);
+        slice = with_endpoints(present, kept);
+    }
+    let before = endpoint_count(&slice);
+    fill(&mut slice, &mut desired.into_sorted().into_iter(), max);
+    slice.endpoints.iter_mut().for_each(|endpoints| endpoints.truncate(max));
+    packed.added = endpoint_count(&slice).saturating_sub(before);
+    packed.removed +=
+        existing.as_slice().iter().map(|slice| endpoint_count((*slice).borrow())).sum::<usize>();
+    packed.delete = existing.collect();
+    match first {
+        Some(present) if unchanged => packed.unchanged.push(present),
+        Some(_) => packed.update.push(slice),
+        None if wanted > 0 => packed.create.push(slice),
+        None => {}
+    }
+    packed
+}
+
+/// The desired form of the endpoints of `slice` that are still wanted, and how many of them have changed.
+fn kept_endpoints(slice: &EndpointSlice, desired: &mut EndpointSet) -> (Vec<Endpoint>, usize) {
+    let mut changed = 0;
     let present = slice.endpoints.iter().flatten();
     let kept = present.filter_map(|present| {
         let wanted = desired.take(present)?;
-        changed |= !equal_beyond_identity(&wanted, present);
+        changed += usize::from(!equal_beyond_identity(&wanted, present));
         Some(wanted)
     });
     (kept.collect(), changed)

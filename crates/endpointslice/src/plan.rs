@@ -18,7 +18,7 @@ use crate::address::AddressType;
 use crate::desired::Desired;
 use crate::endpoint_set::EndpointSet;
 use crate::hints::Hints;
-use crate::pack::{endpoint_count, pack};
+use crate::pack::{endpoint_count, pack, pack_single};
 use crate::port_set::PortSet;
 use crate::template::SliceTemplate;
 use crate::topology::{TopologyOutcome, add_hints};
@@ -43,6 +43,19 @@ pub enum Packing {
         /// The most endpoints a slice may carry; 0 counts as 1.
         max: usize,
     },
+    /// One slice for each group; endpoints beyond `max` are left out, and a group without endpoints has no slice.
+    Single {
+        /// The most endpoints a slice may carry; 0 counts as 1.
+        max: usize,
+    },
+}
+
+impl Packing {
+    /// The most endpoints a slice may carry.
+    fn max(self) -> usize {
+        let (Self::Pack { max } | Self::Single { max }) = self;
+        max.max(1)
+    }
 }
 
 /// The writes that make the existing slices carry the desired endpoints.
@@ -79,6 +92,8 @@ pub struct AddressTypePlan {
 pub struct PlanStatistics {
     /// Endpoints that no existing slice carried.
     pub endpoints_added: usize,
+    /// Endpoints that stay in their slice and have changed.
+    pub endpoints_updated: usize,
     /// Endpoints that left slices of groups that are still desired.
     pub endpoints_removed: usize,
     /// One entry for each group that should exist, the placeholder included.
@@ -151,11 +166,10 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     rules: &Rules,
     address_type: AddressType,
 ) -> AddressTypePlan {
-    let Packing::Pack { max } = rules.packing;
-    let max = max.max(1);
+    let max = rules.packing.max();
     let existing_count = existing.len();
     let (owned, mut delete): (Vec<&S>, Vec<&S>) =
-        existing.into_iter().partition(|slice| template.owns((*slice).borrow()));
+        existing.into_iter().partition(|slice| template.accepts((*slice).borrow()));
     let mut by_ports: BTreeMap<PortSet, Vec<&S>> = BTreeMap::new();
     for slice in owned {
         let ports = slice.borrow().ports.clone().unwrap_or_default();
@@ -166,10 +180,14 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
         let (endpoint_count, present_count) = (endpoints.len(), present.len());
-        let packed = pack(present, endpoints, max, template, (address_type, &ports));
+        let packed = match rules.packing {
+            Packing::Pack { .. } => pack(present, endpoints, max, template, (address_type, &ports)),
+            Packing::Single { .. } => pack_single(present, endpoints, max, template, (address_type, &ports)),
+        };
         let slices = present_count + packed.create.len() - packed.delete.len();
         statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
         statistics.endpoints_added += packed.added;
+        statistics.endpoints_updated += packed.updated;
         statistics.endpoints_removed += packed.removed;
         create.extend(packed.create);
         update.extend(packed.update);
@@ -250,7 +268,7 @@ fn recycle<'a, S: Borrow<EndpointSlice>>(
 ) -> Vec<&'a S> {
     let mut kept = vec![];
     for doomed in delete {
-        let reusable = template.owns(doomed.borrow());
+        let reusable = template.accepts(doomed.borrow());
         match create.pop_if(|_| reusable) {
             Some(mut slice) => {
                 slice.metadata.name.clone_from(&doomed.borrow().metadata.name);

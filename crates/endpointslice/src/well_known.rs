@@ -14,5 +14,9 @@ pub const TOPOLOGY_ZONE: &str = "topology.kubernetes.io/zone";
 pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 /// The deprecated form of [`TOPOLOGY_MODE`], which hides it when present.
 pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+/// Annotation that `kubectl apply` leaves; never mirrored (`core/v1/annotation_key_constants.go`).
+pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Value of [`MANAGED_BY`] of the EndpointSliceMirroring controller, also upstream's.
+pub const ENDPOINTSLICE_MIRRORING_CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
 /// Value of [`MANAGED_BY`] of the EndpointSlice controller, also upstream's.
 pub const ENDPOINTSLICE_CONTROLLER: &str = "endpointslice-controller.k8s.io";

@@ -11,6 +11,10 @@ use super::services::{self, Service, with};
 /// So many pods at most at a time.
 const MOST_PODS: usize = 26;
 
+/// With fewer than these, most operations create.
+const FEW_PODS: usize = 10;
+const FEW_SERVICES: usize = 5;
+
 /// Nodes `a` to `c` are there from the beginning; `lost` never is.
 const NODES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const MISSING_NODE: &str = "lost";
@@ -134,6 +138,14 @@ impl Generator {
     pub(crate) fn step(&mut self) -> Step {
         let sum: usize = CHOICES.iter().map(|(_, weight)| weight).sum();
         let operation = loop {
+            // A cluster in use is what changes of all kinds meet.
+            if (self.pods.len() < FEW_PODS || self.services.len() < FEW_SERVICES) && self.rng.percent(60) {
+                let fewer_pods = self.services.len() >= FEW_SERVICES || self.rng.percent(60);
+                let operation = if fewer_pods { self.create_pod() } else { self.create_service() };
+                if let Some(operation) = operation {
+                    break operation;
+                }
+            }
             let mut left = self.rng.below(sum);
             let choice = CHOICES.iter().find(|(_, weight)| {
                 let found = left < *weight;

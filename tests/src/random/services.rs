@@ -251,7 +251,8 @@ fn families(rng: &mut Rng) -> Vec<&'static str> {
 }
 
 fn traffic_distribution(rng: &mut Rng) -> &'static str {
-    rng.pick(&["PreferClose", "PreferSameZone", "PreferSameNode"])
+    const CHOICES: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    CHOICES[rng.below(3)]
 }
 
 fn selector(rng: &mut Rng) -> Value {

@@ -85,7 +85,9 @@ fn template() -> SliceTemplate {
         },
         labels: [].into(),
         quiet_labels: &[],
-        trigger_time: None,
+        annotations: crate::Annotations::TriggerTime(None),
+        ownership: crate::Ownership::Enforced,
+        update: crate::UpdateBody::Changed,
     }
 }
 

@@ -3,7 +3,9 @@
 #![allow(
     unreachable_pub,
     clippy::unwrap_used,
-    reason = "shared by the tests beside it, which fail by panicking"
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    reason = "shared by the tests beside it, which fail by panicking; objects are made to be given away"
 )]
 
 use std::collections::BTreeMap;

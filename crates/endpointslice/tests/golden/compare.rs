@@ -105,7 +105,7 @@ pub(crate) fn differences(ours: &Ours, theirs: &Recorded) -> Vec<String> {
     let types: BTreeSet<&str> = ours.plan.types.iter().map(|plan| plan.address_type.as_str()).collect();
     let foreign = |slice: &&EndpointSlice| !types.contains(slice.address_type.as_str());
     let unsupported: BTreeSet<String> = ours.existing.iter().filter(foreign).map(name).collect();
-    found.place = "slices of other address types".to_owned();
+    "slices of other address types".clone_into(&mut found.place);
     found.equal("deleted", &ours.plan.unsupported.iter().map(name).collect(), &unsupported);
     found.check(unsupported.is_subset(&theirs.delete), || "upstream deletes others".to_owned());
     found.equal("written", &0, &theirs.create.iter().chain(&theirs.update).filter(foreign).count());

@@ -9,7 +9,7 @@
 //! GOLDEN_CASE=17 cargo test -p endpointslice --test golden         only that case
 //! GOLDEN_FILE=/tmp/more.gz cargo test -p endpointslice --test golden   other cases (hack/golden/README.md)
 //! ```
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod case;
 mod compare;

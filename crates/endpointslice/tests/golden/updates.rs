@@ -143,6 +143,8 @@ fn sizes(updates: &BTreeMap<&str, Update<'_>>) -> BTreeMap<(String, bool, usize)
         let class = (ports_text(&sorted), update.reason == Reason::Remainder, update.kept);
         sizes.entry(class).or_default().push(update.size());
     }
-    sizes.values_mut().for_each(|sizes| sizes.sort_unstable());
+    for sizes in sizes.values_mut() {
+        sizes.sort_unstable();
+    }
     sizes
 }

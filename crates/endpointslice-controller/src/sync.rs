@@ -172,6 +172,7 @@ impl EndpointSliceController {
             if self.is_stale(key, &slices, state.slices.observed()) {
                 return Err(SyncError::StaleCache);
             }
+            self.note_seen(key, &slices);
             let pods = state.pods_selected(&key.namespace, selector);
             let nodes = nodes_of(&pods, state);
             Ok(Some(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
@@ -186,6 +187,14 @@ impl EndpointSliceController {
             self.stale.lock().insert(key.clone());
         }
         stale
+    }
+
+    fn note_seen(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) {
+        let mut tracker = self.tracker.lock();
+        for slice in slices {
+            let version = slice.version.number().unwrap_or_default();
+            tracker.seen(&key.namespace, &key.name, &slice.uid, slice.generation, version);
+        }
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {

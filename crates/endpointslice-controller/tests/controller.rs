@@ -202,3 +202,21 @@ async fn a_zone_change_of_a_node_reaches_the_slices_of_its_pods() {
     fake.advance(Duration::from_millis(1)).await;
     assert_eq!(fake.zones("web"), [Some("zone-b".to_owned())]);
 }
+
+/// Upstream overlooks this: it tracks only the slices that it wrote itself since it started.
+#[tokio::test(start_paused = true)]
+async fn a_slice_of_an_earlier_process_that_somebody_deletes_comes_back() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+    });
+    fake.settle().await;
+    let fake = fake.restart().await;
+    fake.settle().await;
+    assert_eq!(fake.requests(), Vec::<String>::new(), "a restart writes nothing");
+    fake.delete_slice("web");
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["POST web-"]);
+    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+}

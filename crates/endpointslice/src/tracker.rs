@@ -35,6 +35,15 @@ impl SliceTracker {
         self.expect(slice, Expected::Written { generation, version: version.unwrap_or_default() });
     }
 
+    /// Notes a slice that was found as it should be, unless there is a note of it already, so that its disappearance
+    /// will be noticed. Upstream notes only what it wrote itself, and overlooks deletions after a restart.
+    pub fn seen(&mut self, namespace: &str, service: &str, uid: &str, generation: i64, version: u64) {
+        if !self.has(namespace, service, uid) {
+            let slices = self.services.entry((namespace.to_owned(), service.to_owned())).or_default();
+            slices.insert(uid.to_owned(), Expected::Written { generation, version });
+        }
+    }
+
     /// Notes that a slice was deleted and should leave the cache.
     pub fn deleted(&mut self, slice: &EndpointSlice) {
         self.expect(slice, Expected::Deleted);

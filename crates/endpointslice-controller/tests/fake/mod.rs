@@ -109,6 +109,29 @@ pub struct Fake {
     cache: Arc<Cache>,
     server: Arc<Mutex<Server>>,
     registry: Registry,
+    controller: Arc<EndpointSliceController>,
+}
+
+/// Starts a controller on this cache and this server.
+fn run(
+    cache: &Arc<Cache>,
+    server: &Arc<Mutex<Server>>,
+    batch_period: Duration,
+) -> (Registry, Arc<EndpointSliceController>) {
+    let (serving, shown) = (Arc::clone(server), Arc::clone(cache));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (server, cache) = (Arc::clone(&serving), Arc::clone(&shown));
+        async move { Ok::<_, std::convert::Infallible>(answer(&server, &cache, request).await) }
+    });
+    let client = ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, "test");
+    let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period };
+    let mut registry = Registry::default();
+    let queues = QueueMetrics::register(&mut registry);
+    let (controller, events) =
+        EndpointSliceController::new(config, Arc::clone(cache), client, &queues, &mut registry);
+    tokio::spawn(events.run(std::future::pending()));
+    tokio::spawn(Arc::clone(&controller).run());
+    (registry, controller)
 }
 
 impl Fake {
@@ -116,20 +139,18 @@ impl Fake {
         let cache = Arc::new(Cache::default());
         fill(Filler(&cache));
         let server = Arc::new(Mutex::new(Server::default()));
-        let (serving, events) = (Arc::clone(&server), Arc::clone(&cache));
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let (server, cache) = (Arc::clone(&serving), Arc::clone(&events));
-            async move { Ok::<_, std::convert::Infallible>(answer(&server, &cache, request).await) }
-        });
-        let client = ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, "test");
-        let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period };
-        let mut registry = Registry::default();
-        let queues = QueueMetrics::register(&mut registry);
-        let (controller, events) =
-            EndpointSliceController::new(config, Arc::clone(&cache), client, &queues, &mut registry);
-        tokio::spawn(events.run(std::future::pending()));
-        tokio::spawn(controller.run());
-        Self { cache, server, registry }
+        let (registry, controller) = run(&cache, &server, batch_period);
+        Self { cache, server, registry, controller }
+    }
+
+    /// Ends the controller and starts another, on the same cache and the same slices.
+    pub async fn restart(self) -> Self {
+        let Self { cache, server, controller, .. } = self;
+        controller.shut_down();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        server.lock().requests.clear();
+        let (registry, controller) = run(&cache, &server, Duration::ZERO);
+        Self { cache, server, registry, controller }
     }
 
     /// Lets the paused clock run until delayed syncs (a second, or the first retries) are over.

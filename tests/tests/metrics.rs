@@ -18,12 +18,16 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Api;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Kind, ManagerOptions};
 use tests::metrics::{Exposition, Labels, Observed, Scrape};
 use tests::scenario::{Pod, World};
+use tests::sentinel;
 use tests::wait::{self, LIMIT};
 use tests::workload::PHASES;
 
@@ -52,30 +56,14 @@ async fn observe(kind: Kind, script: impl AsyncFn(&World)) -> Observation {
     let mark = cluster.audit().mark();
     let mut observed = Observed::start(kind, &cluster, &options).await;
     let world = World::prepare(cluster.client()).await;
+    sentinels_have_slices(&world).await;
     world.sync().await;
     script(&world).await;
     world.settle().await;
     let what = format!("consistent metrics of {}", kind.name());
     let observation = wait::until(&what, LIMIT, async || {
         let scrape = observed.scrape().await;
-        let text: String = scrape
-            .text
-            .lines()
-            .map(|l| match l.strip_suffix(" counter") {
-                Some(h) if scrape.text.contains(&format!("\n{}_total", &h[7..])) => {
-                    format!("# TYPE {}_total counter\n", &h[7..])
-                }
-                _ if l.starts_with("# HELP")
-                    && !l.contains("_total ")
-                    && scrape.text.contains(&format!("\n{}_total", l.split(' ').nth(2).unwrap())) =>
-                {
-                    String::new()
-                }
-                _ => format!("{l}\n"),
-            })
-            .collect();
-        std::fs::write(format!("/tmp/scrape-{}.txt", kind.name()), &text).unwrap(); // TMP
-        let metrics = Exposition::parse(&text)?;
+        let metrics = Exposition::parse(&scrape.text)?;
         at_rest(&metrics)?;
         agrees_with_audit(&metrics, &cluster.audit().writes_since(mark, options.user))?;
         Ok::<_, String>(Observation { scrape, metrics: metrics.only(of_the_controller) })
@@ -83,6 +71,16 @@ async fn observe(kind: Kind, script: impl AsyncFn(&World)) -> Observation {
     .await;
     observed.manager.process().alive().unwrap();
     observation
+}
+
+/// From here on every change is a write of its own: the first of a sentinel could be one with its creation.
+async fn sentinels_have_slices(world: &World) {
+    let slices: Api<EndpointSlice> = Api::namespaced(world.client().clone(), sentinel::NAMESPACE);
+    wait::until("slices of the sentinels", LIMIT, async || {
+        let found = slices.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items.len();
+        if found == 2 { Ok(()) } else { Err(format!("{found} slices")) }
+    })
+    .await;
 }
 
 /// The queue is empty, and its metrics and those of the controller tell the same story.

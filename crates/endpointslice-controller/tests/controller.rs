@@ -220,3 +220,31 @@ async fn a_slice_of_an_earlier_process_that_somebody_deletes_comes_back() {
     assert_eq!(fake.requests(), ["POST web-"]);
     assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
 }
+
+/// kubernetes#141592: upstream's tracker can wait for ever for slices of the Service that was.
+#[tokio::test(start_paused = true)]
+async fn a_service_deleted_and_created_again_at_once_is_served() {
+    for hold in [false, true] {
+        let fake = Fake::start(Duration::ZERO, |cache| {
+            cache.node("node-1", "zone-a");
+            cache.service(service("web", json!({})));
+            cache.pod(pod("web-1", "10.0.0.1", true));
+        });
+        fake.settle().await;
+        if hold {
+            fake.hold_events();
+        }
+        fake.recreate_service("web", "uid-new");
+        // The garbage collector takes the old slice, perhaps before the controller does.
+        fake.delete_slice("web");
+        fake.advance(Duration::from_millis(1)).await;
+        fake.recreate_service("web", "uid-newer");
+        fake.advance(Duration::from_millis(1)).await;
+        fake.release_events();
+        fake.settle().await;
+        assert_eq!((fake.slice_count("web"), fake.addresses("web")), (1, vec!["10.0.0.1".to_owned()]));
+        fake.pod(pod("web-2", "10.0.0.2", true));
+        fake.advance(Duration::from_millis(1)).await;
+        assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"], "and it goes on working");
+    }
+}

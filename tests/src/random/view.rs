@@ -216,3 +216,62 @@ fn difference(text: &mut String, service: &str, group: &str, upstream: &Lines, o
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slices of one Service and group, by the names of their endpoints.
+    fn view(slices: &[&[&str]], labels: &str) -> View {
+        let mut canonical = Canonical::default();
+        for slice in slices {
+            for endpoint in *slice {
+                canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] endpoint {endpoint}"));
+            }
+            canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice of {}", slice.len()));
+            canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice labels={labels}"));
+        }
+        View::new(&canonical, &[])
+    }
+
+    fn pair(upstream: &[&[&str]], ours: &[&[&str]]) -> Pair {
+        Pair { upstream: view(upstream, "{}"), ours: view(ours, "{}") }
+    }
+
+    #[test]
+    fn with_one_slice_everything_must_be_equal() {
+        let before = pair(&[&["a"]], &[&["a"]]);
+        assert!(pair(&[&["a", "b"]], &[&["b", "a"]]).differences(&before).is_empty());
+        let other_fills = pair(&[&["a", "b"]], &[&["a"], &["b"]]);
+        assert!(other_fills.differences(&before).contains("slice of 2"));
+        assert!(before.determines_writes(&other_fills, "web"));
+        let other_labels = Pair { upstream: view(&[&["a"]], "{}"), ours: view(&[&["a"]], "{x=y}") };
+        assert!(other_labels.differences(&before).contains("{x=y}"));
+    }
+
+    #[test]
+    fn what_shrinks_several_slices_determines_only_endpoints() {
+        let before = pair(&[&["a", "b"], &["c"]], &[&["a", "c"], &["b"]]);
+        let after = pair(&[&["a", "b"]], &[&["a"], &["b"]]);
+        assert!(after.differences(&before).is_empty());
+        assert!(!before.determines_writes(&after, "web"));
+        let lost = pair(&[&["a", "b"]], &[&["a"]]);
+        assert!(lost.differences(&before).contains("- 1 × web IPv4 [\"http\":TCP/80] endpoint b"));
+    }
+
+    #[test]
+    fn what_only_grows_keeps_equal_fills() {
+        let before = pair(&[&["a", "b"], &["c"]], &[&["a", "c"], &["b"]]);
+        let after = pair(&[&["a", "b"], &["c", "d"]], &[&["a", "c"], &["b"], &["d"]]);
+        assert!(after.differences(&before).contains("slice of 1"));
+        assert!(before.determines_writes(&after, "web"));
+    }
+
+    #[test]
+    fn hints_that_chance_decides_are_left_out() {
+        let mut canonical = Canonical::default();
+        canonical.add("shop/web IPv4 [] endpoint a zone=b hints={\"forZones\":[]}".to_owned());
+        let views = [&[][..], &["web".to_owned()]].map(|topology| View::new(&canonical, topology));
+        assert_ne!(views[0], views[1]);
+    }
+}

@@ -170,6 +170,13 @@ impl Fake {
         Filler(&self.cache).node(name, zone);
     }
 
+    /// Deletes a Service and creates it again under another uid, in one moment.
+    pub fn recreate_service(&self, name: &str, uid: &str) {
+        Filler(&self.cache).remove_service(name);
+        let metadata = json!({"metadata": {"uid": uid, "resourceVersion": "2"}});
+        Filler(&self.cache).service(service(name, metadata));
+    }
+
     /// The writes so far, as method and name.
     pub fn requests(&self) -> Vec<String> {
         self.server.lock().requests.clone()

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// A [`Counter`](prometheus_client::metrics::counter::Counter) without the `_total` that the `OpenMetrics` format asks for.
+/// A [`Counter`](prometheus_client::metrics::counter::Counter) whose name is left alone.
 ///
-/// Some of upstream's counters, such as `endpoint_slice_controller_changes`, have names from before that rule, and
-/// dashboards know them by these. The text exposition declares the type `counter` and writes the bare name, which the
-/// Prometheus text format 0.0.4 allows; strict `OpenMetrics` does not, so serve it as `text/plain; version=0.0.4`.
+/// `prometheus-client` writes OpenMetrics: it appends `_total` to the samples of a counter and leaves it out of the type
+/// line. Upstream serves the Prometheus text format 0.0.4, where both lines carry the full name, and some of its
+/// counters (`endpoint_slice_controller_changes`) have no `_total` at all; dashboards know them by these names.
+/// Strict OpenMetrics does not allow that, so serve it as `text/plain; version=0.0.4`.
 ///
 /// Clones share one value. It can be a member of a `Family`.
 #[derive(Debug, Clone, Default)]

@@ -3,8 +3,8 @@
 use std::fs;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 /// Reads `/proc/self` at each scrape. What can't be read is left out.
@@ -39,10 +39,23 @@ impl Collector for ProcessMetrics {
         match cpu_seconds(&stat) {
             Some(seconds) => {
                 let help = "Total user and system CPU time spent in seconds";
-                encode(&mut encoder, "process_cpu_seconds", help, &ConstCounter::new(seconds))
+                encode(&mut encoder, "process_cpu_seconds_total", help, &PlainSeconds(seconds))
             }
             None => Ok(()),
         }
+    }
+}
+
+/// A counter of seconds under the very name it is given: the type line of the 0.0.4 text format carries `_total` too.
+struct PlainSeconds(f64);
+
+impl EncodeMetric for PlainSeconds {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        encoder.encode_gauge(&self.0)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
     }
 }
 

@@ -1,6 +1,6 @@
 //! Makes traces: keeps in mind what exists, and draws what may happen next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ pub(crate) struct Generator {
     rng: Rng,
     /// Whether Services may ask for topology-aware hints.
     topology: bool,
+    had_topology: BTreeSet<&'static str>,
     services: BTreeMap<&'static str, Service>,
     pods: BTreeMap<String, Pod>,
     nodes: BTreeMap<&'static str, bool>,
@@ -126,6 +127,7 @@ impl Generator {
         Self {
             rng: Rng::new(seed),
             topology,
+            had_topology: BTreeSet::new(),
             services: BTreeMap::new(),
             pods: BTreeMap::new(),
             nodes: NODES[..3].iter().map(|name| (*name, true)).collect(),
@@ -159,8 +161,11 @@ impl Generator {
         };
         let nudge = if is_silent(&operation) { self.synced_services() } else { Vec::new() };
         let topology = self.services.iter().filter(|(_, service)| service.has_topology_mode());
-        let topology = topology.map(|(name, _)| (*name).to_owned()).collect();
-        Step { operation, nudge, topology }
+        let topology: Vec<&'static str> = topology.map(|(name, _)| *name).collect();
+        self.had_topology.extend(&topology);
+        let owned = |name: &&'static str| (*name).to_owned();
+        let had_topology = self.had_topology.iter().map(owned).collect();
+        Step { operation, nudge, topology: topology.iter().map(owned).collect(), had_topology }
     }
 
     fn synced_services(&self) -> Vec<String> {
@@ -485,8 +490,6 @@ fn pod_spec(rng: &mut Rng) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn trace(seed: u64, steps: usize) -> Vec<Step> {

@@ -15,6 +15,7 @@
 //! | a slice loses `managed-by` or `service-name` | the Service is stale until a restart | slices are not edited |
 //! | a pod that serves is deleted at once | sees it terminate first, or not, as it happens: one write or two | a pod terminates before it goes, unless no slice has it |
 //! | hints spread over zones (`topology-mode: Auto`) | ties between zones, and which endpoint moves, are chance | the hints of such Services are not compared |
+//! | the same | a slice whose hints cannot be given (a zone is missing) is written again at every sync, and loses its trigger time | the trigger times of Services that ever were such are not compared; ours writes less |
 //! | start with such Services | the first sync may come before the nodes, and removes the hints | writes of a take-over for such Services do not count |
 //! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |
 #![allow(missing_docs, reason = "operations say by their names what they do")]
@@ -31,4 +32,4 @@ pub use operation::{Operation, PodStatus, Readiness, Step};
 pub use run::{Options, Report, run};
 
 /// Whether Services ask for topology-aware hints unless told otherwise.
-pub const TOPOLOGY: bool = false;
+pub const TOPOLOGY: bool = true;

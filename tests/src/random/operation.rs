@@ -100,6 +100,8 @@ pub struct Step {
     pub nudge: Vec<String>,
     /// Services whose hints are spread over zones once this has happened.
     pub topology: Vec<String>,
+    /// Names of Services of which that has ever been true.
+    pub had_topology: Vec<String>,
 }
 
 impl Operation {

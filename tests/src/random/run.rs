@@ -8,7 +8,7 @@ use super::apply::apply;
 use super::generator::Generator;
 use super::operation::Step;
 use super::view::{Pair, View};
-use crate::audit::Request;
+use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, Snapshot};
 use crate::manager::{Kind, ManagerOptions};
 use crate::parity::{Run, Writes};
@@ -179,7 +179,7 @@ impl Race<'_> {
             apply(&self.ours.world, number, step, wait),
         );
         if wait {
-            let after = self.compare(steps, number, step).await;
+            let after = self.compare(steps, number, step, marks).await;
             let packed = after.packed_groups();
             self.report.packed.0 += packed.0;
             self.report.packed.1 += packed.1;
@@ -193,7 +193,7 @@ impl Race<'_> {
     }
 
     /// The slices of both sides, once they are as equal as they must be.
-    async fn compare(&mut self, steps: &[Step], number: usize, step: &Step) -> Pair {
+    async fn compare(&mut self, steps: &[Step], number: usize, step: &Step, marks: [Mark; 2]) -> Pair {
         let start = Instant::now();
         loop {
             let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
@@ -206,24 +206,32 @@ impl Race<'_> {
             if differences.is_empty() {
                 return after;
             }
-            assert!(
-                start.elapsed() < PATIENCE,
-                "seed {}: the slices differ (- upstream, + ours) after operation {number}, {step}\n\n{differences}\n\
-                 what happened to these Services and to nodes before:\n{}\nAgain: {}",
-                self.options.seed,
-                history(&steps[..number], &differences),
-                Options { operations: number + 1, ..self.options.clone() }.command(),
-            );
+            assert!(start.elapsed() < PATIENCE, "{}", self.failure(steps, number, &differences, marks));
             self.report.late += 1;
             tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
         }
+    }
+
+    fn failure(&self, steps: &[Step], number: usize, differences: &str, marks: [Mark; 2]) -> String {
+        let again = Options { operations: number + 1, ..self.options.clone() };
+        let [upstream, ours] = [(&self.upstream, marks[0]), (&self.ours, marks[1])]
+            .map(|(run, mark)| texts(&of_slices(&run.writes_since(mark))));
+        format!(
+            "seed {}: the slices differ (- upstream, + ours) after operation {number}, {}\n\n{differences}\n\
+             written by upstream since this operation:\n{upstream}by ours:\n{ours}\
+             what happened to these objects and to nodes before:\n{}\nAgain: {}",
+            self.options.seed,
+            steps[number],
+            history(&steps[..number], differences),
+            again.command(),
+        )
     }
 
     async fn view(&self, run: &Run, step: &Step) -> View {
         let snapshot = Snapshot::take(run.world.client(), NAMESPACE).await;
         let violations = snapshot.violations(usize::try_from(self.options.max()).unwrap());
         assert!(violations.is_empty(), "{violations:#?}\nAgain: {}", self.options.command());
-        View::new(&snapshot.canonical(Detail::Exact), &step.topology)
+        View::new(&snapshot.canonical(Detail::Exact), &step.topology, &step.had_topology)
     }
 
     fn count(&mut self, requests: &[Vec<Request>; 2], after: &Pair, number: usize, step: &Step) {
@@ -276,7 +284,7 @@ fn texts(requests: &[&Request]) -> String {
     })
 }
 
-/// The last steps that were about the Services and pods that a text names, or about nodes.
+/// The last steps that were about Services or pods that a text names, or about nodes.
 fn history(steps: &[Step], text: &str) -> String {
     const MOST: usize = 25;
     let words: BTreeSet<&str> = text.split([' ', '/', ',', '\n', '=']).collect();

@@ -46,8 +46,10 @@ impl Group {
 }
 
 impl View {
-    /// `topology`: Services whose hints are spread over zones, by chance where shares are equal.
-    pub(crate) fn new(slices: &Canonical, topology: &[String]) -> Self {
+    /// What upstream leaves to chance of Services with hints spread over zones is left out: the hints, and for all
+    /// that ever had such hints, the trigger times.
+    pub(crate) fn new(slices: &Canonical, topology: &[String], had_topology: &[String]) -> Self {
+        let is_one_of = |services: &[String], service: &str| services.iter().any(|name| name == service);
         let mut view = Self::default();
         for (line, count) in slices.lines() {
             let (group, what) = line.split_once("] ").expect("a group ends with its ports");
@@ -57,13 +59,16 @@ impl View {
             let group = groups.entry(format!("{group}]")).or_default();
             let mut what = what.to_owned();
             let lines = if what.starts_with("endpoint ") {
-                if topology.iter().any(|name| name == service) {
+                if is_one_of(topology, service) {
                     remove_hints(&mut what);
                 }
                 &mut group.endpoints
             } else if what.starts_with("slice of ") {
                 &mut group.fills
             } else {
+                if is_one_of(had_topology, service) {
+                    remove_trigger_time(&mut what);
+                }
                 &mut group.metadata
             };
             *lines.entry(what).or_default() += count;
@@ -75,6 +80,15 @@ impl View {
 fn remove_hints(line: &mut String) {
     if let Some(start) = line.find(" hints=") {
         line.truncate(start);
+    }
+}
+
+fn remove_trigger_time(line: &mut String) {
+    const KEY: &str = "endpoints.kubernetes.io/last-change-trigger-time=";
+    if let Some(start) = line.find(KEY)
+        && let Some(end) = line[start..].find(['}', ' '])
+    {
+        line.replace_range(start..start + end, "");
     }
 }
 
@@ -231,7 +245,7 @@ mod tests {
             canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice of {}", slice.len()));
             canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice labels={labels}"));
         }
-        View::new(&canonical, &[])
+        View::new(&canonical, &[], &[])
     }
 
     fn pair(upstream: &[&[&str]], ours: &[&[&str]]) -> Pair {
@@ -271,7 +285,7 @@ mod tests {
     fn hints_that_chance_decides_are_left_out() {
         let mut canonical = Canonical::default();
         canonical.add("shop/web IPv4 [] endpoint a zone=b hints={\"forZones\":[]}".to_owned());
-        let views = [&[][..], &["web".to_owned()]].map(|topology| View::new(&canonical, topology));
+        let views = [&[][..], &["web".to_owned()]].map(|topology| View::new(&canonical, topology, &[]));
         assert_ne!(views[0], views[1]);
     }
 }

@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::core::Pulse;
+use crate::plain_counter::PlainCounter;
 
 type Labels = [(&'static str, String); 1];
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
@@ -28,8 +28,8 @@ type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 #[derive(Debug, Clone)]
 pub struct QueueMetrics {
     depth: Family<Labels, Gauge>,
-    adds: Family<Labels, Counter>,
-    retries: Family<Labels, Counter>,
+    adds: Family<Labels, PlainCounter>,
+    retries: Family<Labels, PlainCounter>,
     queue_duration: Histograms,
     work_duration: Histograms,
     in_flight: InFlight,
@@ -52,7 +52,7 @@ impl QueueMetrics {
             metrics.depth.clone(),
         );
         registry.register(
-            "workqueue_adds",
+            "workqueue_adds_total",
             "[BETA] Keys added, not counting additions of a key that waited already",
             metrics.adds.clone(),
         );
@@ -67,7 +67,7 @@ impl QueueMetrics {
             metrics.work_duration.clone(),
         );
         registry.register(
-            "workqueue_retries",
+            "workqueue_retries_total",
             "[BETA] Delayed additions asked for, whether for a retry or for batching",
             metrics.retries.clone(),
         );
@@ -99,8 +99,8 @@ fn duration_histogram() -> Histogram {
 #[derive(Debug)]
 pub(super) struct Series {
     depth: Gauge,
-    adds: Counter,
-    retries: Counter,
+    adds: PlainCounter,
+    retries: PlainCounter,
     pub(super) queue_duration: Histogram,
     pub(super) work_duration: Histogram,
 }

@@ -600,12 +600,12 @@ fn metrics_exist_as_soon_as_the_queue_does() {
 
     for (name, kind) in [
         ("workqueue_depth", "gauge"),
-        ("workqueue_adds", "counter"),
+        ("workqueue_adds_total", "counter"),
         ("workqueue_queue_duration_seconds", "histogram"),
         ("workqueue_work_duration_seconds", "histogram"),
         ("workqueue_unfinished_work_seconds", "gauge"),
         ("workqueue_longest_running_processor_seconds", "gauge"),
-        ("workqueue_retries", "counter"),
+        ("workqueue_retries_total", "counter"),
     ] {
         assert_eq!(text.matches(&format!("# TYPE {name} {kind}\n")).count(), 1, "{name} in\n{text}");
         let help = text.lines().find(|line| line.starts_with(&format!("# HELP {name} "))).unwrap();

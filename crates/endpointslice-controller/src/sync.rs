@@ -141,7 +141,9 @@ impl EndpointSliceController {
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
-        self.metrics.applied(&snapshot.service, &plan);
+        if applied.is_ok() {
+            self.metrics.applied(&snapshot.service, &plan);
+        }
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
         let outcome = applied.map_err(SyncError::Write).and_then(|()| only_errors(&skipped));
         if let Err(error) = &outcome {

@@ -11,7 +11,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::core::Pulse;
@@ -90,9 +90,10 @@ impl QueueMetrics {
     }
 }
 
-/// From 10 ns to 10 s by tens, as upstream.
+/// From 10 ns to 10 s by tens, as upstream: multiplied step by step, as Go does, so that the bounds are equal to the last
+/// bit.
 fn duration_histogram() -> Histogram {
-    Histogram::new(exponential_buckets(1e-8, 10.0, 10))
+    Histogram::new(std::iter::successors(Some(1e-8), |bound| Some(bound * 10.0)).take(10))
 }
 
 /// The series of one queue.

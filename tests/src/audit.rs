@@ -61,9 +61,22 @@ impl AuditLog {
         Self { path }
     }
 
-    /// The position of now.
+    /// The position of now. What is being written is after it.
     pub fn mark(&self) -> Mark {
-        Mark(std::fs::metadata(&self.path).map_or(0, |data| data.len()))
+        const STEP: u64 = 64 * 1024;
+        let Ok(mut file) = File::open(&self.path) else { return Mark(0) };
+        let mut end = file.seek(SeekFrom::End(0)).expect("the size of the audit log");
+        while end > 0 {
+            let start = end.saturating_sub(STEP);
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(start)).expect("seeking in the audit log");
+            (&file).take(end - start).read_to_end(&mut bytes).expect("reading the audit log");
+            if let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') {
+                return Mark(start + u64::try_from(last).unwrap() + 1);
+            }
+            end = start;
+        }
+        Mark(0)
     }
 
     /// Everything answered since `mark`, in order.
@@ -161,6 +174,19 @@ mod tests {
         assert!(request.is_write());
         assert_eq!((request.name.as_str(), request.code), ("web-", 201));
         assert_eq!((request.user.as_str(), request.user_agent.as_str()), ("me", "agent/1"));
+    }
+
+    #[test]
+    fn a_mark_is_between_two_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(folder.path().join("audit.log"));
+        assert_eq!(log.mark(), Mark(0));
+        for (text, expected) in [("", 0), ("unfinished", 0), ("one\n", 4), ("one\ntwo\nunfin", 8)] {
+            std::fs::write(&log.path, text).unwrap();
+            assert_eq!(log.mark(), Mark(expected), "{text:?}");
+        }
+        std::fs::write(&log.path, format!("one\n{}", "x".repeat(200_000))).unwrap();
+        assert_eq!(log.mark(), Mark(4));
     }
 
     #[test]

@@ -36,6 +36,7 @@ fn seeds() -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes long, and not yet settled where upstream leaves hints to chance: hack/parity runs it"]
 async fn random_operations_leave_the_same_slices() {
     let mut sums = [0, 0];
     let mut failed = Vec::new();

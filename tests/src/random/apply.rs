@@ -23,13 +23,18 @@ pub(crate) async fn apply(world: &World, number: usize, step: &Step, wait: bool)
     if wait {
         world.sync().await;
     }
-    if !step.nudge.is_empty() {
-        let touch = json!({"metadata": {"annotations": {"touched": number.to_string()}}});
-        join_all(step.nudge.iter().map(|service| world.change_service(service, touch.clone()))).await;
+    if step.touch {
+        touch(world, &number.to_string(), step).await;
         if wait {
             world.sync().await;
         }
     }
+}
+
+/// Lets the controllers look at all Services again.
+pub(crate) async fn touch(world: &World, mark: &str, step: &Step) {
+    let change = json!({"metadata": {"annotations": {"touched": mark}}});
+    join_all(step.synced.iter().map(|service| world.change_service(service, change.clone()))).await;
 }
 
 async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {

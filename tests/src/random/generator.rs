@@ -1,10 +1,10 @@
 //! Makes traces: keeps in mind what exists, and draws what may happen next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::operation::{Operation, PodStatus, Readiness, Step};
+use super::operation::{Chance, Operation, PodStatus, Readiness, Step};
 use super::rng::Rng;
 use super::services::{self, Service, with};
 
@@ -25,7 +25,7 @@ pub(crate) struct Generator {
     rng: Rng,
     /// Whether Services may ask for topology-aware hints.
     topology: bool,
-    had_topology: BTreeSet<&'static str>,
+    chance: Chance,
     services: BTreeMap<&'static str, Service>,
     pods: BTreeMap<String, Pod>,
     nodes: BTreeMap<&'static str, bool>,
@@ -127,7 +127,7 @@ impl Generator {
         Self {
             rng: Rng::new(seed),
             topology,
-            had_topology: BTreeSet::new(),
+            chance: Chance::default(),
             services: BTreeMap::new(),
             pods: BTreeMap::new(),
             nodes: NODES[..3].iter().map(|name| (*name, true)).collect(),
@@ -159,18 +159,14 @@ impl Generator {
                 break operation;
             }
         };
-        let nudge = if is_silent(&operation) { self.synced_services() } else { Vec::new() };
-        let topology = self.services.iter().filter(|(_, service)| service.has_topology_mode());
-        let topology: Vec<&'static str> = topology.map(|(name, _)| *name).collect();
-        self.had_topology.extend(&topology);
-        let owned = |name: &&'static str| (*name).to_owned();
-        let had_topology = self.had_topology.iter().map(owned).collect();
-        Step { operation, nudge, topology: topology.iter().map(owned).collect(), had_topology }
-    }
-
-    fn synced_services(&self) -> Vec<String> {
-        let synced = self.services.iter().filter(|(_, service)| service.is_synced());
-        synced.map(|(name, _)| (*name).to_owned()).collect()
+        let named = |which: fn(&Service) -> bool| {
+            self.services.iter().filter(move |(_, service)| which(service)).map(|(name, _)| *name)
+        };
+        self.chance.hints = named(Service::has_topology_mode).collect();
+        self.chance.trigger_times.extend(&self.chance.hints);
+        self.chance.headless.extend(named(Service::is_external_name));
+        let synced = named(Service::is_synced).map(ToOwned::to_owned).collect();
+        Step { touch: is_silent(&operation), operation, synced, chance: self.chance.clone() }
     }
 
     /// None if there is nothing that it could happen to.
@@ -490,6 +486,8 @@ fn pod_spec(rng: &mut Rng) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn trace(seed: u64, steps: usize) -> Vec<Step> {

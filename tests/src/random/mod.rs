@@ -12,11 +12,13 @@
 //! | a pod is bound, or only its phase or the time of its readiness changes | not a reason to sync, until something else is | all Services are touched afterwards |
 //! | a pod on a missing node | 16 attempts with growing delays, then none until something happens | every change of nodes is followed by a touch, so that it does not matter whether a retry came first |
 //! | a Service is deleted and created again before the deletion was synced | its view of the slices is stale until a restart (kubernetes#141592) | a deletion is always waited for |
+//! | changes overlap (`--overlap`) | a sync may find its own last write not yet in the cache, and is tried again only after the delay that all failures so far add up to, minutes after a pod on a missing node | when something differs, all Services are touched under upstream; ours has to heal by itself |
 //! | a slice loses `managed-by` or `service-name` | the Service is stale until a restart | slices are not edited |
 //! | a pod that serves is deleted at once | sees it terminate first, or not, as it happens: one write or two | a pod terminates before it goes, unless no slice has it |
 //! | hints spread over zones (`topology-mode: Auto`) | ties between zones, and which endpoint moves, are chance | the hints of such Services are not compared |
 //! | the same | a slice whose hints cannot be given (a zone is missing) is written again at every sync, and loses its trigger time | the trigger times of Services that ever were such are not compared; ours writes less |
-//! | start with such Services | the first sync may come before the nodes, and removes the hints | writes of a take-over for such Services do not count |
+//! | a headless Service becomes one with a cluster IP, or the other way round, by way of `ExternalName` | a slice that is filled up, or written for its hints only, keeps the label that says whether it is headless | ours sets the label whenever it writes; it is not compared for Services that were `ExternalName` |
+//! | a start with hints spread over zones | the first sync may come before the nodes, and removes the hints | writes of a take-over for such Services do not count |
 //! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |
 #![allow(missing_docs, reason = "operations say by their names what they do")]
 
@@ -28,8 +30,11 @@ mod run;
 mod services;
 pub mod view;
 
-pub use operation::{Operation, PodStatus, Readiness, Step};
+pub use operation::{Chance, Operation, PodStatus, Readiness, Step};
 pub use run::{Options, Report, run};
 
 /// Whether Services ask for topology-aware hints unless told otherwise.
-pub const TOPOLOGY: bool = true;
+///
+/// Not by default: upstream can leave hints that it would write again itself at the next sync (see the `endpointslice`
+/// crate's `topology`), so a takeover of such a cluster is not free of writes, for either side.
+pub const TOPOLOGY: bool = false;

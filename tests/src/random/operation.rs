@@ -1,5 +1,6 @@
 //! What a trace consists of: operations as data, with everything in them but times and uids.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -91,17 +92,28 @@ pub enum Readiness {
     Absent,
 }
 
+/// Names of Services of which upstream leaves something to chance or history: see the table of [`super`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chance {
+    /// The hints: those that are spread over zones.
+    pub hints: BTreeSet<&'static str>,
+    /// The trigger times: those whose hints were ever spread over zones.
+    pub trigger_times: BTreeSet<&'static str>,
+    /// Whether they are marked as headless: those that came back from `ExternalName`.
+    pub headless: BTreeSet<&'static str>,
+}
+
 /// An operation and what must follow it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// What happens.
     pub operation: Operation,
-    /// Services to touch afterwards, because upstream does not notice this operation by itself.
-    pub nudge: Vec<String>,
-    /// Services whose hints are spread over zones once this has happened.
-    pub topology: Vec<String>,
-    /// Names of Services of which that has ever been true.
-    pub had_topology: Vec<String>,
+    /// Whether all Services are touched afterwards, because upstream does not notice this operation by itself.
+    pub touch: bool,
+    /// The Services that can be touched to any effect once this has happened.
+    pub synced: Vec<String>,
+    /// What upstream leaves to chance once this has happened.
+    pub chance: Chance,
 }
 
 impl Operation {
@@ -194,6 +206,6 @@ impl fmt::Display for Operation {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.operation)?;
-        if self.nudge.is_empty() { Ok(()) } else { write!(f, "; then touch all Services") }
+        if self.touch { write!(f, "; then touch all Services") } else { Ok(()) }
     }
 }

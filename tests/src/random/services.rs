@@ -90,6 +90,10 @@ impl Service {
         self.kind != Kind::ExternalName && self.selector.is_some()
     }
 
+    pub(crate) fn is_external_name(&self) -> bool {
+        self.kind == Kind::ExternalName
+    }
+
     pub(crate) fn has_topology_mode(&self) -> bool {
         self.topology.is_some()
     }

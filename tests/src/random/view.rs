@@ -14,11 +14,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::operation::Chance;
 use crate::canonical::Canonical;
 
 /// The slices of a cluster, by Service and group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct View {
+    /// What may never be, whoever made it.
+    violations: Vec<String>,
     services: BTreeMap<String, Groups>,
 }
 
@@ -28,6 +31,8 @@ type Lines = BTreeMap<String, usize>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Group {
     endpoints: Lines,
+    /// The same with their hints, where those are left out above.
+    hinted: Lines,
     /// How often each fill occurs.
     fills: Lines,
     metadata: Lines,
@@ -38,6 +43,11 @@ impl Group {
         self.fills.values().sum()
     }
 
+    /// Apart from hints that are left out.
+    fn equals(&self, other: &Self) -> bool {
+        (&self.endpoints, &self.fills, &self.metadata) == (&other.endpoints, &other.fills, &other.metadata)
+    }
+
     fn only_grew(&self, after: &Self) -> bool {
         self.endpoints
             .iter()
@@ -46,11 +56,8 @@ impl Group {
 }
 
 impl View {
-    /// What upstream leaves to chance of Services with hints spread over zones is left out: the hints, and for all
-    /// that ever had such hints, the trigger times.
-    pub(crate) fn new(slices: &Canonical, topology: &[String], had_topology: &[String]) -> Self {
-        let is_one_of = |services: &[String], service: &str| services.iter().any(|name| name == service);
-        let mut view = Self::default();
+    pub(crate) fn new(slices: &Canonical, chance: &Chance, violations: Vec<String>) -> Self {
+        let mut view = Self { violations, services: BTreeMap::new() };
         for (line, count) in slices.lines() {
             let (group, what) = line.split_once("] ").expect("a group ends with its ports");
             let (service, group) = group.split_once(' ').expect("a group begins with its Service");
@@ -59,15 +66,19 @@ impl View {
             let group = groups.entry(format!("{group}]")).or_default();
             let mut what = what.to_owned();
             let lines = if what.starts_with("endpoint ") {
-                if is_one_of(topology, service) {
+                if chance.hints.contains(service) {
+                    *group.hinted.entry(what.clone()).or_default() += count;
                     remove_hints(&mut what);
                 }
                 &mut group.endpoints
             } else if what.starts_with("slice of ") {
                 &mut group.fills
             } else {
-                if is_one_of(had_topology, service) {
-                    remove_trigger_time(&mut what);
+                if chance.trigger_times.contains(service) {
+                    remove(&mut what, "endpoints.kubernetes.io/last-change-trigger-time=", &['}']);
+                }
+                if chance.headless.contains(service) {
+                    remove(&mut what, "service.kubernetes.io/headless=", &['}', ' ']);
                 }
                 &mut group.metadata
             };
@@ -83,12 +94,14 @@ fn remove_hints(line: &mut String) {
     }
 }
 
-fn remove_trigger_time(line: &mut String) {
-    const KEY: &str = "endpoints.kubernetes.io/last-change-trigger-time=";
-    if let Some(start) = line.find(KEY)
-        && let Some(end) = line[start..].find(['}', ' '])
+/// Removes a label or an annotation, so that nothing tells that it was there. The trigger time, whose value may be
+/// several words, is the only annotation.
+fn remove(line: &mut String, key: &str, ends: &[char]) {
+    if let Some(start) = line.find(key)
+        && let Some(length) = line[start..].find(ends)
     {
-        line.replace_range(start..start + end, "");
+        line.replace_range(start..start + length, "");
+        *line = line.replace("{ ", "{").replace("  ", " ").replace(" }", "}");
     }
 }
 
@@ -104,7 +117,7 @@ static NO_GROUPS: Groups = Groups::new();
 impl Pair {
     /// What is wrong after a step that began with `before`; nothing if this is empty.
     pub(crate) fn differences(&self, before: &Self) -> String {
-        let mut text = String::new();
+        let mut text = self.violations();
         for service in self.services() {
             let tight = before.is_tight(service);
             let (upstream, ours) = self.groups(service);
@@ -128,7 +141,7 @@ impl Pair {
 
     /// The same for changes that overlapped: these determine endpoints only.
     pub(crate) fn endpoint_differences(&self) -> String {
-        let mut text = String::new();
+        let mut text = self.violations();
         for service in self.services() {
             let (upstream, ours) = self.groups(service);
             let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
@@ -147,6 +160,9 @@ impl Pair {
 
     /// Whether the step from here to `after` determines how often the slices of a Service are written.
     pub(crate) fn determines_writes(&self, after: &Self, service: &str) -> bool {
+        if !self.determines_hints(service) || !after.determines_hints(service) {
+            return false;
+        }
         if self.is_tight(service) {
             return true;
         }
@@ -155,6 +171,25 @@ impl Pair {
         names
             .into_iter()
             .all(|name| self.fills_are_equal(service, name) && self.only_grew(after, service, name))
+    }
+
+    /// Whether hints that are spread over zones are the same, and of one slice of each address type, so that the same
+    /// become wrong.
+    fn determines_hints(&self, service: &str) -> bool {
+        let (upstream, ours) = self.groups(service);
+        let hinted = |groups: &Groups| -> Vec<Lines> {
+            groups.values().map(|group| group.hinted.clone()).filter(|lines| !lines.is_empty()).collect()
+        };
+        let slices_of = |groups: &Groups, address_type: &str| -> usize {
+            groups
+                .iter()
+                .filter(|(name, _)| name.starts_with(address_type))
+                .map(|(_, group)| group.slices())
+                .sum()
+        };
+        let (hints, our_hints) = (hinted(upstream), hinted(ours));
+        let few = |groups| ["IPv4 ", "IPv6 "].iter().all(|address_type| slices_of(groups, address_type) <= 1);
+        hints.is_empty() && our_hints.is_empty() || hints == our_hints && few(upstream) && few(ours)
     }
 
     /// How many groups have several slices with equal fills on both sides, and how many have several at all.
@@ -173,6 +208,16 @@ impl Pair {
         counts
     }
 
+    fn violations(&self) -> String {
+        let mut text = String::new();
+        for (who, view) in [("upstream", &self.upstream), ("ours", &self.ours)] {
+            for violation in &view.violations {
+                writeln!(text, "! {who}: {violation}").unwrap();
+            }
+        }
+        text
+    }
+
     fn services(&self) -> BTreeSet<&String> {
         self.upstream.services.keys().chain(self.ours.services.keys()).collect()
     }
@@ -187,7 +232,9 @@ impl Pair {
     /// Whether everything is equal, and nothing is in a place of upstream's choice.
     fn is_tight(&self, service: &str) -> bool {
         let (upstream, ours) = self.groups(service);
-        upstream == ours && upstream.values().all(|group| group.slices() <= 1)
+        let equal = upstream.len() == ours.len()
+            && upstream.iter().all(|(name, group)| ours.get(name).is_some_and(|other| group.equals(other)));
+        equal && upstream.values().all(|group| group.slices() <= 1)
     }
 
     fn fills_are_equal(&self, service: &str, group: &str) -> bool {
@@ -212,7 +259,8 @@ impl Pair {
     }
 }
 
-static NO_GROUP: Group = Group { endpoints: Lines::new(), fills: Lines::new(), metadata: Lines::new() };
+static NO_GROUP: Group =
+    Group { endpoints: Lines::new(), hinted: Lines::new(), fills: Lines::new(), metadata: Lines::new() };
 
 fn of<'a>(upstream: &'a Groups, ours: &'a Groups, group: &str) -> (&'a Group, &'a Group) {
     (upstream.get(group).unwrap_or(&NO_GROUP), ours.get(group).unwrap_or(&NO_GROUP))
@@ -245,7 +293,7 @@ mod tests {
             canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice of {}", slice.len()));
             canonical.add(format!("shop/web IPv4 [\"http\":TCP/80] slice labels={labels}"));
         }
-        View::new(&canonical, &[], &[])
+        View::new(&canonical, &Chance::default(), Vec::new())
     }
 
     fn pair(upstream: &[&[&str]], ours: &[&[&str]]) -> Pair {
@@ -282,10 +330,25 @@ mod tests {
     }
 
     #[test]
-    fn hints_that_chance_decides_are_left_out() {
-        let mut canonical = Canonical::default();
-        canonical.add("shop/web IPv4 [] endpoint a zone=b hints={\"forZones\":[]}".to_owned());
-        let views = [&[][..], &["web".to_owned()]].map(|topology| View::new(&canonical, topology, &[]));
-        assert_ne!(views[0], views[1]);
+    fn what_chance_decides_is_left_out() {
+        let web = || BTreeSet::from(["web"]);
+        let chance = Chance { hints: web(), trigger_times: web(), headless: web() };
+        let of = |lines: [&str; 2], chance: &Chance| {
+            let mut canonical = Canonical::default();
+            for line in lines {
+                canonical.add(format!("shop/web IPv4 [] {line}"));
+            }
+            View::new(&canonical, chance, Vec::new())
+        };
+        let time = "endpoints.kubernetes.io/last-change-trigger-time=creation of the Service";
+        let more =
+            format!("slice labels={{a=b service.kubernetes.io/headless= team=red}} annotations={{{time}}}");
+        let upstream = ["endpoint a zone=b hints={\"forZones\":[]}", &more];
+        let ours = ["endpoint a zone=b", "slice labels={a=b team=red} annotations={}"];
+        let pair = |chance| Pair { upstream: of(upstream, chance), ours: of(ours, chance) };
+        let before = Pair::default();
+        assert_eq!(pair(&chance).differences(&before), "");
+        assert!(!before.determines_writes(&pair(&chance), "web"));
+        assert_eq!(pair(&Chance::default()).differences(&before).lines().count(), 4);
     }
 }

@@ -82,7 +82,6 @@ pub fn is_in_endpoints(pod: &Pod) -> bool {
 pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
     let serving = pod.ready.status;
     let terminating = pod.is_terminating();
-    let has_hostname = pod.subdomain.as_deref() == Some(&*service.name) && pod.namespace == service.namespace;
     Endpoint {
         addresses,
         conditions: Some(EndpointConditions {
@@ -92,17 +91,29 @@ pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses
         }),
         deprecated_topology: None,
         hints: None,
-        hostname: pod.hostname.as_deref().filter(|_| has_hostname).map(Into::into),
+        hostname: published_hostname(service, pod).map(Into::into),
         node_name: pod.node_name.as_deref().map(Into::into),
-        target_ref: Some(ObjectReference {
-            kind: Some("Pod".into()),
-            namespace: Some(pod.namespace.as_ref().into()),
-            name: Some(pod.name.as_ref().into()),
-            uid: Some(pod.uid.to_string()),
-            ..ObjectReference::default()
-        }),
+        target_ref: Some(target_ref(pod)),
         zone: node.and_then(|node| node.zone.as_deref()).map(Into::into),
     }
+}
+
+/// The pod as the target of an endpoint: without resourceVersion, which would change with every heartbeat.
+pub fn target_ref(pod: &Pod) -> ObjectReference {
+    ObjectReference {
+        kind: Some("Pod".into()),
+        namespace: Some(pod.namespace.as_ref().into()),
+        name: Some(pod.name.as_ref().into()),
+        uid: Some(pod.uid.to_string()),
+        ..ObjectReference::default()
+    }
+}
+
+/// The hostname under which a Service publishes a pod: the pod's own, if its subdomain names the Service
+/// (`util/controller_utils.go` `ShouldSetHostname`).
+pub fn published_hostname<'a>(service: &Service, pod: &'a Pod) -> Option<&'a str> {
+    let is_published = pod.subdomain.as_deref() == Some(&*service.name) && pod.namespace == service.namespace;
+    pod.hostname.as_deref().filter(|_| is_published)
 }
 
 /// The ports through which a Service reaches a pod with these named container ports.
@@ -122,7 +133,9 @@ pub fn endpoint_ports(service: &Service, container_ports: &[NamedPort]) -> PortS
     PortSet::new(resolved.collect())
 }
 
-fn target_number(port: &ServicePort, container_ports: &[NamedPort]) -> Option<i32> {
+/// The number of the container port behind a Service port; `None` if the pod has no port of that name and protocol
+/// (`utils.go` `FindPort`).
+pub fn target_number(port: &ServicePort, container_ports: &[NamedPort]) -> Option<i32> {
     match &port.target {
         TargetPort::Number(number) => Some(*number),
         TargetPort::Name(name) => container_ports

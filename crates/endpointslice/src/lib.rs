@@ -72,6 +72,7 @@
 mod address;
 mod desired;
 mod endpoint_set;
+mod fnv;
 mod from_endpoints;
 mod from_service;
 mod hints;
@@ -83,6 +84,8 @@ mod plan;
 mod pod;
 mod port_set;
 mod service;
+mod subset_order;
+mod subsets;
 mod template;
 mod topology;
 mod tracker;
@@ -97,6 +100,7 @@ pub use endpoint_set::EndpointSet;
 pub use from_endpoints::{Mirrored, desired_from_endpoints};
 pub use from_service::{
     desired_from_service, desired_from_service_with, endpoint_ports, is_in_endpoints, pod_endpoint,
+    published_hostname, target_number, target_ref,
 };
 pub use hints::{Hints, TrafficDistribution};
 pub use interner::Interner;
@@ -106,6 +110,7 @@ pub use plan::{AddressTypePlan, Packing, PlanStatistics, PortGroupStatistics, Ru
 pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
 pub use port_set::PortSet;
 pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort};
+pub use subsets::{SubsetBuilder, SubsetPort, repack_subsets};
 pub use template::{Annotations, Owner, Ownership, SliceTemplate, UpdateBody};
 pub use topology::{
     Allocation, Allocations, EventType, NoHints, NoHintsReason, Recorded, ServiceKey, TopologyCache,

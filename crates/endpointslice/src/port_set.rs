@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use k8s_openapi::api::discovery::v1::EndpointPort;
 
+use crate::fnv::Fnv128a;
+
 /// The ports of a slice in their order on the wire; equal for equal ports, whatever order they came in.
 ///
 /// The order is upstream's: by the FNV-128a hash of each port's printed form. Nothing but parity asks for it, but it
@@ -67,42 +69,18 @@ impl Hash for PortSet {
 
 /// FNV-128a of the text that Go prints for the port; compared as a number, which orders as its hexadecimal form does.
 fn port_hash(port: &EndpointPort) -> u128 {
+    let number = port.port.map(|number| number.to_string());
     let mut hash = Fnv128a::default();
-    let pointer = |hash: &mut Fnv128a, type_name: &str, value: Option<&str>| {
-        hash.write("(*");
-        hash.write(type_name);
-        hash.write(")");
-        hash.write(value.unwrap_or("<nil>"));
-    };
     hash.write("(v1.EndpointPort){Name:");
-    pointer(&mut hash, "string", port.name.as_deref());
+    hash.write_pointer("string", port.name.as_deref());
     hash.write(" Protocol:");
-    pointer(&mut hash, "v1.Protocol", port.protocol.as_deref());
+    hash.write_pointer("v1.Protocol", port.protocol.as_deref());
     hash.write(" Port:");
-    pointer(&mut hash, "int32", port.port.map(|number| number.to_string()).as_deref());
+    hash.write_pointer("int32", number.as_deref());
     hash.write(" AppProtocol:");
-    pointer(&mut hash, "string", port.app_protocol.as_deref());
+    hash.write_pointer("string", port.app_protocol.as_deref());
     hash.write("}");
-    hash.0
-}
-
-/// The 128-bit Fowler–Noll–Vo hash, variant 1a.
-struct Fnv128a(u128);
-
-impl Default for Fnv128a {
-    fn default() -> Self {
-        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
-}
-
-impl Fnv128a {
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-
-    fn write(&mut self, text: &str) {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(Self::PRIME);
-        }
-    }
+    hash.finish()
 }
 
 #[cfg(test)]

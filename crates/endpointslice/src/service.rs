@@ -11,7 +11,7 @@ use crate::interner::Interner;
 use crate::labels::LabelSet;
 use crate::pod::{pairs, text};
 use crate::uid::{Uid, Version};
-use crate::well_known::{TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE};
+use crate::well_known::{TOLERATE_UNREADY_ENDPOINTS, TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE};
 
 /// A Service, reduced to the fields that endpoints depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,9 @@ pub struct Service {
     /// The value of the topology annotation that counts: the deprecated key hides the other
     /// (`utils.go` `hintsEnabled`).
     pub topology_mode: Option<Arc<str>>,
+    /// The annotation that preceded `publishNotReadyAddresses`, if it is there and says yes or no; upstream has long
+    /// stopped reading it.
+    pub tolerates_unready: Option<bool>,
 }
 
 /// `spec.type` of a Service, as far as endpoints care.
@@ -59,9 +62,11 @@ pub enum ServiceType {
     Other,
 }
 
-/// The IP families listed by a Service; their order doesn't matter here.
+/// The IP families listed by a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Families {
+    /// The family listed first.
+    pub primary: Option<AddressType>,
     /// `IPv4` is listed.
     pub ipv4: bool,
     /// `IPv6` is listed.
@@ -163,13 +168,11 @@ impl Service {
                 _ => ServiceType::Other,
             },
             cluster_ip: fields.cluster_ip.into(),
-            families: Families {
-                ipv4: fields.ip_families.contains(&"IPv4"),
-                ipv6: fields.ip_families.contains(&"IPv6"),
-            },
+            families: Families::new(&fields.ip_families),
             publish_not_ready_addresses: fields.publish_not_ready_addresses,
             traffic_distribution: fields.traffic_distribution.map(|value| interner.string(value)),
             topology_mode: topology_mode.map(|value| interner.string(value)),
+            tolerates_unready: annotation(TOLERATE_UNREADY_ENDPOINTS).and_then(parse_bool),
         }
     }
 
@@ -192,7 +195,7 @@ impl Service {
     ///
     /// The listed families, or the family of the cluster IP, or both (`utils.go` `getAddressTypesForService`).
     pub fn address_types(&self) -> BTreeSet<AddressType> {
-        let Families { ipv4, ipv6 } = self.families;
+        let Families { ipv4, ipv6, .. } = self.families;
         if ipv4 || ipv6 {
             return [(ipv4, AddressType::Ipv4), (ipv6, AddressType::Ipv6)]
                 .into_iter()
@@ -203,6 +206,25 @@ impl Service {
             Some(address) => [AddressType::of(address)].into(),
             None => [AddressType::Ipv4, AddressType::Ipv6].into(),
         }
+    }
+}
+
+impl Families {
+    fn new(listed: &[&str]) -> Self {
+        Self {
+            primary: listed.iter().find_map(|family| AddressType::parse(family)),
+            ipv4: listed.contains(&"IPv4"),
+            ipv6: listed.contains(&"IPv6"),
+        }
+    }
+}
+
+/// What Go's `strconv.ParseBool` accepts.
+fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),
+        "0" | "f" | "F" | "false" | "False" | "FALSE" => Some(false),
+        _ => None,
     }
 }
 
@@ -308,5 +330,26 @@ mod tests {
         assert!(!wants(&[]));
         assert!(!wants(&[(TOPOLOGY_AWARE_HINTS, "disabled"), (TOPOLOGY_MODE, "Auto")]));
         assert!(wants(&[(TOPOLOGY_AWARE_HINTS, "auto"), (TOPOLOGY_MODE, "disabled")]));
+    }
+
+    #[test]
+    fn the_family_listed_first_is_the_primary_one() {
+        let primary = |listed: &[&'static str]| Families::new(listed).primary;
+        assert_eq!(primary(&["IPv6", "IPv4"]), Some(AddressType::Ipv6));
+        assert_eq!(primary(&["IPv4", "IPv6"]), Some(AddressType::Ipv4));
+        assert_eq!(primary(&[]), None);
+    }
+
+    #[test]
+    fn the_old_annotation_says_yes_no_or_nothing() {
+        let tolerates = |value: &'static str| {
+            let annotations = vec![(TOLERATE_UNREADY_ENDPOINTS, value)];
+            let fields = ServiceFields { annotations, ..ServiceFields::default() };
+            Service::new(fields, &mut Interner::default()).tolerates_unready
+        };
+        assert_eq!(["true", "T", "1"].map(tolerates), [Some(true); 3]);
+        assert_eq!(["false", "F", "0"].map(tolerates), [Some(false); 3]);
+        assert_eq!(["", "yes", "tRUE"].map(tolerates), [None; 3]);
+        assert_eq!(Service::new(ServiceFields::default(), &mut Interner::default()).tolerates_unready, None);
     }
 }

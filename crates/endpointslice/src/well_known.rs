@@ -20,3 +20,12 @@ pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied
 pub const ENDPOINTSLICE_MIRRORING_CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
 /// Value of [`MANAGED_BY`] of the EndpointSlice controller, also upstream's.
 pub const ENDPOINTSLICE_CONTROLLER: &str = "endpointslice-controller.k8s.io";
+/// Value of [`ENDPOINTS_MANAGED_BY`] of the Endpoints controller, also upstream's.
+pub const ENDPOINTS_CONTROLLER: &str = "endpoint-controller";
+/// Label of Endpoints: the controller that owns their content (`pkg/controller/endpoint/endpoints_controller.go`).
+pub const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
+/// Annotation of Endpoints that hold more, or once held more, than their capacity
+/// (`core/v1/annotation_key_constants.go`).
+pub const ENDPOINTS_OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
+/// Annotation of a Service from before `publishNotReadyAddresses`; no longer part of upstream.
+pub const TOLERATE_UNREADY_ENDPOINTS: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";

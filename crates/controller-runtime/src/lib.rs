@@ -12,17 +12,23 @@
 //! * [`queue`]: which keys wait, for how long, and whose turn it is.
 //! * [`worker`]: takes a key, syncs it, retries it.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
+//! * [`own_slices`]: which changes of a controller's slices are its own echoes, and whether the cache shows them yet.
+//! * [`slice_metrics`]: what controllers of slices count.
+//! * [`election`]: at most one process writes.
 //! * [`recorder`]: events about objects, merged and limited as client-go does.
 //!
 //! Nothing here knows what an endpoint is; that is the `endpointslice` crate and the controllers.
 
 pub mod api;
 pub mod cache;
+pub mod election;
 pub mod kinds;
 pub mod list_watch;
+pub mod own_slices;
 pub mod plain_counter;
 pub mod queue;
 pub mod recorder;
+pub mod slice_metrics;
 pub mod slice_writer;
 pub mod worker;
 
@@ -44,4 +50,15 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     line
+}
+
+/// At most so many reasons are spelt out in a message.
+const MAX_REASONS: usize = 5;
+
+/// Reasons in one line: the first few, and how many more there are.
+pub fn summary(reasons: impl ExactSizeIterator<Item = String>) -> String {
+    let count = reasons.len();
+    let shown: Vec<String> = reasons.take(MAX_REASONS).collect();
+    let shown = shown.join(", ");
+    if count > MAX_REASONS { format!("{shown} and {} more", count - MAX_REASONS) } else { shown }
 }

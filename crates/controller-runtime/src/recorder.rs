@@ -40,6 +40,7 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use endpointslice::Version;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::mpsc;
@@ -50,6 +51,7 @@ pub use endpointslice::EventType;
 
 pub use self::writer::EventWriter;
 use crate::api::ApiClient;
+use crate::cache::ObjectKey;
 
 /// How many events wait to be looked at before more are dropped (`maxQueuedEvents`).
 const MAX_QUEUED: usize = 1000;
@@ -129,6 +131,19 @@ impl Recorder {
     /// count.
     pub fn lost(&self) -> u64 {
         self.losses.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What an event says about the object it concerns, a kind of `v1`.
+pub fn object_reference(kind: &str, key: &ObjectKey, uid: String, version: Version) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some(kind.to_owned()),
+        namespace: Some(key.namespace.to_string()),
+        name: Some(key.name.to_string()),
+        uid: Some(uid),
+        resource_version: version.number().map(|version| version.to_string()),
+        field_path: None,
     }
 }
 

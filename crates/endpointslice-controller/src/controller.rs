@@ -1,20 +1,20 @@
 //! The controller's parts, and its life.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
 use controller_runtime::cache::{Cache, ObjectKey};
+use controller_runtime::own_slices::OwnSlices;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::slice_writer::SliceWriter;
 use controller_runtime::worker::run_workers;
-use endpointslice::{SliceTracker, TopologyCache, TriggerTimes};
+use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
+use endpointslice::{TopologyCache, TriggerTimes};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
-use crate::echo::Echoes;
 use crate::events::COMPONENT;
 use crate::metrics::Metrics;
 
@@ -36,17 +36,17 @@ pub struct EndpointSliceController {
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) writer: SliceWriter,
     pub(crate) recorder: Recorder,
-    pub(crate) tracker: Mutex<SliceTracker>,
+    pub(crate) slices: OwnSlices,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     pub(crate) topology: Mutex<TopologyCache>,
-    /// Services whose last sync found the cache behind our own writes; the slice that was missing wakes them.
-    pub(crate) stale: Mutex<HashSet<ObjectKey>>,
-    pub(crate) echoes: Echoes,
     pub(crate) metrics: Metrics,
 }
 
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice";
+/// The least delay between a change of a slice and the sync it causes, so that a burst of foreign changes is met once
+/// (`endpointslice_controller.go` `endpointSliceChangeMinSyncDelay`).
+const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 impl EndpointSliceController {
     /// A controller that reads `cache` and writes with `client`, and the task that writes its events. Metrics go to
@@ -60,17 +60,18 @@ impl EndpointSliceController {
     ) -> (Arc<Self>, EventWriter) {
         let metrics = Metrics::register(registry, config.max_endpoints_per_slice);
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
+        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues);
+        let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
+        let slices = OwnSlices::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay);
         let controller = Self {
             config,
             cache,
-            queue: WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues),
+            queue,
             writer: SliceWriter::new(client),
             recorder,
-            tracker: Mutex::default(),
+            slices,
             trigger_times: Mutex::default(),
             topology: Mutex::default(),
-            stale: Mutex::default(),
-            echoes: Echoes::default(),
             metrics,
         };
         (Arc::new(controller), events)

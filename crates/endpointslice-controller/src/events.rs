@@ -1,8 +1,8 @@
 //! What users are told about a Service, with upstream's reasons and messages (`endpointslice_controller.go`).
 
-use controller_runtime::recorder::EventType;
+use controller_runtime::cache::ObjectKey;
+use controller_runtime::recorder::{EventType, object_reference};
 use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
-use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::controller::EndpointSliceController;
 use crate::sync::SyncError;
@@ -43,15 +43,8 @@ impl EndpointSliceController {
     }
 
     fn tell(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
-        let object = ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Service".to_owned()),
-            namespace: Some(service.namespace.to_string()),
-            name: Some(service.name.to_string()),
-            uid: Some(service.uid.to_string()),
-            resource_version: service.version.number().map(|version| version.to_string()),
-            field_path: None,
-        };
+        let key = ObjectKey::from(service);
+        let object = object_reference("Service", &key, service.uid.to_string(), service.version);
         self.recorder.event(&object, event_type, reason, message);
     }
 }

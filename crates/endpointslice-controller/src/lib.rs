@@ -9,7 +9,6 @@
 //! * `metrics`: what upstream's dashboards expect.
 
 mod controller;
-mod echo;
 mod events;
 mod handlers;
 mod metrics;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use controller_runtime::cache::{CachedSlice, ObjectKey, State};
+use controller_runtime::own_slices::{StaleCache, decode_all};
 use controller_runtime::slice_writer::{WriteError, Written};
-use controller_runtime::worker;
+use controller_runtime::{error_chain, summary, worker};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason, SlicePlan,
@@ -32,25 +33,15 @@ pub enum SyncError {
     Skipped(Vec<Skipped>),
 }
 
-/// At most so many reasons are spelt out in a message.
-const MAX_REASONS: usize = 5;
-
 impl fmt::Display for SyncError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StaleCache => f.write_str("EndpointSlice informer cache is out of date"),
+            Self::StaleCache => StaleCache.fmt(f),
             Self::Unreadable(error) => write!(f, "unreadable EndpointSlice in the cache: {error}"),
-            Self::Write(errors) => list(f, errors.iter().map(|error| controller_runtime::error_chain(error))),
-            Self::Skipped(pods) => list(f, pods.iter().map(describe)),
+            Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
+            Self::Skipped(pods) => f.write_str(&summary(pods.iter().map(describe))),
         }
     }
-}
-
-fn list(f: &mut fmt::Formatter<'_>, reasons: impl ExactSizeIterator<Item = String>) -> fmt::Result {
-    let count = reasons.len();
-    let shown: Vec<String> = reasons.take(MAX_REASONS).collect();
-    f.write_str(&shown.join(", "))?;
-    if count > MAX_REASONS { write!(f, " and {} more", count - MAX_REASONS) } else { Ok(()) }
 }
 
 fn describe(skipped: &Skipped) -> String {
@@ -96,31 +87,10 @@ struct Planned {
     events: Vec<TopologyEvent>,
 }
 
-/// Marks a Service as under sync; handles the slice events that came meanwhile at the end, however it ends.
-struct UnderSync<'a> {
-    controller: &'a EndpointSliceController,
-    key: &'a ObjectKey,
-}
-
-impl<'a> UnderSync<'a> {
-    fn begin(controller: &'a EndpointSliceController, key: &'a ObjectKey) -> Self {
-        controller.echoes.begin(key);
-        Self { controller, key }
-    }
-}
-
-impl Drop for UnderSync<'_> {
-    fn drop(&mut self) {
-        for change in self.controller.echoes.end(self.key) {
-            self.controller.slice_changed(&change);
-        }
-    }
-}
-
 impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _under_sync = UnderSync::begin(self, key);
+        let _under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         let outcome = match &result {
@@ -134,9 +104,7 @@ impl EndpointSliceController {
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let Some(snapshot) = self.snapshot(key)? else { return Ok(()) };
-        let existing: Result<Vec<EndpointSlice>, _> =
-            snapshot.slices.iter().map(|slice| slice.decode()).collect();
-        let existing = existing.map_err(SyncError::Unreadable)?;
+        let existing = decode_all(&snapshot.slices).map_err(SyncError::Unreadable)?;
         let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
@@ -169,34 +137,11 @@ impl EndpointSliceController {
             if service.service_type == ServiceType::ExternalName {
                 return Ok(None);
             }
-            let mut slices = state.slices_of(&key.namespace, &key.name, ENDPOINTSLICE_CONTROLLER);
-            slices.retain(|slice| !slice.deleting);
-            if self.is_stale(key, &slices, state.slices.observed()) {
-                return Err(SyncError::StaleCache);
-            }
-            self.note_seen(key, &slices);
+            let slices = self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache)?;
             let pods = state.pods_selected(&key.namespace, selector);
             let nodes = nodes_of(&pods, state);
             Ok(Some(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
         })
-    }
-
-    /// Decided while the cache is locked for reading, so that the slice we wait for cannot slip by unnoticed.
-    fn is_stale(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>], observed: u64) -> bool {
-        let cached = slices.iter().map(|slice| (&*slice.uid, slice.generation));
-        let stale = self.tracker.lock().is_stale(&key.namespace, &key.name, observed, cached);
-        if stale {
-            self.stale.lock().insert(key.clone());
-        }
-        stale
-    }
-
-    fn note_seen(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) {
-        let mut tracker = self.tracker.lock();
-        for slice in slices {
-            let version = slice.version.number().unwrap_or_default();
-            tracker.seen(&key.namespace, &key.name, &slice.uid, slice.generation, version);
-        }
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
@@ -218,20 +163,14 @@ impl EndpointSliceController {
     }
 
     fn note(&self, written: &Written<'_>) {
-        let mut tracker = self.tracker.lock();
-        match written {
-            Written::Created(slice) | Written::Updated(slice) => tracker.written(slice),
-            Written::Deleted(slice) => tracker.deleted(slice),
-        }
-        drop(tracker);
+        self.slices.written(written);
         self.metrics.written(written);
     }
 
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
-        self.tracker.lock().forget_service(&key.namespace, &key.name);
+        self.slices.forget(key);
         self.topology.lock().forget(&key.namespace, &key.name);
-        self.stale.lock().remove(key);
         self.metrics.forget(key);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use endpointslice::{LabelSet, Service};
+use endpointslice::{LabelSet, Pod, Service};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -96,6 +96,37 @@ impl State {
         let filed = labels.iter().filter_map(move |(key, value)| files?.get(&LabelRef(key, value))).flatten();
         filed.filter(|service| service.selector.as_ref().is_some_and(|selector| selector.selects(labels)))
     }
+
+    /// The Services whose endpoints a pod's change may concern; a Service may be named twice.
+    ///
+    /// A pod whose labels changed leaves the Services that no longer select it and joins others; the rest only care if
+    /// the pod itself changed (`util/controller_utils.go` `determineNeededServiceUpdates`).
+    pub fn services_concerned_by(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
+        match change {
+            Change::Added(pod) | Change::Deleted(pod) => self.keys_selecting(pod),
+            Change::Updated { old, new } => {
+                let relabelled = !LabelSet::eq(&old.labels, &new.labels);
+                match (relabelled, old.differs_as_endpoint(new)) {
+                    (false, false) => Vec::new(),
+                    (false, true) => self.keys_selecting(new),
+                    (true, true) => [self.keys_selecting(old), self.keys_selecting(new)].concat(),
+                    (true, false) => symmetric_difference(self.keys_selecting(old), self.keys_selecting(new)),
+                }
+            }
+        }
+    }
+
+    fn keys_selecting(&self, pod: &Pod) -> Vec<ObjectKey> {
+        let services = self.services_selecting(&pod.namespace, &pod.labels);
+        services.map(|service| ObjectKey::from(&**service)).collect()
+    }
+}
+
+fn symmetric_difference(mut left: Vec<ObjectKey>, mut joined: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    let stayed: Vec<ObjectKey> = left.iter().filter(|key| joined.contains(key)).cloned().collect();
+    left.append(&mut joined);
+    left.retain(|key| !stayed.contains(key));
+    left
 }
 
 impl From<&Service> for ObjectKey {

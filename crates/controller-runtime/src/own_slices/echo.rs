@@ -6,23 +6,24 @@
 
 use std::collections::HashMap;
 
-use controller_runtime::cache::{CachedSlice, Change, ObjectKey};
 use parking_lot::Mutex;
+
+use crate::cache::{CachedSlice, Change, ObjectKey};
 
 /// The Services under sync, and the events that wait for them.
 #[derive(Default)]
-pub(crate) struct Echoes {
+pub(super) struct Echoes {
     in_flight: Mutex<HashMap<ObjectKey, Vec<Change<CachedSlice>>>>,
 }
 
 impl Echoes {
     /// A sync of this Service begins. A work queue never hands out a key twice at the same time.
-    pub(crate) fn begin(&self, key: &ObjectKey) {
+    pub(super) fn begin(&self, key: &ObjectKey) {
         self.in_flight.lock().insert(key.clone(), Vec::new());
     }
 
     /// Keeps the event if its Service is under sync; otherwise it is to be handled now.
-    pub(crate) fn keep(&self, key: &ObjectKey, change: &Change<CachedSlice>) -> bool {
+    pub(super) fn keep(&self, key: &ObjectKey, change: &Change<CachedSlice>) -> bool {
         let mut in_flight = self.in_flight.lock();
         let Some(kept) = in_flight.get_mut(key) else { return false };
         kept.push(change.clone());
@@ -30,7 +31,7 @@ impl Echoes {
     }
 
     /// The sync is over: gives back what was kept, in order.
-    pub(crate) fn end(&self, key: &ObjectKey) -> Vec<Change<CachedSlice>> {
+    pub(super) fn end(&self, key: &ObjectKey) -> Vec<Change<CachedSlice>> {
         self.in_flight.lock().remove(key).unwrap_or_default()
     }
 }

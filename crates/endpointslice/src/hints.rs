@@ -17,7 +17,9 @@ pub enum Hints {
     Traffic(TrafficDistribution),
     /// Hints for zones in proportion to their CPU, if the endpoints suffice for that, and none otherwise.
     Topology(Arc<ZoneShares>),
-    /// Hints are somebody else's business: kept where they are, none added.
+    /// Hints are not managed here: they never cause a write. An endpoint that is written carries those that
+    /// [`Desired`](crate::Desired) gives it, none if it gives none, whatever its slice had before
+    /// (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
     Keep,
 }
 

@@ -110,6 +110,11 @@ pub struct PortGroupStatistics {
 }
 
 impl SlicePlan {
+    /// Deletes all of these: for an owner that is gone, or should have no slices any more.
+    pub fn delete_all(slices: Vec<EndpointSlice>) -> Self {
+        Self { types: vec![], unsupported: slices }
+    }
+
     /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.unsupported.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)
@@ -217,16 +222,26 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     }
 }
 
-/// Adds the empty slice that stands for "no endpoints", unless the one slice to delete is just that.
+/// Adds the empty slice that stands for "no endpoints", unless one of the slices to delete is just that: then that one
+/// stays as it is.
+///
+/// Upstream keeps an old placeholder only if it is the single slice, and otherwise writes one of several again
+/// (`reconciler.go` `reconcileByAddressType`). One of an older owner is kept only if it is the single slice, as
+/// upstream does.
 fn add_placeholder<S: Borrow<EndpointSlice>>(
     create: &mut Vec<EndpointSlice>,
     delete: &mut Vec<&S>,
     template: &SliceTemplate,
     address_type: AddressType,
 ) {
-    match delete.as_slice() {
-        [only] if template.is_placeholder((*only).borrow(), address_type) => delete.clear(),
-        _ => create.push(template.new_slice(address_type, PortSet::default())),
+    let single = delete.len() == 1;
+    let kept = delete.iter().position(|slice| {
+        let slice = (*slice).borrow();
+        (single || template.accepts(slice)) && template.is_placeholder(slice, address_type)
+    });
+    match kept {
+        Some(position) => drop(delete.remove(position)),
+        None => create.push(template.new_slice(address_type, PortSet::default())),
     }
 }
 

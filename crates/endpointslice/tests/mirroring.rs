@@ -187,3 +187,19 @@ fn a_change_of_ports_gives_the_slice_new_content() {
     assert_eq!((changes.create.len(), changes.update.len(), changes.delete.len()), (0, 1, 0));
     assert_eq!(changes.update[0].metadata.name.as_deref(), Some("db-0"));
 }
+
+/// Hints alone are no reason to write, and a slice that is written carries what is desired: nobody's old hints.
+#[test]
+fn hints_are_left_alone_and_not_carried_over() {
+    let both = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": ports()}]));
+    let mut existing = applied(&plan_for(&both, &[], 1000));
+    for endpoint in existing[0].endpoints.iter_mut().flatten() {
+        endpoint.hints = Some(serde_json::from_value(json!({"forZones": [{"name": "a"}]})).unwrap());
+    }
+    assert!(plan_for(&both, &existing, 1000).is_empty());
+    let one = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let plan = plan_for(&one, &existing, 1000);
+    let [update] = &of_type(&plan, AddressType::Ipv4).update[..] else { panic!("{plan:#?}") };
+    assert_eq!(update.endpoints.as_ref().unwrap().len(), 1);
+    assert_eq!(update.endpoints.as_ref().unwrap()[0].hints, None);
+}

@@ -14,6 +14,8 @@
 //!    new slices, that may be any group's.
 //! 5. *the order of address types*: see events.
 //!
+//! `kept_placeholder` and `topology` know the few deliberate differences.
+//!
 //! Everything else agrees in every case: the number of creates, updates and deletes, the slices deleted or recycled,
 //! the slices updated, all metadata, ports in order, hints by `trafficDistribution`, figures for metrics, events.
 
@@ -24,6 +26,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use serde::Serialize;
 
 use crate::case::{Ours, Recorded};
+use crate::kept_placeholder::as_if_kept;
 use crate::new_slices::compare_new_slices;
 use crate::topology::{compare_events, compare_zones};
 use crate::updates::compare_updates;
@@ -137,6 +140,7 @@ fn scene<'a>(ours: &'a Ours, theirs: &Recorded, plan: &'a AddressTypePlan) -> Sc
     );
     let create = plan.create.iter();
     let planned = Writes::new(create, plan.update.iter(), plan.delete.iter().map(name).collect());
+    let recorded = as_if_kept(recorded, &planned, &existing);
     Scene { ours, plan, existing, planned, recorded }
 }
 

@@ -1,8 +1,8 @@
 //! The same writes as upstream's own library, on thousands of random inputs.
 //!
 //! `hack/golden` calls `Reconcile` of `k8s.io/endpointslice` and records what it writes; here `plan` gets the same
-//! input. `compare` says what must agree, and where upstream leaves the choice to chance; `topology` where we differ on
-//! purpose.
+//! input. `compare` says what must agree, and where upstream leaves the choice to chance; `kept_placeholder` and `topology` where we
+//! differ on purpose.
 //!
 //! ```text
 //! cargo test -p endpointslice --test golden
@@ -13,6 +13,7 @@
 
 mod case;
 mod compare;
+mod kept_placeholder;
 mod new_slices;
 mod topology;
 mod updates;

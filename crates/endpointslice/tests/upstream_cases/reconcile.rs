@@ -3,7 +3,7 @@
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use endpointslice::{AddressType, PortGroupStatistics, SkippedReason, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use k8s_openapi::jiff::Timestamp;
 
@@ -74,14 +74,59 @@ fn a_placeholder_is_created_kept_or_corrected() {
     assert_eq!(cluster.sync(), writes(0, 1, 0));
 }
 
-/// Name, annotations and owner make no difference, and neither does a label without a value.
+/// Better than upstream, which writes one of them again and deletes the others.
+#[test]
+fn one_of_several_placeholders_stays_as_it_is() {
+    let mut cluster = Cluster::with_pods(0);
+    cluster.sync();
+    let kept = name_of(cluster.only()).to_owned();
+    for name in ["web-zzzzy", "web-zzzzz"] {
+        let mut another = cluster.slices[0].clone();
+        another.metadata.name = Some(name.to_owned());
+        cluster.slices.push(another);
+    }
+    assert_eq!(cluster.sync(), writes(0, 0, 2));
+    assert_eq!(name_of(cluster.only()), kept);
+    // One that was there all the time is as good when the last endpoints go.
+    let filled = {
+        let mut filled = Cluster::with_pods(1);
+        filled.place(0..1);
+        filled.only().clone()
+    };
+    cluster.slices.push(EndpointSlice { metadata: another_name(&filled), ..filled });
+    assert_eq!(cluster.sync(), writes(0, 0, 1));
+    assert_eq!(name_of(cluster.only()), kept);
+}
+
+fn another_name(slice: &EndpointSlice) -> ObjectMeta {
+    ObjectMeta { name: Some("web-zzzzz".to_owned()), ..slice.metadata.clone() }
+}
+
+/// A placeholder of an older Service may be collected any time: of several such, none is relied on, as upstream does.
+#[test]
+fn placeholders_of_an_older_service_are_replaced_if_there_are_several() {
+    let mut cluster = Cluster::with_pods(0);
+    cluster.sync();
+    cluster.only_mut().metadata.owner_references.as_mut().unwrap()[0].uid = "older".to_owned();
+    assert_eq!(cluster.clone().sync(), NO_WRITES, "one alone is kept");
+    let mut another = cluster.slices[0].clone();
+    another.metadata = another_name(&another);
+    cluster.slices.push(another);
+    assert_eq!(cluster.sync(), writes(1, 0, 2));
+}
+
+/// Name, annotations, age and owner make no difference, and neither does a label without a value.
 #[test]
 fn what_makes_a_placeholder() {
     type Change = fn(&mut EndpointSlice);
     let label = |slice: &mut EndpointSlice, key: &str, value: &str| {
         slice.metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
     };
-    let cases: [(&str, bool, Change); 6] = [
+    let cases: [(&str, bool, Change); 8] = [
+        ("the same", true, |_| ()),
+        ("another age", true, |slice| {
+            slice.metadata.creation_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        }),
         ("another name", true, |slice| slice.metadata.name = Some("other".to_owned())),
         ("an annotation", true, |slice| slice.metadata.annotations = None),
         ("absent lists", true, |slice| (slice.ports, slice.endpoints) = (None, None)),
@@ -97,6 +142,10 @@ fn what_makes_a_placeholder() {
         change(cluster.only_mut());
         assert_eq!(cluster.plan().is_empty(), equal, "{what}");
     }
+    let mut other_type = Cluster::with_pods(0);
+    other_type.sync();
+    other_type.only_mut().address_type = "IPv6".to_owned();
+    assert_eq!(other_type.sync(), writes(1, 0, 1), "another address type");
     for (key, value, equal) in [("empty", "", true), ("full", "x", false)] {
         let mut cluster = Cluster::with_pods(0);
         cluster.sync();

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::encoding::{Encoding, Object};
 use super::error::{ApiError, Status};
 use super::rate_limit::RateLimiter;
+use crate::election::Leadership;
 
 /// How long one request may take, its answer included. The API server itself gives up after 60 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,6 +33,7 @@ pub struct ApiClient {
     encoding: Encoding,
     user_agent: HeaderValue,
     limiter: Option<Arc<RateLimiter>>,
+    leadership: Option<Leadership>,
 }
 
 /// What must still be true of an object for it to be deleted.
@@ -49,7 +51,7 @@ impl ApiClient {
     pub fn new(client: kube::Client, encoding: Encoding, user_agent: &str) -> Self {
         let visible: String = user_agent.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         let user_agent = HeaderValue::from_str(&visible).unwrap_or_else(|_| HeaderValue::from_static(""));
-        Self { client, encoding, user_agent, limiter: None }
+        Self { client, encoding, user_agent, limiter: None, leadership: None }
     }
 
     /// The same client with a bound on its requests.
@@ -58,9 +60,24 @@ impl ApiClient {
         Self { limiter: Some(Arc::new(limiter)), ..self }
     }
 
+    /// The same client, for writes of the leader only.
+    ///
+    /// Without leadership a write fails with [`ApiError::NotLeader`] and is not sent. If leadership is lost while a write
+    /// is under way, its connection is given up, so that the API server drops what it has not done yet. Reads are free.
+    #[must_use]
+    pub fn with_leadership(self, leadership: Leadership) -> Self {
+        Self { leadership: Some(leadership), ..self }
+    }
+
     /// The encoding of what is sent.
     pub fn encoding(&self) -> Encoding {
         self.encoding
+    }
+
+    /// Reads the object at `path` as it is now.
+    pub async fn get<T: Object>(&self, path: &str) -> Result<T, ApiError> {
+        let (headers, body) = self.answer(Method::GET, path, Vec::new()).await?;
+        Encoding::of_answer(&headers).decode(&body)
     }
 
     /// Creates an object: POST to the collection at `path`, such as `/api/v1/namespaces/default/events`.
@@ -89,7 +106,7 @@ impl ApiClient {
             Encoding::Protobuf => kube_protobuf::wrap("v1", "DeleteOptions", &options.encode()),
             Encoding::Json => delete_options_json(preconditions),
         };
-        self.answer(Method::DELETE, path, body).await.map(drop)
+        self.write_raw(Method::DELETE, path, body).await.map(drop)
     }
 
     /// Reads whatever is at `path`, undecoded; for `/version` and `/readyz`.
@@ -119,8 +136,22 @@ impl ApiClient {
     }
 
     async fn write<T: Object>(&self, method: Method, path: &str, body: Vec<u8>) -> Result<T, ApiError> {
-        let (headers, body) = self.answer(method, path, body).await?;
+        let (headers, body) = self.write_raw(method, path, body).await?;
         Encoding::of_answer(&headers).decode(&body)
+    }
+
+    /// Writes as long as this process may; waits for a place in the limiter and for the server included.
+    async fn write_raw(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<(HeaderMap, Bytes), ApiError> {
+        let work = self.answer(method, path, body);
+        match &self.leadership {
+            None => work.await,
+            Some(leadership) => leadership.while_held(work).await.unwrap_or(Err(ApiError::NotLeader)),
+        }
     }
 
     /// Sends a request and reads the answer, again if the server asks for it.

@@ -20,6 +20,9 @@ pub enum ApiError {
     /// The answer makes no sense.
     #[error("malformed answer from the API server")]
     Malformed(#[source] Box<dyn Error + Send + Sync>),
+    /// This process may not write, or not any more; see [`ApiClient::with_leadership`](super::ApiClient).
+    #[error("not the leader")]
+    NotLeader,
 }
 
 /// The API server's own words about a refusal (`meta.v1.Status`).

@@ -1,0 +1,155 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn record(holder: &str, seconds: i32) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: Some(seconds),
+        acquire_time: Some(MicroTime(Timestamp::UNIX_EPOCH)),
+        renew_time: Some(MicroTime(Timestamp::UNIX_EPOCH)),
+        lease_transitions: Some(7),
+        ..LeaseSpec::default()
+    }
+}
+
+fn lease(spec: impl Into<Option<LeaseSpec>>) -> Lease {
+    Lease { spec: spec.into(), ..Lease::default() }
+}
+
+fn later() -> Timestamp {
+    Timestamp::from_microsecond(1_753_956_000_123_456).unwrap()
+}
+
+/// client-go writes the same five fields, with six digits of a second.
+#[test]
+fn records_look_like_client_go_s() {
+    let new = held(None, "a_1", 15, later());
+    assert_eq!(
+        serde_json::to_value(&new).unwrap(),
+        serde_json::json!({
+            "holderIdentity": "a_1", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+            "acquireTime": "2025-07-31T10:00:00.123456Z", "renewTime": "2025-07-31T10:00:00.123456Z",
+        })
+    );
+    assert_eq!(
+        serde_json::to_value(released(Some(&record("a_1", 15)), later())).unwrap(),
+        serde_json::json!({
+            "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 7,
+            "acquireTime": "2025-07-31T10:00:00.123456Z", "renewTime": "2025-07-31T10:00:00.123456Z",
+        })
+    );
+}
+
+#[test]
+fn renewing_keeps_the_term_and_taking_over_begins_one() {
+    let renewed = held(Some(&record("a", 20)), "a", 15, later());
+    let expected = LeaseSpec { renew_time: Some(MicroTime(later())), ..record("a", 15) };
+    assert_eq!(renewed, expected);
+
+    // What coordinated leader election added says who should have it next: that is over now.
+    let assigned = LeaseSpec {
+        strategy: Some("OldestEmulationVersion".to_owned()),
+        preferred_holder: Some("c".to_owned()),
+        ..record("b", 20)
+    };
+    let expected = LeaseSpec {
+        acquire_time: Some(MicroTime(later())),
+        renew_time: Some(MicroTime(later())),
+        lease_transitions: Some(8),
+        ..record("a", 15)
+    };
+    assert_eq!(held(Some(&assigned), "a", 15, later()), expected);
+    let worn_out = LeaseSpec { lease_transitions: Some(i32::MAX), ..record("b", 1) };
+    assert_eq!(held(Some(&worn_out), "a", 15, later()).lease_transitions, Some(i32::MAX));
+    assert_eq!(held(Some(&LeaseSpec::default()), "a", 15, later()).lease_transitions, Some(1));
+}
+
+#[test]
+fn a_lease_is_free_without_a_holder_and_ours_by_name() {
+    let now = Instant::now();
+    for (lease, claim) in [
+        (lease(None), Claim::TakeOver),
+        (lease(LeaseSpec::default()), Claim::TakeOver),
+        (lease(record("", 15)), Claim::TakeOver),
+        (lease(record("a", 15)), Claim::Renew),
+        (lease(record("b", 15)), Claim::Wait(15 * SECOND)),
+        (lease(record("b", 0)), Claim::Wait(SECOND)),
+        (lease(record("b", i32::MIN)), Claim::Wait(SECOND)),
+        (lease(record("b", i32::MAX)), Claim::Wait(Duration::from_secs(i32::MAX.unsigned_abs().into()))),
+        (lease(LeaseSpec { lease_duration_seconds: None, ..record("b", 0) }), Claim::Wait(SECOND)),
+    ] {
+        assert_eq!(Observation::new(lease.clone(), None, now).claim("a", now), claim, "{lease:?}");
+    }
+    let ours = Observation::new(lease(record("a", 15)), None, now);
+    assert_eq!(ours.claim("a", now + 100 * SECOND), Claim::Renew, "however old");
+}
+
+/// Only what the record says counts, and only the time since it said so first.
+#[test]
+fn the_age_of_a_record_is_counted_by_our_clock() {
+    let now = Instant::now();
+    let first = Observation::new(lease(record("b", 15)), None, now);
+    let mut labelled = lease(record("b", 15));
+    labelled.metadata = ObjectMeta { resource_version: Some("9".to_owned()), ..ObjectMeta::default() };
+    let second = Observation::new(labelled, Some(&first), now + 10 * SECOND);
+    assert_eq!(second.claim("a", now + 10 * SECOND), Claim::Wait(5 * SECOND));
+    assert_eq!(second.claim("a", now + 15 * SECOND), Claim::TakeOver);
+    assert_eq!(second.claim("a", now - SECOND), Claim::Wait(15 * SECOND), "no panic");
+    assert_eq!(second.lease().metadata.resource_version.as_deref(), Some("9"), "what an update must name");
+
+    let renewed = LeaseSpec { renew_time: Some(MicroTime(later())), ..record("b", 15) };
+    let third = Observation::new(lease(renewed), Some(&second), now + 12 * SECOND);
+    assert_eq!(third.claim("a", now + 15 * SECOND), Claim::Wait(12 * SECOND));
+}
+
+prop_compose! {
+    fn any_record()(
+        holder in proptest::option::of("[ab]?"),
+        seconds in proptest::option::of(-2..20),
+        renewed in proptest::option::of(0..3_i64),
+        transitions in proptest::option::of(any::<i32>()),
+    ) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: holder,
+            lease_duration_seconds: seconds,
+            renew_time: renewed.map(|second| MicroTime(Timestamp::from_second(second).unwrap())),
+            lease_transitions: transitions,
+            ..LeaseSpec::default()
+        }
+    }
+}
+
+proptest! {
+    /// Whatever is read, and whenever: nobody's Lease is taken before it was seen unchanged for its whole duration.
+    #[test]
+    fn a_held_lease_is_taken_only_after_its_duration(
+        reads in proptest::collection::vec((any_record(), 0..12_000_u64), 1..20),
+    ) {
+        let mut now = Instant::now();
+        let mut known: Option<Observation> = None;
+        let (mut unchanged_since, mut last) = (now, None);
+        for (spec, wait) in reads {
+            now += Duration::from_millis(wait);
+            if last.as_ref() != Some(&spec) {
+                (unchanged_since, last) = (now, Some(spec.clone()));
+            }
+            let observation = Observation::new(lease(spec.clone()), known.as_ref(), now);
+            let claim = observation.claim("a", now);
+            let holder = spec.holder_identity.as_deref().unwrap_or_default();
+            let duration = u64::try_from(spec.lease_duration_seconds.unwrap_or(1)).unwrap_or(1).max(1) * 1000;
+            let age = u64::try_from((now - unchanged_since).as_millis()).unwrap();
+            let expected = match holder {
+                "" => Claim::TakeOver,
+                "a" => Claim::Renew,
+                _ if age >= duration => Claim::TakeOver,
+                _ => Claim::Wait(Duration::from_millis(duration - age)),
+            };
+            prop_assert_eq!(claim, expected);
+            known = Some(observation);
+        }
+    }
+}

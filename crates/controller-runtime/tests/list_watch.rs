@@ -399,6 +399,7 @@ async fn an_unreadable_object_stays_as_it_was_and_holds_up_nobody() {
         ];
         let world = World::play(wire, steps).await;
         assert_eq!(world.changes(), [LISTED[0], LISTED[1], "+c 10.0.0.3"], "{wire:?}");
+        assert_eq!(world.unreadable("pods"), 5, "{wire:?}");
     }
 }
 
@@ -517,6 +518,43 @@ async fn a_streaming_list_that_stays_silent_is_asked_for_in_pages() {
             let gaps = world.script.gaps();
             assert!((30.0..40.0).contains(&gaps[0]), "{gaps:?}");
         }
+    }
+}
+
+/// It may have been busy, and by now it may be another server.
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_is_tried_again_after_a_while() {
+    let silence = Duration::from_secs(140);
+    for wire in Wire::BOTH {
+        for failed in [wire.watch(&[]).hang(), wire.refusal(&refused(400))] {
+            let page = || wire.page(&[pod("b", "2", "10.0.0.2")], "10", "");
+            let quiet = std::iter::repeat_with(|| resume("10", wire.watch(&[]).pause(silence)));
+            let steps = [list(failed), first_page(page()), resume("10", wire.refusal(&EXPIRED))];
+            let steps = steps.into_iter().chain([first_page(page())]).chain(quiet.take(5));
+            let steps = steps.chain([resume("10", wire.refusal(&EXPIRED)), list(listed(wire).hang())]);
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.pods(), ["a 10.0.0.1", "b 10.0.0.2"], "{wire:?}");
+        }
+    }
+}
+
+/// Some proxies answer everything with an empty object. Nobody has deleted all pods.
+#[tokio::test(start_paused = true)]
+async fn a_list_without_a_resource_version_is_none() {
+    for wire in Wire::BOTH {
+        let page = |version| wire.page(&[pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2")], version, "");
+        let steps = [
+            list(listed(wire).pause(a_while())),
+            resume("10", wire.refusal(&EXPIRED)),
+            list(wire.watch(&[wire.end_of_list("")]).hang()),
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[], "", "")),
+            first_page(wire.page(&[], "", "more")),
+            first_page(page("20")),
+            resume("20", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), LISTED, "{wire:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use controller_runtime::api::{ApiClient, ApiError, ConnectError, RateLimiter, co
 use controller_runtime::cache::{Cache, CachedSlice};
 use controller_runtime::error_chain;
 use controller_runtime::kinds::Kind;
-use controller_runtime::list_watch::{ListWatch, Timing};
+use controller_runtime::list_watch::{ListWatch, ListWatchMetrics, Timing};
 use controller_runtime::queue::QueueMetrics;
 use endpointslice::{Node, Pod, Service};
 use endpointslice_controller::EndpointSliceController;
@@ -116,6 +116,7 @@ impl Manager {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(ProcessMetrics));
         let queues = QueueMetrics::register(&mut registry);
+        let watches = ListWatchMetrics::register(&mut registry);
         let cache = Arc::new(Cache::default());
         let writer = api("endpointslice-controller").with_limit(RateLimiter::new(config.qps, config.burst));
         let (controller, event_writer) = EndpointSliceController::new(
@@ -130,7 +131,7 @@ impl Manager {
         let task = tokio::spawn(event_writer.run(async move { drop(stopped.await) }));
         let events = Events { task, stop };
         let mut background = JoinSet::new();
-        let caches = Arc::new(watch_all(&mut background, &reader, &cache));
+        let caches = Arc::new(watch_all(&mut background, &reader, &cache, &watches));
         let running = watch::Sender::new(false);
         let health = Health {
             caches: Arc::clone(&caches),
@@ -236,17 +237,28 @@ async fn listen(config: &Config) -> Result<TcpListener, ManagerError> {
 
 type Synced = (&'static str, watch::Receiver<bool>);
 
-fn watch_all(tasks: &mut JoinSet<String>, client: &ApiClient, cache: &Arc<Cache>) -> Vec<Synced> {
+fn watch_all(
+    tasks: &mut JoinSet<String>,
+    client: &ApiClient,
+    cache: &Arc<Cache>,
+    metrics: &ListWatchMetrics,
+) -> Vec<Synced> {
     vec![
-        watch_kind::<Node>(tasks, client, cache),
-        watch_kind::<Service>(tasks, client, cache),
-        watch_kind::<CachedSlice>(tasks, client, cache),
-        watch_kind::<Pod>(tasks, client, cache),
+        watch_kind::<Node>(tasks, client, cache, metrics),
+        watch_kind::<Service>(tasks, client, cache, metrics),
+        watch_kind::<CachedSlice>(tasks, client, cache, metrics),
+        watch_kind::<Pod>(tasks, client, cache, metrics),
     ]
 }
 
-fn watch_kind<K: Kind>(tasks: &mut JoinSet<String>, client: &ApiClient, cache: &Arc<Cache>) -> Synced {
+fn watch_kind<K: Kind>(
+    tasks: &mut JoinSet<String>,
+    client: &ApiClient,
+    cache: &Arc<Cache>,
+    metrics: &ListWatchMetrics,
+) -> Synced {
     let list_watch = ListWatch::<K>::new(client.clone(), Arc::clone(cache), Timing::default());
+    let list_watch = list_watch.with_metrics(metrics);
     let synced = list_watch.synced();
     tasks.spawn(async move {
         list_watch.run().await;

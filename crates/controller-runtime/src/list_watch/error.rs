@@ -31,6 +31,9 @@ pub enum WatchError {
     /// The initial list did not end before the watch did.
     #[error("the watch ended inside its initial list")]
     Incomplete,
+    /// A list doesn't say of which moment it is.
+    #[error("the list has no resourceVersion")]
+    NoVersion,
 }
 
 impl WatchError {
@@ -55,7 +58,7 @@ impl WatchError {
         match self {
             Self::Api(error) => error.is_expired() || error.is_invalid(),
             Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) => true,
-            Self::Cut | Self::Silent | Self::Incomplete => false,
+            Self::Cut | Self::Silent | Self::Incomplete | Self::NoVersion => false,
         }
     }
 

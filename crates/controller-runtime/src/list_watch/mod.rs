@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The initial list is a watch that sends what exists and then a bookmark (KEP-3157), so that no whole list is ever in
-//! memory and the cache serves its old content meanwhile. A server that doesn't know this is listed in pages.
+//! memory and the cache serves its old content meanwhile. A server that doesn't know this, or stays silent, is listed
+//! in pages; streaming is tried again later.
 //!
 //! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
 //! without any event for longer is dropped and resumed. kube's own watcher is not used; see ARCHITECTURE.md.
@@ -17,6 +18,8 @@
 mod backoff;
 mod error;
 mod events;
+mod fallback;
+mod metrics;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -28,11 +31,14 @@ use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
+pub use metrics::ListWatchMetrics;
 
 use self::events::{Event, EventStream, Unreadable, list_page};
+use self::fallback::Fallback;
 use crate::api::{ApiClient, Encoding};
 use crate::cache::Cache;
 use crate::kinds::Kind;
+use crate::plain_counter::PlainCounter;
 use crate::queue::Lane;
 
 /// The bounds on a list-watch, in time.
@@ -74,8 +80,8 @@ pub struct ListWatch<K> {
     synced: watch::Sender<bool>,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
-    /// Set once the server has refused a streaming list.
-    paged: bool,
+    fallback: Fallback,
+    unreadable: PlainCounter,
     kind: PhantomData<K>,
 }
 
@@ -83,7 +89,14 @@ impl<K: Kind> ListWatch<K> {
     /// A list-watch of all objects of the kind.
     pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
         let synced = watch::Sender::new(false);
-        Self { client, cache, timing, synced, resume: None, paged: false, kind: PhantomData }
+        let (fallback, unreadable) = (Fallback::default(), PlainCounter::default());
+        Self { client, cache, timing, synced, resume: None, fallback, unreadable, kind: PhantomData }
+    }
+
+    /// Counts in `metrics`; otherwise nobody sees what is counted.
+    #[must_use]
+    pub fn with_metrics(self, metrics: &ListWatchMetrics) -> Self {
+        Self { unreadable: metrics.unreadable(K::RESOURCE), ..self }
     }
 
     /// Becomes true when the cache holds everything the server held, and stays true.
@@ -103,9 +116,11 @@ impl<K: Kind> ListWatch<K> {
                     debug!(resource = K::RESOURCE, "Watch ended early");
                     Duration::ZERO
                 }
-                Err(error) if error.is_unsupported() && self.resume.is_none() && !self.paged => {
+                Err(error)
+                    if error.is_unsupported() && self.resume.is_none() && !self.fallback.is_paged() =>
+                {
                     info!(resource = K::RESOURCE, err = %error, "No streaming list, listing in pages");
-                    self.paged = true;
+                    self.fallback.streaming_failed();
                     continue;
                 }
                 Err(error) => {
@@ -120,7 +135,7 @@ impl<K: Kind> ListWatch<K> {
     /// Decides how the next attempt differs from the one that failed.
     fn report(&mut self, error: &WatchError) {
         if error.is_silence() && self.resume.is_none() {
-            self.paged = true;
+            self.fallback.streaming_failed();
         }
         if error.leads_nowhere() {
             self.resume = None;
@@ -133,7 +148,7 @@ impl<K: Kind> ListWatch<K> {
     }
 
     async fn attempt(&mut self) -> Result<(), WatchError> {
-        if self.resume.is_none() && self.paged {
+        if self.resume.is_none() && self.fallback.is_paged() {
             self.list_in_pages().await?;
         }
         self.watch().await
@@ -162,14 +177,14 @@ impl<K: Kind> ListWatch<K> {
             let next =
                 timeout_at(deadline.min(Instant::now() + patience), events.next::<K>(self.cache.interner()));
             match next.await.map_err(|_| WatchError::Silent)?? {
-                Some(event) => self.handle(event),
+                Some(event) => self.handle(event)?,
                 None if self.resume.is_none() => return Err(WatchError::Incomplete),
                 None => return Ok(()),
             }
         }
     }
 
-    fn handle(&mut self, event: Event<K>) {
+    fn handle(&mut self, event: Event<K>) -> Result<(), WatchError> {
         let listing = self.resume.is_none();
         let lane = if listing { Lane::Background } else { Lane::Live };
         let resource_version = match event {
@@ -187,8 +202,9 @@ impl<K: Kind> ListWatch<K> {
             }
             Event::Bookmark { resource_version, initial_events_end } => {
                 if listing && initial_events_end {
-                    self.finish_list(resource_version);
-                    return;
+                    self.finish_list(of_a_moment(resource_version)?);
+                    self.fallback.streaming_worked();
+                    return Ok(());
                 }
                 resource_version
             }
@@ -198,11 +214,13 @@ impl<K: Kind> ListWatch<K> {
             self.cache.observe::<K>(&resource_version);
             self.resume = Some(resource_version);
         }
+        Ok(())
     }
 
     /// Leaves an object that can't be read as it was: losing sight of it would delete its endpoints.
     fn skip(&self, Unreadable { namespace, name, error }: &Unreadable) {
         warn!(resource = K::RESOURCE, namespace, name, err = error, "Skipping an unreadable object");
+        self.unreadable.inc();
         self.cache.keep::<K>(namespace, name);
     }
 
@@ -230,6 +248,7 @@ impl<K: Kind> ListWatch<K> {
             let body = timeout(self.timing.silence, self.client.read_body(response.into_body()));
             let body = body.await.map_err(|_| WatchError::Silent)??;
             let page = list_page::<K>(encoding, &body, self.cache.interner())?;
+            let resource_version = of_a_moment(page.resource_version)?;
             for item in page.items {
                 match item {
                     Ok(object) => self.cache.upsert(object, Lane::Background),
@@ -237,12 +256,18 @@ impl<K: Kind> ListWatch<K> {
                 }
             }
             if page.continue_token.is_empty() {
-                self.finish_list(page.resource_version);
+                self.finish_list(resource_version);
                 return Ok(());
             }
             continue_token = page.continue_token;
         }
     }
+}
+
+/// The resourceVersion of a list, which every list of an API server has. What is missing in anything else need not be
+/// gone.
+fn of_a_moment(resource_version: String) -> Result<String, WatchError> {
+    if resource_version.is_empty() { Err(WatchError::NoVersion) } else { Ok(resource_version) }
 }
 
 /// Percent-encodes what is not safe in a query.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use controller_runtime::api::ApiClient;
 use controller_runtime::cache::{Cache, Change, Handler, State};
 use controller_runtime::kinds::Kind;
-use controller_runtime::list_watch::{ListWatch, Timing};
+use controller_runtime::list_watch::{ListWatch, ListWatchMetrics, Timing};
 use controller_runtime::queue::Lane;
 use endpointslice::Pod;
 use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -22,6 +23,7 @@ pub(crate) struct World {
     pub(crate) cache: Arc<Cache>,
     pub(crate) synced: watch::Receiver<bool>,
     changes: Arc<Changes>,
+    registry: Registry,
     running: JoinHandle<()>,
 }
 
@@ -51,10 +53,12 @@ impl World {
         let (cache, changes) = (Arc::new(Cache::default()), Arc::new(Changes::default()));
         cache.attach(Arc::clone(&changes) as Arc<dyn Handler>, |_| {});
         let client = ApiClient::new(client, encoding, "test/1.0");
-        let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing);
+        let mut registry = Registry::default();
+        let metrics = ListWatchMetrics::register(&mut registry);
+        let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing).with_metrics(&metrics);
         let synced = list_watch.synced();
         let running = tokio::spawn(list_watch.run());
-        Self { script: Arc::clone(script), cache, synced, changes, running }
+        Self { script: Arc::clone(script), cache, synced, changes, registry, running }
     }
 
     pub(crate) fn is_synced(&self) -> bool {
@@ -66,6 +70,15 @@ impl World {
         let mut pods: Vec<String> = self.cache.read(|state| state.pods.iter().map(|pod| show(pod)).collect());
         pods.sort_unstable();
         pods
+    }
+
+    /// How many objects of a kind could not be read, from the metrics.
+    pub(crate) fn unreadable(&self, resource: &str) -> u64 {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let series = format!("list_watch_unreadable_objects_total{{resource=\"{resource}\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&series));
+        value.expect("exposed from the beginning").parse().unwrap()
     }
 
     /// What the cache has reported since the last call. Deletions found by a list come in no particular order, so

@@ -303,8 +303,10 @@ mod tests {
         let cases: &[(&[&str], &str, &[AddressType])] = &[
             (&["IPv4"], "10.0.0.1", &[Ipv4]),
             (&["IPv6"], "fd00::1", &[Ipv6]),
+            (&["IPv4", "IPv6"], "10.0.0.1", &[Ipv4, Ipv6]),
             (&["IPv6", "IPv4"], "fd00::1", &[Ipv4, Ipv6]),
             (&["IPv4"], "None", &[Ipv4]),
+            (&["IPv6", "IPv4"], "None", &[Ipv4, Ipv6]),
             (&[], "10.0.0.1", &[Ipv4]),
             (&[], "fd00::1", &[Ipv6]),
             (&[], "None", &[Ipv4, Ipv6]),
@@ -318,18 +320,32 @@ mod tests {
         }
     }
 
+    /// Counterpart of upstream's `Test_hintsEnabled`.
     #[test]
     fn the_deprecated_topology_annotation_hides_the_other() {
         let wants = |annotations: &[(&'static str, &'static str)]| {
             let fields = ServiceFields { annotations: annotations.to_vec(), ..ServiceFields::default() };
             Service::new(fields, &mut Interner::default()).wants_topology_hints()
         };
-        assert!(wants(&[(TOPOLOGY_MODE, "Auto")]));
-        assert!(wants(&[(TOPOLOGY_MODE, "auto")]));
-        assert!(!wants(&[(TOPOLOGY_MODE, "AUTO")]));
+        for (value, wanted) in [
+            ("Auto", true),
+            ("auto", true),
+            ("aUto", false),
+            ("AUTO", false),
+            ("enabled", false),
+            ("", false),
+        ] {
+            assert_eq!(wants(&[(TOPOLOGY_MODE, value)]), wanted, "{value}");
+            assert_eq!(wants(&[(TOPOLOGY_AWARE_HINTS, value)]), wanted, "{value}");
+            assert_eq!(wants(&[(TOPOLOGY_MODE, "auto"), (TOPOLOGY_AWARE_HINTS, value)]), wanted, "{value}");
+            assert_eq!(
+                wants(&[(TOPOLOGY_MODE, "disabled"), (TOPOLOGY_AWARE_HINTS, value)]),
+                wanted,
+                "{value}"
+            );
+        }
         assert!(!wants(&[]));
-        assert!(!wants(&[(TOPOLOGY_AWARE_HINTS, "disabled"), (TOPOLOGY_MODE, "Auto")]));
-        assert!(wants(&[(TOPOLOGY_AWARE_HINTS, "auto"), (TOPOLOGY_MODE, "disabled")]));
+        assert!(!wants(&[("example.com/topology-mode", "auto")]));
     }
 
     #[test]

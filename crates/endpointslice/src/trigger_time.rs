@@ -125,4 +125,18 @@ mod tests {
         times.forget("ns", "web");
         assert_eq!(times.compute(&old, &[pod("a", 50)]), at(10), "forgotten Services are new");
     }
+
+    /// Counterpart of upstream's `TestSyncServiceMissing`.
+    #[test]
+    fn only_the_service_that_is_gone_is_forgotten() {
+        let mut times = TriggerTimes::default();
+        let other = Service { name: "other".into(), ..service(20) };
+        assert_eq!(times.compute(&service(10), []), at(10));
+        assert_eq!(times.compute(&other, []), at(20));
+        for (namespace, name) in [("ns", "web"), ("ns", "never"), ("elsewhere", "other")] {
+            times.forget(namespace, name);
+        }
+        assert_eq!(times.compute(&other, []), None, "still known");
+        assert_eq!(times.compute(&service(10), []), at(10));
+    }
 }

@@ -67,5 +67,6 @@ mod labels;
 mod reconcile;
 #[path = "../support/mod.rs"]
 mod support;
+mod sync_service;
 mod tracker;
 mod write_counts;

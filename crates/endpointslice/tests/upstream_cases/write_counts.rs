@@ -1,8 +1,24 @@
-//! What each kind of change costs, in writes: never more than upstream.
+//! What each kind of change costs, in writes for each address type: never more than upstream.
+//!
+//! | Change | Writes | Test |
+//! |---|---|---|
+//! | new Service without pods | 1 create | [`a_new_service_without_pods`] |
+//! | first endpoints | 1 update of the placeholder, creates beyond the maximum | [`the_first_endpoints`] |
+//! | one pod more | 1 update if there is room, else 1 create | [`one_more_pod`] |
+//! | readiness, end, uid, node, zone of a pod | 1 update for each slice concerned | [`a_change_of_a_pod`], [`a_change_of_a_zone`] |
+//! | last endpoints go from `k` slices | 1 unconditional update, `k - 1` deletes | [`the_last_endpoints_go`] |
+//! | other ports, `k` slices, `c` new ones | `min(c, k)` updates, the rest created or deleted | [`a_change_of_ports`] |
+//! | other ports, 10 slices of 30 | 3 updates, 7 deletes | [`a_change_of_ports`] |
+//! | a label of the Service | 1 update for each slice, unconditional for the placeholder | [`a_label_of_the_service`] |
+//! | annotations, spec that doesn't concern slices | none | [`nothing_that_concerns_slices`] |
+//! | reserved labels, headless or not | none | [`only_reserved_labels_or_the_cluster_ip`] |
+//! | Service created again | creates and deletes | [`a_service_created_again`] |
+//! | 250 pods for slices of 62 and 61 | 1 create, 1 update | [`many_more_pods`] |
+//! | 300 pods for slices of 74 and 74 | 2 creates | [`many_more_pods`] |
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::support::{Cluster, NO_WRITES, PodExt, Writes, container_ports, pod, service_port, writes};
+use crate::support::{Cluster, NO_WRITES, PodExt, Writes, container_ports, pod, service_port, size, writes};
 
 /// A cluster at rest: `max` endpoints in a slice, all slices but the last full.
 fn settled(pods: usize, max: usize) -> Cluster {
@@ -14,6 +30,14 @@ fn settled(pods: usize, max: usize) -> Cluster {
 fn cost(mut cluster: Cluster, change: impl FnOnce(&mut Cluster)) -> Writes {
     change(&mut cluster);
     cluster.sync()
+}
+
+/// True if the next update of this one slice replaces whatever is there by a placeholder.
+fn replaces_unconditionally(cluster: &Cluster) -> bool {
+    let plan = cluster.plan();
+    let [update] = plan.types[0].update.as_slice() else { panic!("{plan:#?}") };
+    assert_eq!(update.metadata.name, cluster.only().metadata.name);
+    update.metadata.resource_version.is_none() && size(update) == 0 && update.ports.iter().all(Vec::is_empty)
 }
 
 fn target_port(number: i32) -> impl FnOnce(&mut Cluster) {
@@ -48,6 +72,18 @@ fn one_more_pod() {
     assert_eq!(cost(settled(4, 2), |c| c.pods.push(pod(9))), writes(1, 0, 0), "there is none");
 }
 
+/// The figures of upstream's own tests.
+#[test]
+fn many_more_pods() {
+    let settled = |pods, first, second| {
+        let mut cluster = Cluster::with_pods(pods);
+        (cluster.place(0..first), cluster.place(first..first + second));
+        cluster
+    };
+    assert_eq!(settled(250, 62, 61).sync(), writes(1, 1, 0));
+    assert_eq!(settled(300, 74, 74).sync(), writes(2, 0, 0));
+}
+
 #[test]
 fn a_change_of_a_pod() {
     assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_ready(false)), writes(0, 1, 0));
@@ -77,6 +113,8 @@ fn a_change_of_a_zone() {
 #[test]
 fn the_last_endpoints_go() {
     assert_eq!(cost(settled(2, 2), |c| c.pods.clear()), writes(0, 1, 0), "the slice becomes the placeholder");
+    let empty = Cluster { pods: vec![], ..settled(2, 2) };
+    assert!(replaces_unconditionally(&empty));
     assert_eq!(cost(settled(8, 2), |c| c.pods.clear()), writes(0, 1, 3), "one does, the others go");
     assert_eq!(cost(settled(4, 2), |c| c.pods.truncate(2)), writes(0, 0, 1));
 }
@@ -88,6 +126,9 @@ fn a_change_of_ports() {
     let mut loose = Cluster { max: 4, ..Cluster::with_pods(6) };
     (0..6).for_each(|number| drop(loose.place(number..number + 1)));
     assert_eq!(cost(loose, target_port(9)), writes(0, 2, 4));
+    let mut ten = Cluster::with_pods(300);
+    (0..10).for_each(|slice| drop(ten.place(slice * 30..slice * 30 + 30)));
+    assert_eq!(cost(ten, target_port(9)), writes(0, 3, 7));
     let mut tight = Cluster { max: 2, ..Cluster::with_pods(6) };
     tight.place(0..6);
     assert_eq!(cost(tight, target_port(9)), writes(2, 1, 0));
@@ -109,6 +150,9 @@ fn a_label_of_the_service() {
         |c: &mut Cluster| c.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
     assert_eq!(cost(settled(6, 2), label), writes(0, 3, 0));
     assert_eq!(cost(settled(0, 2), label), writes(0, 1, 0), "the placeholder too");
+    let mut labelled = settled(0, 2);
+    label(&mut labelled);
+    assert!(replaces_unconditionally(&labelled));
 }
 
 #[test]

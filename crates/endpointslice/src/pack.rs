@@ -129,9 +129,11 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     fill(&mut slice, &mut desired.into_sorted().into_iter(), max);
     slice.endpoints.iter_mut().for_each(|endpoints| endpoints.truncate(max));
     packed.added = endpoint_count(&slice).saturating_sub(before);
-    packed.removed +=
-        existing.as_slice().iter().map(|slice| endpoint_count((*slice).borrow())).sum::<usize>();
     packed.delete = existing.collect();
+    if wanted == 0 {
+        // The endpoints of surplus slices are not gone: they are in the one that stays.
+        packed.removed = packed.delete.iter().map(|slice| endpoint_count((*slice).borrow())).sum();
+    }
     match first {
         Some(present) if unchanged => packed.unchanged.push(present),
         Some(_) => packed.update.push(slice),

@@ -14,6 +14,11 @@ pub const TOPOLOGY_ZONE: &str = "topology.kubernetes.io/zone";
 pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 /// The deprecated form of [`TOPOLOGY_MODE`], which hides it when present.
 pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+/// Label of Endpoints: not mirrored if `true` (`discovery/v1/well_known_labels.go`).
+pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
+/// Annotation of Endpoints that were once used for leader election (`client-go`
+/// `tools/leaderelection/resourcelock/interface.go`).
+pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 /// Annotation that `kubectl apply` leaves; never mirrored (`core/v1/annotation_key_constants.go`).
 pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Value of [`MANAGED_BY`] of the EndpointSliceMirroring controller, also upstream's.

@@ -1,0 +1,95 @@
+//! The controller's parts, and its life.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::cache::{Cache, ObjectKey, State};
+use controller_runtime::own_slices::{OwnSlices, service_key};
+use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_runtime::recorder::{EventWriter, Recorder};
+use controller_runtime::slice_metrics::SliceMetrics;
+use controller_runtime::slice_writer::SliceWriter;
+use controller_runtime::worker::run_workers;
+use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
+use prometheus_client::registry::Registry;
+
+use crate::events::COMPONENT;
+use crate::mirror::opts_out;
+
+/// What an operator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Endpoints synced at the same time (`--mirroring-concurrent-service-endpoint-syncs`).
+    pub workers: usize,
+    /// The most addresses of a subset that are mirrored (`--mirroring-max-endpoints-per-subset`).
+    pub max_endpoints_per_subset: usize,
+    /// How long somebody else's change of a slice waits for more of them
+    /// (`--mirroring-endpointslice-updates-batch-period`). Changes of Endpoints and Services don't wait.
+    pub batch_period: Duration,
+}
+
+/// Keeps EndpointSlices like the Endpoints of all Services without a selector.
+pub struct EndpointSliceMirroringController {
+    pub(crate) config: Config,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) writer: SliceWriter,
+    pub(crate) recorder: Recorder,
+    pub(crate) slices: OwnSlices,
+    pub(crate) metrics: SliceMetrics,
+}
+
+/// The name of the work queue in metrics, as upstream's.
+const QUEUE_NAME: &str = "endpoint_slice_mirroring";
+/// The prefix of metrics, as upstream's (`endpointslicemirroring/metrics/metrics.go`).
+const METRICS_PREFIX: &str = "endpoint_slice_mirroring_controller";
+
+impl EndpointSliceMirroringController {
+    /// A controller that reads `cache` and writes with `client`, and the task that writes its events. Metrics go to
+    /// `registry`. The cache must watch Endpoints, EndpointSlices and Services.
+    pub fn new(
+        config: Config,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        queues: &QueueMetrics,
+        registry: &mut Registry,
+    ) -> (Arc<Self>, EventWriter) {
+        let registry = registry.sub_registry_with_prefix(METRICS_PREFIX);
+        let metrics = SliceMetrics::register(registry, "Endpoints", "ALPHA");
+        let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
+        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice_mirroring(), queues);
+        let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period);
+        let writer = SliceWriter::new(client);
+        (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics }), events)
+    }
+
+    /// Syncs everything that is or was mirrored once and then whatever changes, until [`Self::shut_down`]. The cache
+    /// must be synced.
+    pub async fn run(self: Arc<Self>) {
+        self.cache.attach(Arc::clone(&self) as _, |state| self.begin(state));
+        let queue = self.queue.clone();
+        let workers = self.config.workers;
+        run_workers(queue, workers, move |key| {
+            let controller = Arc::clone(&self);
+            async move { controller.sync(&key).await }
+        })
+        .await;
+    }
+
+    /// Queues what there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
+    fn begin(&self, state: &State) {
+        for endpoints in state.endpoints.iter().filter(|endpoints| !opts_out(endpoints)) {
+            self.queue.add_background(ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name));
+        }
+        let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
+        for key in ours.filter_map(|slice| service_key(slice)) {
+            self.queue.add_background(key);
+        }
+    }
+
+    /// Takes no more work; [`Self::run`] returns when what is under way is done.
+    pub fn shut_down(&self) {
+        self.queue.shut_down();
+    }
+}

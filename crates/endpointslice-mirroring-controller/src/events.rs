@@ -1,0 +1,32 @@
+//! What users are told about their Endpoints, with upstream's reasons and messages
+//! (`endpointslicemirroring/reconciler.go`, `events.go`). Failures are not told, as upstream doesn't.
+
+use controller_runtime::cache::{CachedEndpoints, ObjectKey};
+use controller_runtime::recorder::{EventType, object_reference};
+
+use crate::controller::EndpointSliceMirroringController;
+use crate::mirror::Mirror;
+
+/// The source of events, as upstream's.
+pub(crate) const COMPONENT: &str = "endpoint-slice-mirroring-controller";
+
+impl EndpointSliceMirroringController {
+    /// Tells of addresses that are not mirrored, in every sync that finds some; repetitions are merged.
+    pub(crate) fn report_skipped(&self, key: &ObjectKey, endpoints: &CachedEndpoints, mirror: &Mirror) {
+        let Mirror { invalid, skipped, .. } = *mirror;
+        let max = self.config.max_endpoints_per_subset;
+        let object = object_reference("Endpoints", key, endpoints.uid.to_string(), endpoints.version);
+        let warn = |reason, message| self.recorder.event(&object, EventType::Warning, reason, message);
+        if invalid > 0 {
+            let message = format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices");
+            warn("InvalidIPAddress", message);
+        }
+        if skipped > invalid {
+            let message = format!(
+                "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. {skipped} addresses \
+                 were skipped"
+            );
+            warn("TooManyAddressesToMirror", message);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Which change concerns which Endpoints; Endpoints, Service and the label of slices have the same name.
+//!
+//! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
+
+use controller_runtime::cache::{CachedEndpoints, CachedSlice, Change, Handler, ObjectKey, State};
+use controller_runtime::queue::Lane;
+use endpointslice::Service;
+
+use crate::controller::EndpointSliceMirroringController;
+use crate::mirror::opts_out;
+
+impl Handler for EndpointSliceMirroringController {
+    /// The Service is not asked here: Endpoints that belong to one with a selector cost a sync that finds nothing to do.
+    fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, lane: Lane) {
+        let (endpoints, old) = match change {
+            Change::Added(endpoints) | Change::Deleted(endpoints) => (endpoints, None),
+            Change::Updated { old, new } => (new, Some(old)),
+        };
+        // Those that begin to opt out are cleaned up after.
+        if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
+            let key = ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name);
+            self.queue.add_to(lane, key);
+        }
+    }
+
+    /// All that matters about a Service is whether it leaves its endpoints to others.
+    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
+        let (service, concerned) = match change {
+            Change::Added(service) | Change::Deleted(service) => (service, service.selector.is_none()),
+            Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
+        };
+        if concerned {
+            self.queue.add_to(lane, ObjectKey::from(&**service));
+        }
+    }
+
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
+        self.slices.changed(change);
+    }
+}

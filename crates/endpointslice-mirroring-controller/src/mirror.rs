@@ -1,0 +1,48 @@
+//! Which Endpoints are mirrored, and what that comes to.
+
+use controller_runtime::cache::CachedEndpoints;
+use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
+use endpointslice::{
+    Hints, Mirrored, Packing, Rules, Service, SlicePlan, SliceTemplate, desired_from_endpoints, plan,
+};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+/// The writes that mirror an Endpoints object, and what could not be mirrored.
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    /// The writes.
+    pub plan: SlicePlan,
+    /// Addresses that are no IP address, or none that the API server accepts in a slice.
+    pub invalid: usize,
+    /// Addresses that were left out, the invalid ones included.
+    pub skipped: usize,
+}
+
+/// True if slices should mirror these Endpoints: they don't opt out, and their Service exists and has no selector
+/// (`endpointslicemirroring_controller.go` `syncEndpoints`). The type of the Service doesn't matter.
+pub fn is_mirrored(endpoints: &CachedEndpoints, service: Option<&Service>) -> bool {
+    !opts_out(endpoints) && service.is_some_and(|service| service.selector.is_none())
+}
+
+/// True if the Endpoints say of themselves that they are not to be mirrored: by the label `skip-mirror`, or because they
+/// were used for leader election (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).
+///
+/// Cost: a look at the metadata, whatever the number of addresses.
+pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
+    // What can't be read is for the sync to report.
+    kube_protobuf::meta(&endpoints.encoded).is_ok_and(|meta| {
+        meta.labels.contains(&(SKIP_MIRROR, "true")) || meta.annotations.iter().any(|(key, _)| *key == LEADER)
+    })
+}
+
+/// The writes that make `existing` mirror `endpoints`, with at most `max` addresses of each subset
+/// (`endpointslicemirroring/reconciler.go` `reconcile`).
+///
+/// `existing` are the slices that this controller manages for the Service of the same name.
+pub fn mirror(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> Mirror {
+    let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
+    let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
+    let rules = Rules { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
+    Mirror { plan: plan(existing, desired, &template, &rules), invalid, skipped }
+}

@@ -1,0 +1,120 @@
+//! One Endpoints object: from a consistent read of the cache to its writes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use controller_runtime::cache::{CachedEndpoints, CachedSlice, ObjectKey};
+use controller_runtime::own_slices::{StaleCache, decode_all};
+use controller_runtime::slice_metrics::Figures;
+use controller_runtime::slice_writer::WriteError;
+use controller_runtime::{error_chain, summary, worker};
+use endpointslice::{AddressTypePlan, SlicePlan};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::DecodeError;
+use tracing::debug;
+
+use crate::controller::EndpointSliceMirroringController;
+use crate::mirror::{is_mirrored, mirror};
+
+/// A sync that must be tried again.
+#[derive(Debug)]
+pub enum SyncError {
+    /// The cache does not show our own last writes yet.
+    StaleCache,
+    /// Writes failed; all of them are listed.
+    Write(Vec<WriteError>),
+    /// An object in the cache could not be read.
+    Unreadable(DecodeError),
+}
+
+impl fmt::Display for SyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleCache => StaleCache.fmt(f),
+            Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
+            Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
+        }
+    }
+}
+
+impl std::error::Error for SyncError {}
+
+impl worker::SyncError for SyncError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::StaleCache)
+    }
+}
+
+/// What one sync looks at: everything of the same moment.
+struct Snapshot {
+    /// The Endpoints, if they are to be mirrored.
+    endpoints: Option<Arc<CachedEndpoints>>,
+    slices: Vec<Arc<CachedSlice>>,
+}
+
+impl EndpointSliceMirroringController {
+    /// Makes the slices of one Endpoints object as they should be.
+    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let _under_sync = self.slices.begin_sync(key);
+        let start = Instant::now();
+        let result = self.try_sync(key).await;
+        self.metrics.synced(start.elapsed());
+        result
+    }
+
+    async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let Snapshot { endpoints, slices } = self.snapshot(key)?;
+        let existing = decode_all(&slices).map_err(SyncError::Unreadable)?;
+        match endpoints {
+            Some(cached) => {
+                let endpoints = cached.decode().map_err(SyncError::Unreadable)?;
+                self.reconcile(key, &cached, &endpoints, &existing).await
+            }
+            None => self.clean_up(key, existing).await,
+        }
+    }
+
+    fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
+        self.cache.read(|state| {
+            let slices = self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache)?;
+            let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
+            let endpoints = state.endpoints.get(&key.namespace, &key.name);
+            let endpoints = endpoints.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
+            Ok(Snapshot { endpoints, slices })
+        })
+    }
+
+    async fn reconcile(
+        &self,
+        key: &ObjectKey,
+        cached: &CachedEndpoints,
+        endpoints: &Endpoints,
+        existing: &[EndpointSlice],
+    ) -> Result<(), SyncError> {
+        let max = self.config.max_endpoints_per_subset;
+        let mirror = mirror(endpoints, existing, max);
+        let plan = &mirror.plan;
+        self.metrics.skipped(mirror.skipped);
+        self.metrics.planned(&plan.types);
+        self.metrics.replace(key, Some(Figures::of(plan, max)));
+        self.report_skipped(key, cached, &mirror);
+        let applied = self.writer.apply(plan, |written| {
+            self.slices.written(&written);
+            self.metrics.written(&written);
+        });
+        applied.await.map_err(SyncError::Write)?;
+        debug!(endpoints = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
+        Ok(())
+    }
+
+    /// Deletes what was mirrored while it should have been. These deletions are not in the count of changes, as upstream
+    /// doesn't count them (`endpointslicemirroring/reconciler.go` `deleteEndpoints`).
+    async fn clean_up(&self, key: &ObjectKey, existing: Vec<EndpointSlice>) -> Result<(), SyncError> {
+        self.metrics.replace(key, None);
+        let plan = SlicePlan::delete_all(existing);
+        let applied = self.writer.apply(&plan, |written| self.slices.written(&written));
+        applied.await.map_err(SyncError::Write)
+    }
+}

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod concerned;
+
 const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const KEYS: [&str; 3] = ["app", "tier", "zone"];

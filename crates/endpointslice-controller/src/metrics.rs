@@ -157,3 +157,6 @@ fn traffic_distribution(service: &Service) -> Option<String> {
 fn as_f64(count: usize) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+pub(crate) mod leases;
 pub(crate) mod loopback;
 pub(crate) mod script;
 pub(crate) mod wire;

@@ -189,10 +189,16 @@ impl FakeApi {
         self.add_slice(slice);
     }
 
-    /// Somebody else deletes the first slice of a Service.
-    pub fn delete_slice(&self, service: &str) {
+    /// Somebody else deletes the first slice of a Service, and no watch event tells of it. Returns its name.
+    pub fn lose_slice(&self, service: &str) -> String {
         let name = self.slices(service).remove(0).metadata.name.unwrap();
         self.server.lock().slices.remove(&name);
+        name
+    }
+
+    /// Somebody else deletes the first slice of a Service.
+    pub fn delete_slice(&self, service: &str) {
+        let name = self.lose_slice(service);
         self.cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
     }
 }

@@ -1,0 +1,167 @@
+//! The controller on an API server in memory.
+
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "shared by the tests beside it, which fail by panicking; objects are made to be given away"
+)]
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use controller_runtime::cache::CachedEndpoints;
+use endpointslice::Service;
+use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
+use fake_api::{FakeApi, NAMESPACE, Running, merged};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+pub const MAX: usize = 1000;
+
+/// A Service without a selector, with `changes` merged in.
+pub fn service(name: &str, changes: Value) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}")},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": [{"name": "http", "port": 80}]},
+    });
+    merged(object, changes)
+}
+
+/// Endpoints with one port and these addresses, with `changes` merged in.
+pub fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value {
+    let addresses: Vec<Value> = addresses.iter().map(|address| json!({"ip": address})).collect();
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-of-endpoints-{name}")},
+        "subsets": [{"addresses": addresses, "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}],
+    });
+    merged(object, changes)
+}
+
+/// A slice as this controller makes it for [`endpoints`], with `changes` merged in.
+pub fn slice(name: &str, service: &str, address: &str, changes: Value) -> EndpointSlice {
+    let labels = json!({SERVICE_NAME: service, MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "addressType": "IPv4",
+        "ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+    });
+    serde_json::from_value(merged(object, changes)).unwrap()
+}
+
+/// The API server, as a test fills it.
+#[derive(Default)]
+pub struct Api {
+    fake: FakeApi,
+    version: AtomicU64,
+}
+
+impl Deref for Api {
+    type Target = FakeApi;
+
+    fn deref(&self) -> &FakeApi {
+        &self.fake
+    }
+}
+
+impl Api {
+    pub fn service(&self, object: Value) {
+        self.show::<Service>(self.next_version(object));
+    }
+
+    pub fn endpoints(&self, object: Value) {
+        self.show::<CachedEndpoints>(self.next_version(object));
+    }
+
+    fn next_version(&self, object: Value) -> Value {
+        let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
+        merged(object, json!({"metadata": {"resourceVersion": version}}))
+    }
+}
+
+/// The controller, running.
+pub struct Fake {
+    api: Api,
+    running: Running<EndpointSliceMirroringController>,
+}
+
+impl Deref for Fake {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
+}
+
+fn run(api: &FakeApi, batch_period: Duration) -> Running<EndpointSliceMirroringController> {
+    let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
+    api.run(
+        |cache, client, queues, registry| {
+            EndpointSliceMirroringController::new(config, cache, client, queues, registry)
+        },
+        EndpointSliceMirroringController::run,
+    )
+}
+
+impl Fake {
+    pub async fn start(fill: impl FnOnce(&Api)) -> Self {
+        Self::start_with_batch_period(Duration::ZERO, fill).await
+    }
+
+    pub async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&Api)) -> Self {
+        let api = Api::default();
+        fill(&api);
+        let running = run(&api, batch_period);
+        api.settle().await;
+        Self { api, running }
+    }
+
+    /// `web`, mirrored to one slice; requests are forgotten.
+    pub async fn mirroring(addresses: &[&str]) -> Self {
+        let fake = Self::start(|api| {
+            api.service(service("web", json!({})));
+            api.endpoints(endpoints("web", addresses, json!({})));
+        })
+        .await;
+        assert_eq!(fake.requests(), ["POST web-"]);
+        fake.forget_requests();
+        fake
+    }
+
+    /// Ends the controller and starts another, on the same cache and the same slices.
+    pub async fn restart(self) -> Self {
+        let Self { api, running } = self;
+        running.controller.shut_down();
+        api.settle().await;
+        api.forget_requests();
+        let running = run(&api, Duration::ZERO);
+        api.settle().await;
+        Self { api, running }
+    }
+
+    /// The writes since the last call, after all that was to be done is done.
+    pub async fn writes(&self) -> Vec<String> {
+        self.settle().await;
+        let requests = self.requests();
+        self.forget_requests();
+        requests
+    }
+
+    /// Lets what is due now happen.
+    pub async fn now(&self) {
+        self.advance(Duration::from_millis(1)).await;
+    }
+
+    /// How many syncs there were, from the metrics.
+    pub fn syncs(&self) -> u64 {
+        self.metric("endpoints_sync_duration_count")
+    }
+
+    /// A metric of the controller.
+    pub fn metric(&self, series: &str) -> u64 {
+        self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
+    }
+}

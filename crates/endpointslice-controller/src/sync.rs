@@ -117,7 +117,7 @@ impl EndpointSliceController {
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
         }
-        self.metrics.skipped(skipped.len());
+        self.metrics.skipped(skipped.iter().filter(|skipped| !may_come(skipped)).count());
         self.report_refused_addresses(&snapshot.service, &skipped);
         self.report_hints(&snapshot.service, events);
         outcome
@@ -175,11 +175,15 @@ impl EndpointSliceController {
     }
 }
 
-/// A missing node may come, so its pods are worth another try; an address that isn't allowed never will be.
+/// What may come is worth another try.
 fn only_errors(skipped: &[Skipped]) -> Result<(), SyncError> {
-    let missing = |skipped: &&Skipped| matches!(skipped.reason, SkippedReason::NodeNotFound(_));
-    let missing: Vec<Skipped> = skipped.iter().filter(missing).cloned().collect();
+    let missing: Vec<Skipped> = skipped.iter().filter(|skipped| may_come(skipped)).cloned().collect();
     if missing.is_empty() { Ok(()) } else { Err(SyncError::Skipped(missing)) }
+}
+
+/// A missing node may; an address that isn't allowed never will be.
+fn may_come(skipped: &Skipped) -> bool {
+    matches!(skipped.reason, SkippedReason::NodeNotFound(_))
 }
 
 fn nodes_of(pods: &[Arc<Pod>], state: &State) -> HashMap<Arc<str>, Arc<Node>> {

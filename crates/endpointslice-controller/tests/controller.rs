@@ -1,19 +1,35 @@
 //! The controller on a cache that the test fills and an API that the test plays, on a paused clock.
 //!
-//! | Upstream's test | Here |
+//! | Upstream's test (`pkg/controller/endpointslice`) | Here |
 //! |---|---|
-//! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` | `pod_changes_within_a_batch_period_are_one_write` |
-//! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync`, `TestSyncServiceMissing` | `services_without_endpoints_of_ours_cost_no_request` |
-//! | `TestOnEndpointSliceUpdate` | `a_slice_that_changes_hands_is_repaired` |
-//! | `TestSyncServiceStaleInformer` | `a_cache_behind_our_own_write_is_waited_for` |
+//! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync` (4) | `services_without_endpoints_of_ours_cost_no_request` |
 //! | `TestSyncServicePendingDeletion` | `a_service_being_deleted_gets_no_new_slices` |
+//! | `TestSyncServiceWithSelector` | `slices::a_new_service_gets_a_placeholder` |
+//! | `TestSyncServiceMissing` | `services_without_endpoints_of_ours_cost_no_request`; crate `endpointslice`, `src/trigger_time.rs` |
+//! | `TestSyncServicePodSelection` | `slices::only_selected_pods_are_published` |
+//! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `slices::a_slice_being_deleted_is_not_counted_on` |
+//! | `TestSyncServiceEndpointSliceLabelSelection` | `slices::only_slices_with_both_labels_are_ours` |
+//! | `TestOnEndpointSliceUpdate` | `slices::a_slice_that_changes_hands_is_repaired`, `slices::a_slice_that_becomes_ours_is_looked_at` |
+//! | `TestSyncService` (6) | crate `endpointslice`, `upstream_cases` `sync_service` |
+//! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `pod_changes_within_a_batch_period_are_one_write` |
+//! | `TestSyncServiceStaleInformer` | `a_cache_behind_our_own_write_is_waited_for`; crate `endpointslice`, `upstream_cases` `tracker` |
+//! | `Test_checkNodeTopologyDistribution` (9) | crate `endpointslice`, `src/topology/tests/remembering.rs` |
+//! | `TestUpdateNode` | `nodes::nodes_that_become_able_to_make_hints_possible` |
+//!
+//! | Upstream's test (`k8s.io/endpointslice`) | Here |
+//! |---|---|
+//! | `TestServiceControllerKey` | `slices::a_slice_without_a_service_concerns_nobody` |
+//! | `metrics` (all) | `src/metrics/tests.rs` |
 
 mod fake;
+mod nodes;
+mod slices;
 
 use std::time::Duration;
 
 use fake::{Fake, pod, service};
-use serde_json::json;
+use fake_api::merged;
+use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
 async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
@@ -30,27 +46,63 @@ async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
 
 #[tokio::test(start_paused = true)]
 async fn pod_changes_within_a_batch_period_are_one_write() {
-    for (batch_period, writes) in [(Duration::ZERO, 3), (Duration::from_secs(1), 1)] {
-        let fake = Fake::start(batch_period, |cache| {
-            cache.node("node-1", "zone-a");
-            cache.service(service("web", json!({})));
-        });
-        fake.settle().await;
-        fake.forget_requests();
-        for number in 1..=3 {
-            fake.pod(pod(&format!("web-{number}"), &format!("10.0.0.{number}"), true));
-            fake.advance(Duration::from_millis(200)).await;
+    let (none, second) = (Duration::ZERO, Duration::from_secs(1));
+    let (quick, slow) = ([200, 100, 100], [200, 100, 1000]);
+    for (batch_period, delays, writes) in [(none, quick, 3), (second, quick, 1), (second, slow, 2)] {
+        let begin = |pods: bool| {
+            Fake::start(batch_period, move |cache| {
+                cache.node("node-1", "zone-a");
+                cache.service(service("web", json!({})));
+                if pods {
+                    (0..3).for_each(|number| cache.pod(pod(&format!("web-{number}"), "10.0.0.9", true)));
+                }
+            })
+        };
+        let steps: [(bool, fn(&Fake, &str, &str), &[&str]); 3] = [
+            (
+                false,
+                |fake, name, address| fake.pod(pod(name, address, true)),
+                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
+            ),
+            (
+                true,
+                |fake, name, address| fake.pod(changed(pod(name, address, true))),
+                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
+            ),
+            (true, |fake, name, _| fake.remove_pod(name), &[]),
+        ];
+        for (pods, step, addresses) in steps {
+            let fake = begin(pods);
+            fake.settle().await;
+            fake.forget_requests();
+            for (number, delay) in delays.into_iter().enumerate() {
+                fake.advance(Duration::from_millis(delay)).await;
+                step(&fake, &format!("web-{number}"), &format!("10.0.0.{number}"));
+            }
+            fake.settle().await;
+            assert_eq!(fake.requests().len(), writes, "{batch_period:?} {delays:?}: {:?}", fake.requests());
+            assert_eq!(fake.addresses("web"), addresses);
         }
-        fake.settle().await;
-        assert_eq!(fake.requests().len(), writes, "{batch_period:?}: {:?}", fake.requests());
-        assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
     }
+}
+
+/// A later state of an object.
+fn changed(object: Value) -> Value {
+    merged(object, json!({"metadata": {"resourceVersion": "2"}}))
 }
 
 #[tokio::test(start_paused = true)]
 async fn services_without_endpoints_of_ours_cost_no_request() {
     let fake = Fake::start(Duration::ZERO, |cache| {
-        cache.service(service("external", json!({"spec": {"type": "ExternalName"}})));
+        for (number, selector) in [json!({"app": "external"}), Value::Null].into_iter().enumerate() {
+            for (ports, which) in [(json!([{"port": 80}]), "a"), (Value::Null, "b")] {
+                let spec = json!({"type": "ExternalName", "selector": selector, "ports": ports});
+                cache.service(service(&format!("external-{number}-{which}"), json!({"spec": spec})));
+            }
+        }
+        cache.node("node-1", "zone-a");
+        cache.pod(pod("external-1", "10.0.0.1", true));
+        cache.pod(pod("manual-1", "10.0.0.2", true));
         cache.service(service("manual", json!({"spec": {"selector": null}})));
         cache.service(service("gone", json!({})));
         cache.remove_service("gone");
@@ -85,23 +137,6 @@ async fn a_slice_that_somebody_changes_or_deletes_is_repaired() {
     fake.settle().await;
     assert_eq!(fake.requests(), ["POST web-"]);
     assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_slice_that_changes_hands_is_repaired() {
-    let fake = Fake::start(Duration::ZERO, |cache| {
-        cache.node("node-1", "zone-a");
-        cache.service(service("web", json!({})));
-        cache.pod(pod("web-1", "10.0.0.1", true));
-    });
-    fake.settle().await;
-    fake.forget_requests();
-    fake.edit_slice("web", |slice| {
-        let labels = slice.metadata.labels.get_or_insert_default();
-        labels.insert(endpointslice::well_known::MANAGED_BY.into(), "somebody-else".into());
-    });
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["POST web-"], "theirs is left alone, and the Service gets another");
 }
 
 /// The API answers, but its watch is silent for a while.
@@ -173,6 +208,7 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     let [(reason, message)] = &fake.told()[..] else { panic!("{:?}", fake.told()) };
     assert_eq!(reason, "InvalidIPAddress");
     assert_eq!(message, "Skipping IP address 127.0.0.1 of Pod web-1: not allowed in EndpointSlices");
+    assert_eq!(fake.addresses_skipped(), fake.syncs(), "one in each sync");
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,6 +220,7 @@ async fn a_pod_whose_node_is_missing_appears_with_the_node() {
     fake.settle().await;
     assert_eq!(fake.addresses("web"), Vec::<String>::new());
     assert_eq!(fake.told()[0].0, "FailedToUpdateEndpointSlices");
+    assert_eq!(fake.addresses_skipped(), 0, "nothing is wrong with its address");
     fake.node("node-1", "zone-a");
     fake.advance(Duration::from_millis(1)).await;
     assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
@@ -215,6 +252,7 @@ async fn a_slice_of_an_earlier_process_that_somebody_deletes_comes_back() {
     let fake = fake.restart().await;
     fake.settle().await;
     assert_eq!(fake.requests(), Vec::<String>::new(), "a restart writes nothing");
+    assert_eq!(fake.syncs(), 1, "and looks once");
     fake.delete_slice("web");
     fake.settle().await;
     assert_eq!(fake.requests(), ["POST web-"]);
@@ -246,5 +284,35 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
         fake.pod(pod("web-2", "10.0.0.2", true));
         fake.advance(Duration::from_millis(1)).await;
         assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"], "and it goes on working");
+    }
+}
+
+/// Upstream sees only labels, readiness, addresses and the end of a pod.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
+    for (change, what) in [
+        (json!({"status": {"phase": "Failed"}}), "phase"),
+        (json!({"spec": {"nodeName": "node-2"}}), "node"),
+        (json!({"metadata": {"uid": "again"}}), "uid"),
+    ] {
+        let fake = Fake::start(Duration::ZERO, |cache| {
+            cache.node("node-1", "zone-a");
+            cache.node("node-2", "zone-b");
+            cache.service(service("web", json!({})));
+            cache.pod(pod("web-1", "10.0.0.1", true));
+        });
+        fake.settle().await;
+        let before = fake.endpoints("web");
+        fake.forget_requests();
+        fake.pod(changed(pod("web-1", "10.0.0.1", true)));
+        fake.settle().await;
+        assert_eq!((fake.requests(), fake.syncs()), (vec![], 1), "nothing that matters");
+        fake.pod(merged(
+            changed(pod("web-1", "10.0.0.1", true)),
+            merged(json!({"metadata": {"resourceVersion": "3"}}), change),
+        ));
+        fake.settle().await;
+        assert_eq!(fake.requests(), ["PUT web-1"], "{what}");
+        assert_ne!(fake.endpoints("web"), before, "{what}");
     }
 }

@@ -165,6 +165,14 @@ fn each_family_of_a_sync_is_observed() {
     assert_eq!(exposed.sample("endpoints_added_per_sync", "_bucket{le=\"16.0\"}"), "0");
     assert_eq!(exposed.sample("endpoints_added_per_sync", "_bucket{le=\"32.0\"}"), "3");
 
+    for result in [SyncResult::Success, SyncResult::Stale, SyncResult::Error, SyncResult::Error] {
+        exposed.metrics.synced(result, Duration::from_millis(500));
+    }
+    let syncs = ["success", "stale", "error"]
+        .map(|result| exposed.sample("syncs", &format!("{{result=\"{result}\"}}")));
+    assert_eq!(syncs, ["1", "1", "2"]);
+    assert_eq!(exposed.sample("endpoints_sync_duration", "_sum"), "2.0");
+
     exposed.sync_with("near", "", Some("PreferClose"));
     exposed.sync_with("hinted", "Auto", Some("PreferClose"));
     let changed = exposed.samples("endpointslices_changed_per_sync");

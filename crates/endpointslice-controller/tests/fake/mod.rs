@@ -110,6 +110,10 @@ impl Fake {
         Filler(&self.api).node(name, zone);
     }
 
+    pub fn remove_pod(&self, name: &str) {
+        self.hide::<Pod>(name);
+    }
+
     /// Deletes a Service and creates it again under another uid, in one moment.
     pub fn recreate_service(&self, name: &str, uid: &str) {
         Filler(&self.api).remove_service(name);
@@ -124,6 +128,11 @@ impl Fake {
 
     pub fn slice_count(&self, service: &str) -> usize {
         self.slices(service).len()
+    }
+
+    /// The sum of addresses left out of slices, from the metrics.
+    pub fn addresses_skipped(&self) -> u64 {
+        self.running.metric("endpoint_slice_controller_addresses_skipped_per_sync_sum")
     }
 
     /// How many syncs succeeded, from the metrics.

@@ -141,6 +141,11 @@ fn which_changes_of_a_pod_matter() {
         change(&mut new);
         assert_eq!(Pod::from(&old).differs_as_endpoint(&Pod::from(&new)), matters, "{what}");
     }
+    let leaving = Pod::from(&pod(1).terminating());
+    assert!(
+        !leaving.differs_as_endpoint(&leaving.clone()),
+        "upstream counts every update of a terminating pod"
+    );
     for (first, second) in [("10.1.0.1", "10.1.0.2"), ("fd00::1", "fd00::2")] {
         let mut old = pod(1).addresses(&[]);
         let mut new = pod(1).addresses(&[first]);

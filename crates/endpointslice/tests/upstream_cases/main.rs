@@ -8,7 +8,7 @@
 //! | `reconciler_test.go` | here |
 //! |---|---|
 //! | `TestReconcileEmpty` | `reconcile::a_service_without_pods_gets_a_placeholder` |
-//! | `TestReconcile1Pod` | `reconcile::one_pod_in_every_kind_of_service` |
+//! | `TestReconcile1Pod` (8) | `reconcile::one_pod_in_every_kind_of_service`; the two about labels: `labels::a_new_slice` |
 //! | `TestReconcile1EndpointSlice` | `reconcile::a_placeholder_is_created_kept_or_corrected` |
 //! | `TestPlaceHolderSliceCompare` | `reconcile::what_makes_a_placeholder` |
 //! | `TestReconcile1EndpointSlicePublishNotReadyAddresses` | `reconcile::published_although_not_ready` |
@@ -24,10 +24,10 @@
 //! | `TestReconcileEndpointSlicesRecreation` | `reconcile::slices_of_an_older_service_are_replaced` |
 //! | `TestReconcileEndpointSlicesNamedPorts` | `reconcile::pods_are_grouped_by_what_a_named_port_means` |
 //! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
-//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_brings_its_figures`; the exposition is the controller's |
+//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_brings_its_figures`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
 //! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted` |
 //! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node` |
-//! | `TestReconcileTopology` | `src/topology/` |
+//! | `TestReconcileTopology` (5) | `src/topology/tests/planning.rs` |
 //! | `TestReconcile_TrafficDistribution` | `reconcile::hints_follow_traffic_distribution`, `…::the_topology_annotation_hides_traffic_distribution` |
 //! | `TestReconcileHeadlessServiceNoPorts` | `reconcile::absent_ports_are_no_ports` |
 //!
@@ -35,29 +35,31 @@
 //! |---|---|
 //! | `TestNewEndpointSlice` | `labels::a_new_slice` |
 //! | `TestPodToEndpoint` | `endpoints::what_is_published_about_a_pod` |
-//! | `TestServiceControllerKey` | crate `endpointslice-controller` |
+//! | `TestServiceControllerKey` | crate `endpointslice-controller`, `tests/controller.rs` |
 //! | `TestGetEndpointPorts` | `endpoints::ports_of_a_pod` |
 //! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
-//! | `TestSupportedServiceAddressType`, `Test_hintsEnabled` | `src/service.rs` |
+//! | `TestSupportedServiceAddressType` (10) | `src/service.rs` `address_types_come_from_families_then_from_the_cluster_ip` |
+//! | `Test_hintsEnabled` (19) | `src/service.rs` `the_deprecated_topology_annotation_hides_the_other` |
 //! | `TestFindPort` | `endpoints::which_container_port_a_name_means` |
 //!
 //! | `util/` | here |
 //! |---|---|
-//! | `TestDetermineNeededServiceUpdates`, `TestGetPodServicesToUpdate` | crate `endpointslice-controller` |
+//! | `TestDetermineNeededServiceUpdates` (6), `TestGetPodServicesToUpdate` (5) | crate `controller-runtime`, `src/cache/tests/concerned.rs` |
 //! | `TestShouldPodBeInEndpoints` | `endpoints::which_pods_are_endpoints` |
 //! | `TestShouldSetHostname` | `endpoints::when_a_hostname_is_published` |
 //! | `Test_podChanged` | `endpoints::which_changes_of_a_pod_matter` |
-//! | `TestEndpointsEqualBeyondHash` | `src/endpoint_set.rs` |
+//! | `TestEndpointsEqualBeyondHash` (9) | `src/endpoint_set.rs` `properties_are_compared_without_resource_version_and_hints` |
 //! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
-//! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `tracker` |
-//! | `trigger_time_tracker_test.go` | `src/trigger_time.rs` |
+//! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `tracker`, all of it |
+//! | `trigger_time_tracker_test.go` (8) | `src/trigger_time.rs` `the_earliest_change_since_the_last_call` |
 //!
 //! | other packages | here |
 //! |---|---|
-//! | `trafficdist` `TestReconcileHints…` | `src/hints.rs` |
-//! | `topologycache` (all) | `src/topology/` |
-//! | `metrics` (all) | not here: metrics live with the controller; `reconcile::a_plan_brings_its_figures` |
-//! | `pkg/controller/endpointslice` (all) | crate `endpointslice-controller` |
+//! | `trafficdist` `TestReconcileHints` (9) | `src/hints.rs` `hints_by_traffic_distribution`, `reconcile::hints_follow_traffic_distribution`, `…::hints_change_with_the_service` |
+//! | `topologycache` (all) | the table in `src/topology/tests.rs` |
+//! | `metrics` (all) | crate `endpointslice-controller`, `src/metrics/tests.rs` |
+//! | `pkg/controller/endpointslice` `TestSyncService` (6) | `sync_service` |
+//! | `pkg/controller/endpointslice` (all others) | the table in `tests/controller.rs` of crate `endpointslice-controller` |
 //!
 //! [`write_counts`] asserts what each kind of change costs, one by one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]

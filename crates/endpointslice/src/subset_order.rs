@@ -76,7 +76,8 @@ impl Fnv128a {
     }
 
     fn write_target(&mut self, target: &ObjectReference) {
-        let ObjectReference { kind, namespace, name, uid, api_version, resource_version, field_path } = target;
+        let ObjectReference { kind, namespace, name, uid, api_version, resource_version, field_path } =
+            target;
         self.write_all(&["{Kind:(string)", text(kind.as_ref())]);
         self.write_all(&[" Namespace:(string)", text(namespace.as_ref())]);
         self.write_all(&[" Name:(string)", text(name.as_ref())]);

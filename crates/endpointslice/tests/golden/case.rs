@@ -1,7 +1,6 @@
 //! The cases in the file, as `hack/golden` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
@@ -12,13 +11,6 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
-
-/// The first line of the file.
-#[derive(Deserialize)]
-pub(crate) struct Header {
-    pub(crate) seed: u64,
-    pub(crate) cases: usize,
-}
 
 /// One call of upstream's reconciler, with everything it wrote and said.
 #[derive(Deserialize)]
@@ -85,14 +77,6 @@ pub(crate) struct Ours {
     pub(crate) skipped: BTreeSet<String>,
     pub(crate) plan: SlicePlan,
     pub(crate) events: Vec<TopologyEvent>,
-}
-
-/// The text of the file, unpacked: a header, then a line for each case.
-pub(crate) fn unpack(path: &str) -> String {
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("a gzip file");
-    text
 }
 
 impl Case {

@@ -1,0 +1,105 @@
+//! The controller's parts, and its life.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::cache::{Cache, CachedEndpoints, ObjectKey, State};
+use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_runtime::recorder::{EventWriter, Recorder};
+use controller_runtime::worker::run_workers;
+use endpointslice::TriggerTimes;
+use endpointslice::well_known::LEADER;
+use parking_lot::Mutex;
+
+use crate::events::COMPONENT;
+use crate::tracker::Tracker;
+use crate::writer::EndpointsWriter;
+
+/// What an operator can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Services synced at the same time (`--concurrent-endpoint-syncs`).
+    pub concurrent_syncs: usize,
+    /// How long a change of a pod waits for more of them (`--endpoint-updates-batch-period`).
+    pub batch_period: Duration,
+    /// Whether the annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints`, where it says yes or no, counts
+    /// instead of `publishNotReadyAddresses` (feature gate `TolerateUnreadyEndpointsAnnotation`).
+    pub tolerate_unready_annotation: bool,
+}
+
+/// Keeps the Endpoints of all Services with a selector as they should be, and deletes those whose Service is gone.
+pub struct EndpointsController {
+    pub(crate) config: Config,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) writer: EndpointsWriter,
+    pub(crate) recorder: Recorder,
+    pub(crate) tracker: Mutex<Tracker>,
+    pub(crate) trigger_times: Mutex<TriggerTimes>,
+}
+
+/// The name of the work queue in metrics, as upstream's.
+const QUEUE_NAME: &str = "endpoint";
+
+impl EndpointsController {
+    /// A controller that reads `cache` and writes with `client`, and the task that writes its events.
+    ///
+    /// It has no metrics but those of its queue, which go to `queues`.
+    pub fn new(
+        config: Config,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        queues: &QueueMetrics,
+    ) -> (Arc<Self>, EventWriter) {
+        let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
+        let controller = Self {
+            config,
+            cache,
+            queue: WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint(), queues),
+            writer: EndpointsWriter::new(client),
+            recorder,
+            tracker: Mutex::default(),
+            trigger_times: Mutex::default(),
+        };
+        (Arc::new(controller), events)
+    }
+
+    /// Syncs every Service once, and whatever is left of Services that are gone, and then whatever changes, until
+    /// [`Self::shut_down`]. The cache must be synced.
+    pub async fn run(self: Arc<Self>) {
+        self.cache.attach(Arc::clone(&self) as _, |state| self.look_at_everything(state));
+        let queue = self.queue.clone();
+        let workers = self.config.concurrent_syncs;
+        run_workers(queue, workers, move |key| {
+            let controller = Arc::clone(&self);
+            async move { controller.sync(&key).await }
+        })
+        .await;
+    }
+
+    fn look_at_everything(&self, state: &State) {
+        for service in state.services.iter() {
+            self.queue.add_background(ObjectKey::from(&**service));
+        }
+        for endpoints in state.endpoints.iter() {
+            if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
+                && !elects_a_leader(endpoints)
+            {
+                let key = ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name);
+                self.queue.add_background(key);
+            }
+        }
+    }
+
+    /// Takes no more work; [`Self::run`] returns when what is under way is done.
+    pub fn shut_down(&self) {
+        self.queue.shut_down();
+    }
+}
+
+/// An object that can't be read counts as one: it is left alone.
+fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
+    kube_protobuf::meta(&endpoints.encoded)
+        .map_or(true, |meta| meta.annotations.iter().any(|(key, _)| *key == LEADER))
+}

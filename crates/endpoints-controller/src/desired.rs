@@ -1,0 +1,103 @@
+//! The subsets that a Service should have, from the Pods it selects.
+
+use std::net::IpAddr;
+
+use endpointslice::{
+    AddressType, Pod, Service, ServicePort, SubsetBuilder, SubsetPort, parse_ip, published_hostname,
+    target_number, target_ref,
+};
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
+
+/// What becomes of pods that are not ready or on their way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unready {
+    /// Pods that are not ready are listed as such, terminating ones not at all.
+    Distinguished,
+    /// Every pod counts as ready.
+    Tolerated,
+}
+
+impl Unready {
+    /// What the Service asks for by `publishNotReadyAddresses`; with `old_annotation`, the annotation that preceded that
+    /// field decides if it is there.
+    pub fn of(service: &Service, old_annotation: bool) -> Self {
+        let annotation = service.tolerates_unready.filter(|_| old_annotation);
+        if annotation.unwrap_or(service.publish_not_ready_addresses) {
+            Self::Tolerated
+        } else {
+            Self::Distinguished
+        }
+    }
+}
+
+/// The subsets of a Service's Endpoints, in their canonical form, however many addresses they hold.
+///
+/// One address for each pod that is not terminal, in the Service's first family; a pod without such an address, or
+/// without any of the Service's ports, is left out. A headless Service may have no ports; any other Service without
+/// ports has no endpoints (`endpoints_controller.go` `syncService`).
+///
+/// Cost: for each pod and port a logarithm of the pods.
+pub fn desired_subsets<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    unready: Unready,
+) -> Vec<EndpointSubset> {
+    let published = pods.into_iter().filter(|pod| is_published(pod, unready));
+    let addressed: Vec<(&Pod, EndpointAddress)> =
+        published.filter_map(|pod| Some((pod, endpoint_address(service, pod)?))).collect();
+    let mut builder = SubsetBuilder::default();
+    for (pod, address) in &addressed {
+        let ready = unready == Unready::Tolerated || pod.ready.status;
+        if service.ports.is_empty() && service.is_headless() {
+            builder.add(None, address, ready);
+        }
+        for port in &service.ports {
+            if let Some(number) = target_number(port, &pod.ports) {
+                builder.add(Some(subset_port(port, number)), address, ready);
+            }
+        }
+    }
+    builder.build()
+}
+
+/// True unless the pod has ended or, where that matters, is being deleted (`util/controller_utils.go`
+/// `ShouldPodBeInEndpoints`).
+fn is_published(pod: &Pod, unready: Unready) -> bool {
+    !pod.terminal && (unready == Unready::Tolerated || !pod.is_terminating())
+}
+
+/// The one address of a pod, in the Service's family.
+///
+/// `nodeName` is there even if the pod has none: upstream writes it so, and absent is not equal to empty.
+fn endpoint_address(service: &Service, pod: &Pod) -> Option<EndpointAddress> {
+    let family = family(service, pod);
+    let address = pod.addresses.iter().find(|address| AddressType::of(**address) == family)?;
+    Some(EndpointAddress {
+        ip: address.to_string(),
+        hostname: published_hostname(service, pod).map(Into::into),
+        node_name: Some(pod.node_name.as_deref().unwrap_or_default().to_owned()),
+        target_ref: Some(target_ref(pod)),
+    })
+}
+
+/// The first family listed, else that of the cluster IP, else that of the pod (`endpoints_controller.go`
+/// `podToEndpointAddressForService`).
+fn family(service: &Service, pod: &Pod) -> AddressType {
+    if let Some(family) = service.families.primary {
+        return family;
+    }
+    let has_cluster_ip = !service.cluster_ip.is_empty() && !service.is_headless();
+    let example: Option<IpAddr> =
+        if has_cluster_ip { parse_ip(&service.cluster_ip) } else { pod.addresses.first().copied() };
+    example.map_or(AddressType::Ipv4, AddressType::of)
+}
+
+fn subset_port(port: &ServicePort, number: i32) -> SubsetPort<'_> {
+    SubsetPort {
+        name: &port.name,
+        number,
+        protocol: &port.protocol,
+        app_protocol: port.app_protocol.as_deref(),
+        occurrence: 0,
+    }
+}

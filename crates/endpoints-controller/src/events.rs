@@ -1,0 +1,43 @@
+//! What users are told, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
+
+use controller_runtime::cache::ObjectKey;
+use controller_runtime::error_chain;
+use controller_runtime::recorder::EventType;
+use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
+
+use crate::controller::EndpointsController;
+use crate::writer::{Verb, WriteError};
+
+/// The source of events, as upstream's.
+pub(crate) const COMPONENT: &str = "endpoint-controller";
+
+impl EndpointsController {
+    /// Tells that `endpoints` could not be written. A write that met somebody else's change heals by itself and is
+    /// nobody's business.
+    ///
+    /// The event is in the Service's namespace, also for an object that is yet to be created (upstream's is in
+    /// `default`).
+    pub(crate) fn report_failure(&self, key: &ObjectKey, endpoints: &Endpoints, error: &WriteError) {
+        if error.heals_by_itself() {
+            return;
+        }
+        let cause = error_chain(&error.source);
+        let (reason, message) = match error.verb {
+            Verb::Create => {
+                ("FailedToCreateEndpoint", format!("Failed to create endpoint for service {key}: {cause}"))
+            }
+            Verb::Update => ("FailedToUpdateEndpoint", format!("Failed to update endpoint {key}: {cause}")),
+            Verb::Delete => return,
+        };
+        let object = ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Endpoints".to_owned()),
+            namespace: Some(key.namespace.to_string()),
+            name: Some(key.name.to_string()),
+            uid: endpoints.metadata.uid.clone(),
+            resource_version: endpoints.metadata.resource_version.clone(),
+            field_path: None,
+        };
+        self.recorder.event(&object, EventType::Warning, reason, message);
+    }
+}

@@ -1,0 +1,48 @@
+//! Which change concerns which Service.
+//!
+//! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
+
+use std::time::Duration;
+
+use controller_runtime::cache::{CachedEndpoints, Change, Handler, ObjectKey, State};
+use controller_runtime::queue::Lane;
+use endpointslice::{Pod, Service};
+
+use crate::controller::EndpointsController;
+
+/// How long an object that somebody else changed stays as it is, unless its Service or a pod changes before.
+///
+/// Upstream doesn't react to such changes either; there, the next resync repairs them, every 12 to 24 hours.
+const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(12 * 60 * 60);
+
+impl Handler for EndpointsController {
+    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+        for key in state.services_concerned_by(change) {
+            match lane {
+                Lane::Background if self.config.batch_period.is_zero() => self.queue.add_background(key),
+                _ => self.queue.add_after(key, self.config.batch_period),
+            }
+        }
+    }
+
+    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
+        let (Change::Added(service) | Change::Updated { new: service, .. } | Change::Deleted(service)) =
+            change;
+        self.queue.add_to(lane, ObjectKey::from(&**service));
+    }
+
+    fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
+        let (Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object)) = change;
+        let key = ObjectKey::new(object.namespace.clone(), &*object.name);
+        let (awaited, echo) = {
+            let mut tracker = self.tracker.lock();
+            (tracker.wake(&key), tracker.is_echo(&key, object.version))
+        };
+        if awaited || matches!(change, Change::Deleted(_)) {
+            self.queue.add(key);
+        } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
+            // Without a Service, the object is nobody's business: other programs keep things in Endpoints.
+            self.queue.add_after(key, FOREIGN_CHANGE_DELAY);
+        }
+    }
+}

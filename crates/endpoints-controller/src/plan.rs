@@ -1,0 +1,118 @@
+//! What to write, if anything.
+
+use endpointslice::{Service, repack_subsets};
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::metadata::{annotations, capacity_is_current, labels, labels_are_current};
+use crate::truncate::truncate;
+
+/// The one write that a sync comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// The stored object is as it should be.
+    Nothing,
+    /// There is no object yet.
+    Create(Endpoints),
+    /// The object is to be replaced by this one, if it hasn't changed since.
+    Update(Endpoints),
+}
+
+/// Compares the stored object with what it should be: `subsets` in their canonical form, the Service's labels, and
+/// annotations.
+///
+/// An object is left alone if its content is right, however it is divided into subsets and in whatever order; earlier
+/// releases hashed differently. Of its annotations only the one about capacity counts (`endpoints_controller.go`
+/// `syncService`). What is not ours is kept: other annotations, finalizers, owners.
+///
+/// Cost: linear in addresses, if the stored object is canonical; a repack of it otherwise. It is cloned only if it is
+/// written.
+pub fn plan(
+    stored: Option<&Endpoints>,
+    service: &Service,
+    mut subsets: Vec<EndpointSubset>,
+    trigger_time: Option<String>,
+) -> Plan {
+    let truncated = truncate(&mut subsets);
+    let stored_annotations = stored.and_then(|stored| stored.metadata.annotations.as_ref());
+    if let Some(stored) = stored
+        && labels_are_current(stored.metadata.labels.as_ref(), service)
+        && capacity_is_current(stored_annotations, truncated)
+        && have_same_content(stored.subsets.as_deref().unwrap_or_default(), &subsets, truncated)
+    {
+        return Plan::Nothing;
+    }
+    let annotations = annotations(stored_annotations, trigger_time, truncated);
+    let metadata = ObjectMeta {
+        labels: Some(labels(service)),
+        annotations: (!annotations.is_empty()).then_some(annotations),
+        ..stored.map_or_else(|| new_metadata(service), |stored| stored.metadata.clone())
+    };
+    let endpoints = Endpoints { metadata, subsets: (!subsets.is_empty()).then_some(subsets) };
+    if stored.is_some() { Plan::Update(endpoints) } else { Plan::Create(endpoints) }
+}
+
+fn new_metadata(service: &Service) -> ObjectMeta {
+    ObjectMeta { name: Some(service.name.to_string()), ..ObjectMeta::default() }
+}
+
+/// True if the same ports lead to the same addresses.
+///
+/// Truncation makes subsets that aren't canonical any more, so then both sides are brought into that form.
+fn have_same_content(stored: &[EndpointSubset], wanted: &[EndpointSubset], truncated: bool) -> bool {
+    same_list(stored, wanted, same_subset) || {
+        let stored = repack_subsets(stored);
+        if truncated {
+            same_list(&stored, &repack_subsets(wanted), same_subset)
+        } else {
+            same_list(&stored, wanted, same_subset)
+        }
+    }
+}
+
+fn same_list<T>(a: &[T], b: &[T], same: fn(&T, &T) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+fn same_optional_list<T>(a: Option<&Vec<T>>, b: Option<&Vec<T>>, same: fn(&T, &T) -> bool) -> bool {
+    same_list(a.map_or(&[], Vec::as_slice), b.map_or(&[], Vec::as_slice), same)
+}
+
+/// Absent and empty are the same for lists.
+fn same_subset(a: &EndpointSubset, b: &EndpointSubset) -> bool {
+    same_optional_list(a.addresses.as_ref(), b.addresses.as_ref(), same_address)
+        && same_optional_list(a.not_ready_addresses.as_ref(), b.not_ready_addresses.as_ref(), same_address)
+        && same_optional_list(a.ports.as_ref(), b.ports.as_ref(), same_port)
+}
+
+/// Absent and empty are the same for text, but not for what is a pointer in Go: `nodeName` and `appProtocol`.
+fn same_address(a: &EndpointAddress, b: &EndpointAddress) -> bool {
+    a.ip == b.ip
+        && same_text(a.hostname.as_deref(), b.hostname.as_deref())
+        && a.node_name == b.node_name
+        && match (&a.target_ref, &b.target_ref) {
+            (Some(a), Some(b)) => same_target(a, b),
+            (a, b) => a == b,
+        }
+}
+
+fn same_port(a: &EndpointPort, b: &EndpointPort) -> bool {
+    a.port == b.port
+        && same_text(a.name.as_deref(), b.name.as_deref())
+        && same_text(a.protocol.as_deref(), b.protocol.as_deref())
+        && a.app_protocol == b.app_protocol
+}
+
+/// The pod's resourceVersion, which old releases wrote, is not looked at.
+fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
+    target_texts(a).into_iter().zip(target_texts(b)).all(|(a, b)| same_text(a, b))
+}
+
+fn same_text(a: Option<&str>, b: Option<&str>) -> bool {
+    a.unwrap_or_default() == b.unwrap_or_default()
+}
+
+fn target_texts(target: &ObjectReference) -> [Option<&str>; 6] {
+    let ObjectReference { kind, namespace, name, uid, api_version, resource_version: _, field_path } = target;
+    [kind, namespace, name, uid, api_version, field_path].map(Option::as_deref)
+}

@@ -1,0 +1,149 @@
+//! One Service: from a consistent read of the cache to the one write it may need.
+
+use std::sync::Arc;
+
+use controller_runtime::cache::{CachedEndpoints, ObjectKey, State};
+use controller_runtime::worker;
+use endpointslice::{Pod, Service, ServiceType};
+use k8s_openapi::api::core::v1::Endpoints;
+use kube_protobuf::DecodeError;
+use tracing::debug;
+
+use crate::controller::EndpointsController;
+use crate::desired::{Unready, desired_subsets};
+use crate::plan::{Plan, plan};
+use crate::writer::WriteError;
+
+/// A sync that must be tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The cache does not show our own last write yet.
+    #[error("the cache does not show our own last write yet")]
+    StaleCache,
+    /// The write failed.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The object in the cache could not be read.
+    #[error("unreadable Endpoints in the cache")]
+    Unreadable(#[from] DecodeError),
+}
+
+impl worker::SyncError for SyncError {
+    fn is_stale(&self) -> bool {
+        match self {
+            Self::StaleCache => true,
+            Self::Write(error) => error.heals_by_itself(),
+            Self::Unreadable(_) => false,
+        }
+    }
+}
+
+/// What one sync looks at: everything of the same moment.
+enum Snapshot {
+    /// Neither Service nor Endpoints, or a Service whose Endpoints are not ours to write.
+    NothingToDo,
+    /// The Service is gone; this is what it left behind.
+    Leftover(Arc<CachedEndpoints>),
+    /// A Service with a selector.
+    Service { service: Arc<Service>, pods: Vec<Arc<Pod>>, stored: Option<Arc<CachedEndpoints>> },
+}
+
+impl EndpointsController {
+    /// Makes the Endpoints of one Service as they should be.
+    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let result = match self.snapshot(key)? {
+            Snapshot::NothingToDo => return Ok(()),
+            Snapshot::Leftover(endpoints) => self.delete(key, &endpoints).await,
+            Snapshot::Service { service, pods, stored } => {
+                let stored = stored.map(|stored| stored.decode()).transpose()?;
+                let plan = self.plan(&service, &pods, stored.as_ref());
+                self.apply(key, &plan).await
+            }
+        };
+        if result.is_err() {
+            // The cache may be behind, or the write may have been stored although the answer was lost.
+            self.tracker.lock().wait(key);
+        }
+        Ok(result?)
+    }
+
+    /// Reads the cache (`endpoints_controller.go` `syncService`).
+    fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
+        self.cache.read(|state| {
+            let stored = state.endpoints.get(&key.namespace, &key.name);
+            match state.services.get(&key.namespace, &key.name) {
+                None => {
+                    self.check_not_behind(key, stored, state)?;
+                    self.forget(key);
+                    Ok(stored.cloned().map_or(Snapshot::NothingToDo, Snapshot::Leftover))
+                }
+                Some(service) if service.service_type == ServiceType::ExternalName => {
+                    Ok(Snapshot::NothingToDo)
+                }
+                Some(service) => {
+                    let Some(selector) = &service.selector else { return Ok(Snapshot::NothingToDo) };
+                    self.check_not_behind(key, stored, state)?;
+                    let pods = state.pods_selected(&key.namespace, selector);
+                    let (service, stored) = (Arc::clone(service), stored.cloned());
+                    Ok(Snapshot::Service { service, pods, stored })
+                }
+            }
+        })
+    }
+
+    /// Decided while the cache is locked for reading, so that the event we wait for cannot slip by unnoticed.
+    fn check_not_behind(
+        &self,
+        key: &ObjectKey,
+        stored: Option<&Arc<CachedEndpoints>>,
+        state: &State,
+    ) -> Result<(), SyncError> {
+        let mut tracker = self.tracker.lock();
+        if tracker.is_behind(key, stored.map(|stored| stored.version), state.endpoints.observed()) {
+            tracker.wait(key);
+            return Err(SyncError::StaleCache);
+        }
+        Ok(())
+    }
+
+    fn plan(&self, service: &Service, pods: &[Arc<Pod>], stored: Option<&Endpoints>) -> Plan {
+        let pods = || pods.iter().map(|pod| &**pod);
+        // Also if nothing is written: the next change counts from here.
+        let trigger_time = self.trigger_times.lock().compute(service, pods());
+        let unready = Unready::of(service, self.config.tolerate_unready_annotation);
+        plan(stored, service, desired_subsets(service, pods(), unready), trigger_time)
+    }
+
+    async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
+        let (endpoints, written) = match plan {
+            Plan::Nothing => return Ok(()),
+            Plan::Create(endpoints) => (endpoints, self.writer.create(key, endpoints).await),
+            Plan::Update(endpoints) => (endpoints, self.writer.update(key, endpoints).await.map(Some)),
+        };
+        match written {
+            Ok(written) => {
+                let version = written.and_then(|written| written.metadata.resource_version);
+                if let Some(version) = version {
+                    self.tracker.lock().wrote(key, version.as_str().into());
+                }
+                debug!(service = %key, "Wrote Endpoints");
+                Ok(())
+            }
+            Err(error) => {
+                self.report_failure(key, endpoints, &error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn delete(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
+        self.writer.delete(key, endpoints).await?;
+        debug!(service = %key, "Deleted Endpoints");
+        Ok(())
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        self.trigger_times.lock().forget(&key.namespace, &key.name);
+        self.tracker.lock().forget(key);
+    }
+}

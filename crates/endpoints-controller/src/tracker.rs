@@ -1,0 +1,84 @@
+//! What we wrote, and the cache may not show yet.
+
+use std::collections::{HashMap, HashSet};
+
+use controller_runtime::cache::ObjectKey;
+use endpointslice::Version;
+
+/// Knows the last version of each object that this process wrote, and which keys wait for the cache to catch up.
+///
+/// A sync on a cache that is behind our own write would undo or repeat it (`endpoints_tracker.go`; upstream compares
+/// with the version *before* an update and doesn't track creates, hence a Warning for each create that is repeated).
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    written: HashMap<ObjectKey, Version>,
+    waiting: HashSet<ObjectKey>,
+}
+
+impl Tracker {
+    /// The API server stored our write in this version.
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, version: Version) {
+        self.written.insert(key.clone(), version);
+    }
+
+    /// True if the cache shows an older object than we wrote, or none, and has not seen that it is gone either.
+    ///
+    /// `observed` is the resourceVersion up to which everything that happened is in the cache. Versions that aren't
+    /// numbers can't be ordered; then the API server decides, by a conflict.
+    pub(crate) fn is_behind(&self, key: &ObjectKey, cached: Option<Version>, observed: u64) -> bool {
+        let shown = cached.and_then(Version::number).unwrap_or_default().max(observed);
+        let written = self.written.get(key).and_then(|version| version.number());
+        written.is_some_and(|written| shown < written)
+    }
+
+    /// True if this version is our own write coming back.
+    pub(crate) fn is_echo(&self, key: &ObjectKey, version: Version) -> bool {
+        self.written.get(key) == Some(&version)
+    }
+
+    /// The next event of the object shall wake this key.
+    pub(crate) fn wait(&mut self, key: &ObjectKey) {
+        self.waiting.insert(key.clone());
+    }
+
+    /// There was an event of the object; returns whether it was waited for.
+    pub(crate) fn wake(&mut self, key: &ObjectKey) -> bool {
+        self.waiting.remove(key)
+    }
+
+    /// Forgets a Service that is gone; an event that is waited for still wakes it, for what appears late must go too.
+    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+        self.written.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counterpart of upstream's `TestStaleEndpointsTracker`, by the version written instead of the one replaced.
+    #[test]
+    fn a_cache_is_behind_until_it_shows_what_was_written() {
+        let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
+        let mut tracker = Tracker::default();
+        assert!(!tracker.is_behind(&key, Some("7".into()), 0), "nothing was written");
+        tracker.wrote(&key, "8".into());
+        assert!(tracker.is_behind(&key, Some("7".into()), 0), "the version before");
+        assert!(tracker.is_behind(&key, None, 7), "not even created");
+        assert!(!tracker.is_behind(&key, Some("8".into()), 0), "ours");
+        assert!(!tracker.is_behind(&key, Some("9".into()), 0), "somebody's after ours");
+        assert!(!tracker.is_behind(&key, None, 8), "created and gone again");
+        assert!(!tracker.is_behind(&other, Some("7".into()), 0), "another object");
+        assert!(tracker.is_echo(&key, "8".into()) && !tracker.is_echo(&key, "9".into()));
+        tracker.forget(&key);
+        assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
+    }
+
+    #[test]
+    fn versions_that_cannot_be_ordered_are_never_waited_for() {
+        let key = ObjectKey::new("ns", "web");
+        let mut tracker = Tracker::default();
+        tracker.wrote(&key, "b".into());
+        assert!(!tracker.is_behind(&key, Some("a".into()), 0));
+    }
+}

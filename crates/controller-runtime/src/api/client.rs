@@ -8,6 +8,8 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError};
 use kube::client::Body;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 
 use super::encoding::{Encoding, Object};
@@ -112,6 +114,35 @@ impl ApiClient {
     /// Reads whatever is at `path`, undecoded; for `/version` and `/readyz`.
     pub async fn get_raw(&self, path: &str) -> Result<Bytes, ApiError> {
         self.answer(Method::GET, path, Vec::new()).await.map(|(_, body)| body)
+    }
+
+    /// Creates an object of a kind that travels as JSON only, such as a `TokenReview`: POST to `path`.
+    pub async fn create_json<T: Serialize + DeserializeOwned>(
+        &self,
+        path: &str,
+        object: &T,
+    ) -> Result<T, ApiError> {
+        let body = serde_json::to_vec(object).map_err(ApiError::malformed)?;
+        self.in_json().answer_json(Method::POST, path, body).await
+    }
+
+    /// Reads an object of a kind that travels as JSON only, such as a `ConfigMap`.
+    pub async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
+        self.in_json().answer_json(Method::GET, path, Vec::new()).await
+    }
+
+    fn in_json(&self) -> Self {
+        Self { encoding: Encoding::Json, ..self.clone() }
+    }
+
+    async fn answer_json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<T, ApiError> {
+        let (_, answer) = self.answer(method, path, body).await?;
+        serde_json::from_slice(&answer).map_err(ApiError::malformed)
     }
 
     /// Opens a list or a watch; the caller reads the body. Only the wait for the header is bounded here.

@@ -1,0 +1,80 @@
+//! Bearer tokens.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use ring::{hmac, rand};
+
+use super::User;
+use crate::review::{AuthenticationApi, ReviewError, within_limit};
+use crate::review_cache::ReviewCache;
+
+/// Asks the API server about tokens, and remembers the answers for a while.
+pub(super) struct BearerTokens<A> {
+    api: A,
+    ttl: Duration,
+    /// Tokens are remembered by a keyed hash: they are not in memory for longer than a request takes, and nobody can
+    /// choose tokens that collide.
+    hash_key: hmac::Key,
+    known: ReviewCache<[u8; 32], Option<User>>,
+}
+
+impl<A: AuthenticationApi> BearerTokens<A> {
+    pub(super) fn new(api: A, ttl: Duration) -> Result<Self, ring::error::Unspecified> {
+        let hash_key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new())?;
+        Ok(Self { api, ttl, hash_key, known: ReviewCache::new() })
+    }
+
+    /// The API server's own client, for what else is to be asked.
+    pub(super) fn api(&self) -> &A {
+        &self.api
+    }
+
+    /// The owner of the token in these headers; none without a token.
+    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<User>, String> {
+        let Some(token) = token(headers) else { return Ok(None) };
+        let verdict = within_limit(self.review(token)).await;
+        verdict.map_err(|error| error.to_string())?.map(Some).ok_or_else(|| "invalid bearer token".to_owned())
+    }
+
+    async fn review(&self, token: &str) -> Result<Option<User>, ReviewError> {
+        let mut key = [0; 32];
+        let tag = hmac::sign(&self.hash_key, token.as_bytes());
+        key.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        self.known.get_or_review(key, |_| self.ttl, || self.api.review_token(token)).await
+    }
+}
+
+/// The token of an `Authorization: Bearer` header (`bearertoken.go`): the word after the scheme, whose case does not
+/// matter. Anything else is no token, also one after two spaces.
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let mut words = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split(' ');
+    let scheme = words.next()?;
+    words.next().filter(|token| scheme.eq_ignore_ascii_case("bearer") && !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_where_upstream_finds_them() {
+        for (header, expected) in [
+            ("Bearer abc", Some("abc")),
+            ("bEARER abc", Some("abc")),
+            ("  Bearer abc  ", Some("abc")),
+            ("Bearer abc def", Some("abc")),
+            ("Bearer  abc", None),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, header.parse().unwrap());
+            assert_eq!(token(&headers), expected, "{header:?}");
+        }
+        assert_eq!(token(&HeaderMap::new()), None);
+    }
+}

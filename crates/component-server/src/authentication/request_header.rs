@@ -1,0 +1,102 @@
+//! Front proxies that speak for others.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
+
+use super::User;
+use super::authorities::Authorities;
+use super::client_certificate::Subject;
+use super::options::RequestHeaderOptions;
+
+/// Trust in front proxies.
+#[derive(Debug, PartialEq)]
+pub(super) struct RequestHeader {
+    pub(super) authorities: Authorities,
+    pub(super) headers: Headers,
+}
+
+/// Which proxies, which headers. Names of headers are trimmed and in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Headers {
+    pub(super) allowed_names: Vec<String>,
+    pub(super) username: Vec<String>,
+    pub(super) uid: Vec<String>,
+    pub(super) group: Vec<String>,
+    pub(super) extra_prefix: Vec<String>,
+}
+
+impl Headers {
+    pub(super) fn of(options: &RequestHeaderOptions) -> Self {
+        Self {
+            allowed_names: options.allowed_names.clone(),
+            username: normal(&options.username_headers),
+            uid: normal(&options.uid_headers),
+            group: normal(&options.group_headers),
+            extra_prefix: normal(&options.extra_headers_prefix),
+        }
+    }
+}
+
+pub(super) fn normal(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
+}
+
+impl RequestHeader {
+    /// The user that a trusted proxy names in its headers (`headerrequest/requestheader.go`).
+    ///
+    /// None if there is no certificate, or no name in the headers; an error if the certificate is not a proxy's.
+    pub(super) fn authenticate(
+        &self,
+        chain: &[CertificateDer<'_>],
+        headers: &HeaderMap,
+    ) -> Result<Option<User>, String> {
+        if chain.is_empty() {
+            return Ok(None);
+        }
+        self.authorities.verify(chain).map_err(|error| error.to_string())?;
+        let Subject { common_name, .. } = Subject::of_chain(chain)?;
+        let Headers { allowed_names, username, uid, group, extra_prefix } = &self.headers;
+        if !allowed_names.is_empty() && !allowed_names.contains(&common_name) {
+            return Err(format!("x509: subject with cn={common_name} is not in the allowed list"));
+        }
+        let Some(name) = first(headers, username) else { return Ok(None) };
+        Ok(Some(User {
+            name,
+            uid: first(headers, uid).unwrap_or_default(),
+            groups: group.iter().flat_map(|header| all(headers, header)).collect(),
+            extra: extra(headers, extra_prefix),
+        }))
+    }
+}
+
+/// The first of the headers that says something. Only its first line counts, as in Go.
+fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
+    let value = |name: &String| headers.get(name).map(|value| lossy(value.as_bytes()));
+    names.iter().filter_map(value).find(|value| !value.is_empty())
+}
+
+fn all(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
+    headers.get_all(name).into_iter().map(|value| lossy(value.as_bytes())).filter(|value| !value.is_empty())
+}
+
+fn extra(headers: &HeaderMap, prefixes: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut extra = BTreeMap::<String, Vec<String>>::new();
+    for prefix in prefixes {
+        for (name, value) in headers {
+            if let Some(key) = name.as_str().strip_prefix(prefix.as_str()) {
+                let decoded = percent_decode_str(key).decode_utf8();
+                let key = decoded.map_or_else(|_| key.to_owned(), Cow::into_owned);
+                extra.entry(key).or_default().push(lossy(value.as_bytes()));
+            }
+        }
+    }
+    extra
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

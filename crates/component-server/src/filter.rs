@@ -1,0 +1,84 @@
+//! What a request goes through before it is served.
+
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use http::{Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
+use tower::ServiceExt;
+use tracing::{debug, error};
+
+use crate::authentication::{Authenticator, User};
+use crate::authorization::{Authorizer, Decision};
+use crate::refusal::{self, Asked};
+use crate::review::{AuthenticationApi, AuthorizationApi};
+
+/// Authentication, authorization, and what is behind them.
+pub(crate) struct Filter<A, Z> {
+    pub(crate) authenticator: Authenticator<A>,
+    pub(crate) authorizer: Authorizer<Z>,
+    pub(crate) router: Router,
+}
+
+/// What a request came to.
+pub(crate) struct Outcome {
+    pub(crate) response: Response,
+    /// True if the client is somebody; strangers are not worth an HTTP/2 connection that lasts
+    /// (`UnauthenticatedHTTP2DOSMitigation`).
+    pub(crate) is_known: bool,
+}
+
+impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
+    /// Answers a request that came over a connection with this client certificate chain.
+    pub(crate) async fn answer(&self, chain: &[CertificateDer<'_>], request: Request<Body>) -> Outcome {
+        let start = Instant::now();
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let mut outcome = self.decide(chain, request).await;
+        let headers = outcome.response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        let (status, latency) = (outcome.response.status().as_u16(), start.elapsed());
+        debug!(verb = %method, path = uri.path(), resp = status, latency = ?latency, "HTTP");
+        outcome
+    }
+
+    async fn decide(&self, chain: &[CertificateDer<'_>], request: Request<Body>) -> Outcome {
+        let asked = Asked { headers: request.headers(), uri: request.uri() };
+        let user = match self.authenticator.authenticate(chain, request.headers()).await {
+            Ok(user) => user,
+            Err(rejected) => {
+                error!(err = %rejected, "Unable to authenticate the request");
+                return Outcome { response: refusal::unauthorized(&asked), is_known: false };
+            }
+        };
+        let is_known = !user.is_anonymous();
+        let response = match self.refusal(&user, request.method(), &asked).await {
+            Some(refusal) => refusal,
+            // A router without state cannot fail.
+            None => self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
+        };
+        Outcome { response, is_known }
+    }
+
+    /// The refusal of a request that must not go on.
+    async fn refusal(&self, user: &User, method: &Method, asked: &Asked<'_>) -> Option<Response> {
+        let Ok(path) = percent_decode_str(asked.uri.path()).decode_utf8() else {
+            return Some(refusal::plain(StatusCode::BAD_REQUEST, "400 Bad Request".to_owned()));
+        };
+        let verb = method.as_str().to_lowercase();
+        match self.authorizer.authorize(user, &verb, &path).await {
+            Ok(Decision::Allow) => None,
+            Ok(Decision::Forbid { reason }) => {
+                Some(refusal::forbidden(asked, &user.name, &verb, &path, &reason))
+            }
+            Err(error) => {
+                let error = controller_runtime::error_chain(&error);
+                error!(err = %error, "Unable to authorize the request");
+                Some(refusal::internal_error(asked.uri, &error))
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The HTTPS server of a Kubernetes component.
+//!
+//! ```text
+//!           accept ──> TLS ──> HTTP ──> authenticate ──> authorize ──> Endpoints
+//!              │        ^                    │               │
+//! Connections ─┘        │                TokenReview   SubjectAccessReview
+//! (who has to go)   certificates,       (cached, bounded, never in the way of /healthz)
+//!                   read again
+//! ```
+//!
+//! What kube-controller-manager serves on its secure port, with the same flags, status codes and bodies
+//! (`k8s.io/apiserver/pkg/server`, `k8s.io/controller-manager/app/serve.go`, release 1.36):
+//!
+//! * [`SecureServer`] listens, speaks TLS and HTTP, and bounds everything that a client could keep busy.
+//! * [`Authenticator`] says who asks: front proxy, client certificate, bearer token, or nobody in particular.
+//! * [`Authorizer`] says whether they may: by group, by path, or by asking the API server.
+//! * [`ApiReviews`] does the asking. It is behind the traits [`AuthenticationApi`] and [`AuthorizationApi`].
+//! * [`Endpoints`] holds what is served: health, metrics, configuration, flags, status, log level.
+//!
+//! Nothing here knows a flag parser or a controller. Options are plain values; their errors name the flag.
+//!
+//! # What differs from upstream
+//!
+//! TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum exchange. Flags that
+//! name these are accepted with a warning as long as something remains. Refusals are JSON or YAML, not protobuf. Not
+//! there: profiling, compression of `/metrics`, tokens in WebSocket protocol headers, and certificates chosen by the
+//! address that a client connected to.
+
+mod authentication;
+mod authorization;
+mod connections;
+mod endpoints;
+mod filter;
+mod listener;
+mod negotiate;
+mod options;
+mod refusal;
+mod review;
+mod review_cache;
+mod serve;
+mod tls;
+
+pub use authentication::{AuthenticationOptions, RejectedCredentials};
+pub use authentication::{Authenticator, LoadError, RequestHeaderOptions, User};
+pub use authorization::{AuthorizationOptions, Authorizer, Decision};
+pub use endpoints::{BuildFacts, Checks, Endpoints, Slis};
+pub use options::{Limits, ServingOptions, SniCertificate};
+pub use review::{AccessReview, AccessVerdict, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError};
+pub use serve::{SecureServer, ServeError};
+pub use tls::TlsError;

@@ -1,0 +1,88 @@
+//! Serving certificates for those who bring none.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+
+use super::TlsError;
+
+const LIFETIME: Duration = Duration::from_hours(365 * 24);
+/// Valid from a little earlier than now, for clients whose clocks are behind.
+const LEEWAY: Duration = Duration::from_hours(1);
+
+/// A certificate, followed by that of its one-off authority, and its key, both in PEM.
+///
+/// As upstream makes them (`client-go/util/cert` `GenerateSelfSignedCertKey`): for `localhost`, `127.0.0.1` and the
+/// address that is served, for a year. The key is P-256 rather than RSA: faster to make, and on every handshake.
+pub(super) fn generate(bind_address: IpAddr) -> Result<(String, String), TlsError> {
+    make(bind_address).map_err(TlsError::SelfSigned)
+}
+
+fn make(bind_address: IpAddr) -> Result<(String, String), rcgen::Error> {
+    let now = SystemTime::now();
+    let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+
+    let mut authority = params(&format!("localhost-ca@{seconds}"), now);
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
+    let authority_key = KeyPair::generate()?;
+    let authority_certificate = authority.self_signed(&authority_key)?;
+
+    let mut serving = params(&format!("localhost@{seconds}"), now);
+    serving.is_ca = IsCa::ExplicitNoCa;
+    serving.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    serving.use_authority_key_identifier_extension = true;
+    let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), bind_address];
+    let distinct = addresses.iter().enumerate().filter(|(index, address)| {
+        !address.is_unspecified() && (*index == 0 || **address != Ipv4Addr::LOCALHOST)
+    });
+    serving.subject_alt_names = vec![SanType::DnsName("localhost".try_into()?)];
+    serving.subject_alt_names.extend(distinct.map(|(_, address)| SanType::IpAddress(*address)));
+    let key = KeyPair::generate()?;
+    let certificate = serving.signed_by(&key, &Issuer::from_params(&authority, &authority_key))?;
+
+    Ok((certificate.pem() + &authority_certificate.pem(), key.serialize_pem()))
+}
+
+fn params(common_name: &str, now: SystemTime) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    params.not_before = (now - LEEWAY).into();
+    params.not_after = (now - LEEWAY + LIFETIME).into();
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier;
+    use rustls::pki_types::{ServerName, UnixTime};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_client_that_trusts_the_authority_trusts_the_certificate() {
+        let (certificates, key) = generate("10.1.2.3".parse().unwrap()).unwrap();
+        let chain = super::super::certificates("made", certificates.as_bytes()).unwrap();
+        let [leaf, authority] = chain.as_slice() else { panic!("two certificates, not {}", chain.len()) };
+        assert!(key.starts_with("-----BEGIN PRIVATE KEY-----"));
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(authority.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        for (name, trusted) in
+            [("localhost", true), ("127.0.0.1", true), ("10.1.2.3", true), ("10.1.2.4", false)]
+        {
+            let name = ServerName::try_from(name).unwrap();
+            let verdict = verifier.verify_server_cert(leaf, &[], &name, &[], UnixTime::now());
+            assert_eq!(verdict.is_ok(), trusted, "{name:?}: {verdict:?}");
+        }
+    }
+}

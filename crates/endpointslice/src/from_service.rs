@@ -16,6 +16,9 @@ use crate::service::{Service, ServicePort, TargetPort};
 
 /// The endpoints that the selected `pods` should have, for each address type of the Service.
 ///
+/// A pod that has no address or has ended is left out; one that is terminating stays until then, for consumers may want
+/// to drain it (`util/controller_utils.go` `ShouldPodBeInEndpoints`; KEP-1672).
+///
 /// `node` looks up a Node by name. A pod whose Node is unknown is left out and noted as skipped, because its zone is
 /// unknown; only with `publishNotReadyAddresses` it is published without a zone (`reconciler.go`
 /// `reconcileByAddressType`).
@@ -70,12 +73,6 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
     }
     groups.move_into(&mut desired, &types);
     desired
-}
-
-/// True if a pod belongs into slices: it has addresses and has not ended (`util/controller_utils.go`
-/// `ShouldPodBeInEndpoints`). Terminating pods do, until they are gone (KEP-1672).
-pub fn is_in_endpoints(pod: &Pod) -> bool {
-    !pod.terminal && !pod.addresses.is_empty()
 }
 
 /// The endpoint of one pod, without hints (`utils.go` `podToEndpoint`).

@@ -99,13 +99,13 @@ pub use desired::{Desired, Skipped, SkippedReason};
 pub use endpoint_set::EndpointSet;
 pub use from_endpoints::{Mirrored, desired_from_endpoints};
 pub use from_service::{
-    desired_from_service, desired_from_service_with, endpoint_ports, is_in_endpoints, pod_endpoint,
-    published_hostname, target_number, target_ref,
+    desired_from_service, desired_from_service_with, endpoint_ports, pod_endpoint, published_hostname,
+    target_number, target_ref,
 };
 pub use hints::{Hints, TrafficDistribution};
 pub use interner::Interner;
 pub use labels::LabelSet;
-pub use node::{Node, NodeFields, milli_cpu};
+pub use node::{Node, NodeFields};
 pub use plan::{AddressTypePlan, Packing, PlanStatistics, PortGroupStatistics, Rules, SlicePlan, plan};
 pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
 pub use port_set::PortSet;

@@ -81,7 +81,7 @@ impl From<&core::Node> for Node {
 ///
 /// Covers the forms of `k8s.io/apimachinery` `resource.Quantity`: a decimal number with a decimal (`n u m k M G T P E`)
 /// or binary (`Ki … Ei`) suffix or an exponent.
-pub fn milli_cpu(quantity: &str) -> u64 {
+fn milli_cpu(quantity: &str) -> u64 {
     let number_length = quantity.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')));
     let (number, suffix) = quantity.split_at(number_length.unwrap_or(quantity.len()));
     let Ok(number) = number.parse::<f64>() else { return 0 };

@@ -76,14 +76,6 @@ impl TopologyCache {
         &self.shares
     }
 
-    /// The endpoints of a Service that each zone was given when its plan was last recorded.
-    pub fn counts(&self, namespace: &str, name: &str, address_type: AddressType) -> Option<&ZoneCounts> {
-        match self.services.get(&(namespace.into(), name.into()))?.types.get(&address_type)? {
-            TypeState::Hinted(counts) => Some(counts),
-            TypeState::Waiting { .. } => None,
-        }
-    }
-
     /// Services whose hints should be computed again under the present shares, by name.
     ///
     /// Those with hints that overload a zone (`topologycache.go` `GetOverloadedServices`), and those without hints
@@ -109,14 +101,30 @@ impl TopologyCache {
         Recorded { events, sync_again }
     }
 
-    /// True if no Service is remembered.
-    pub fn is_empty(&self) -> bool {
-        self.services.is_empty()
-    }
-
     /// Forgets a Service that is gone. Upstream never does.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         self.services.remove(&(namespace.into(), name.into()));
+    }
+}
+
+#[cfg(test)]
+impl TopologyCache {
+    /// The endpoints of a Service that each zone was given when its plan was last recorded.
+    pub(super) fn counts(
+        &self,
+        namespace: &str,
+        name: &str,
+        address_type: AddressType,
+    ) -> Option<&ZoneCounts> {
+        match self.services.get(&(namespace.into(), name.into()))?.types.get(&address_type)? {
+            TypeState::Hinted(counts) => Some(counts),
+            TypeState::Waiting { .. } => None,
+        }
+    }
+
+    /// True if no Service is remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.services.is_empty()
     }
 }
 

@@ -107,8 +107,6 @@ impl Cluster {
     }
 
     pub(crate) fn rules(&self) -> Rules {
-        let mut topology = TopologyCache::default();
-        topology.set_nodes(&self.nodes.iter().map(Node::from).collect::<Vec<_>>());
         Rules { packing: Packing::Pack { max: self.max }, placeholder: true, hints: self.hints() }
     }
 

@@ -18,7 +18,9 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::support::{Cluster, NO_WRITES, PodExt, Writes, container_ports, pod, service_port, size, writes};
+use crate::support::{
+    Cluster, NO_WRITES, PodExt, Writes, container_ports, count, pod, service_port, size, writes,
+};
 
 /// A cluster at rest: `max` endpoints in a slice, all slices but the last full.
 fn settled(pods: usize, max: usize) -> Cluster {
@@ -35,7 +37,8 @@ fn cost(mut cluster: Cluster, change: impl FnOnce(&mut Cluster)) -> Writes {
 /// True if the next update of this one slice replaces whatever is there by a placeholder.
 fn replaces_unconditionally(cluster: &Cluster) -> bool {
     let plan = cluster.plan();
-    let [update] = plan.types[0].update.as_slice() else { panic!("{plan:#?}") };
+    let update = &plan.types[0].update[0];
+    assert_eq!(count(&plan), writes(0, 1, 0));
     assert_eq!(update.metadata.name, cluster.only().metadata.name);
     update.metadata.resource_version.is_none() && size(update) == 0 && update.ports.iter().all(Vec::is_empty)
 }
@@ -77,7 +80,8 @@ fn one_more_pod() {
 fn many_more_pods() {
     let settled = |pods, first, second| {
         let mut cluster = Cluster::with_pods(pods);
-        (cluster.place(0..first), cluster.place(first..first + second));
+        cluster.place(0..first);
+        cluster.place(first..first + second);
         cluster
     };
     assert_eq!(settled(250, 62, 61).sync(), writes(1, 1, 0));

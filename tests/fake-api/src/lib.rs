@@ -1,5 +1,6 @@
-//! An API server of EndpointSlices, in memory, for tests of controllers: it answers writes of slices, notes events, and
-//! puts what changes into the controller's cache, as a watch would. Everything else a test puts there by itself.
+//! An API server of one kind, EndpointSlices or Endpoints, in memory, for tests of controllers: it answers writes, notes
+//! events, and puts what changes into the controller's cache, as a watch would. Everything else a test puts there by
+//! itself.
 //!
 //! It is quick and can misbehave on demand. What only a real API server can show is tested on one (`tests`).
 
@@ -17,17 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding};
-use controller_runtime::cache::{Cache, CachedSlice};
+use controller_runtime::cache::{Cache, CachedEndpoints, CachedSlice};
 use controller_runtime::kinds::Kind;
 use controller_runtime::queue::{Lane, QueueMetrics};
 use controller_runtime::recorder::EventWriter;
 use endpointslice::Interner;
 use endpointslice::well_known::SERVICE_NAME;
 use http::Request;
+use k8s_openapi::Metadata;
+use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::server::{Server, answer, emit};
@@ -38,10 +44,41 @@ pub const NAMESPACE: &str = "default";
 const LIVE: Lane = Lane::Live;
 
 /// The API server, and the cache that shows its objects. Clones are the same server.
-#[derive(Clone, Default)]
-pub struct FakeApi {
+pub struct FakeApi<T = EndpointSlice> {
     cache: Arc<Cache>,
-    server: Arc<Mutex<Server>>,
+    server: Arc<Mutex<Server<T>>>,
+}
+
+/// A kind that this server can store.
+pub trait Served:
+    Metadata<Ty = ObjectMeta> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Its form in the cache.
+    type Cached: Kind;
+    /// What the uids begin with.
+    const UID_PREFIX: &'static str;
+}
+
+impl Served for EndpointSlice {
+    type Cached = CachedSlice;
+    const UID_PREFIX: &'static str = "slice";
+}
+
+impl Served for Endpoints {
+    type Cached = CachedEndpoints;
+    const UID_PREFIX: &'static str = "endpoints";
+}
+
+impl<T> Clone for FakeApi<T> {
+    fn clone(&self) -> Self {
+        Self { cache: Arc::clone(&self.cache), server: Arc::clone(&self.server) }
+    }
+}
+
+impl<T> Default for FakeApi<T> {
+    fn default() -> Self {
+        Self { cache: Arc::default(), server: Arc::default() }
+    }
 }
 
 /// A controller that runs, with its metrics.
@@ -73,7 +110,7 @@ fn read<K: Kind>(object: &Value) -> K {
     K::from_json(&object.to_string(), &mut Interner::default()).unwrap()
 }
 
-impl FakeApi {
+impl<T: Served> FakeApi<T> {
     /// Creates a controller on this server and runs it, with the task that writes its events, until the test ends.
     pub fn run<C, Work>(
         &self,
@@ -110,12 +147,12 @@ impl FakeApi {
         tokio::time::sleep(time).await;
     }
 
-    /// Puts an object that is not a slice into the cache.
+    /// Puts an object that is not of this server's kind into the cache.
     pub fn show<K: Kind>(&self, object: Value) {
         self.cache.upsert(read::<K>(&object), LIVE);
     }
 
-    /// Takes an object that is not a slice out of the cache.
+    /// Takes an object that is not of this server's kind out of the cache.
     pub fn hide<K: Kind>(&self, name: &str) {
         self.cache.remove::<K>(NAMESPACE, name, LIVE);
     }
@@ -132,7 +169,24 @@ impl FakeApi {
 
     /// The events posted so far, as reason and message.
     pub fn told(&self) -> Vec<(String, String)> {
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        let events = &self.server.lock().events;
+        events.iter().map(|event| (text(event, "reason"), text(event, "message"))).collect()
+    }
+
+    /// The events posted so far, whole.
+    pub fn events(&self) -> Vec<Value> {
         self.server.lock().events.clone()
+    }
+
+    /// Refuses creates, because the namespace is being deleted.
+    pub fn terminate_namespace(&self) {
+        self.server.lock().terminating = true;
+    }
+
+    /// Stores so many writes, but loses the answers.
+    pub fn lose_answers(&self, count: usize) {
+        self.server.lock().lost_answers = count;
     }
 
     /// Answers so many writes with a failure.
@@ -153,14 +207,43 @@ impl FakeApi {
     /// Lets all watch events through that were kept back.
     pub fn release_events(&self) {
         let held = self.server.lock().held.take();
-        held.into_iter().flatten().for_each(|slice| emit(&self.cache, &slice));
+        held.into_iter().flatten().for_each(|object| emit(&self.cache, &object));
     }
 
+    /// The object of this name.
+    pub fn stored(&self, name: &str) -> Option<T> {
+        self.server.lock().objects.get(name).cloned()
+    }
+
+    /// Somebody else creates or replaces an object.
+    pub fn put(&self, object: T) {
+        let stored = self.server.lock().store(object);
+        emit(&self.cache, &stored);
+    }
+
+    /// Somebody else creates or replaces an object, and the watch is silent about it.
+    pub fn put_unseen(&self, object: T) -> T {
+        self.server.lock().store(object)
+    }
+
+    /// Somebody else deletes an object.
+    pub fn take(&self, name: &str) {
+        self.take_unseen(name);
+        self.cache.remove::<T::Cached>(NAMESPACE, name, LIVE);
+    }
+
+    /// Somebody else deletes an object, and the watch is silent about it.
+    pub fn take_unseen(&self, name: &str) {
+        self.server.lock().objects.remove(name);
+    }
+}
+
+impl FakeApi {
     /// The slices of a Service, by name.
     pub fn slices(&self, service: &str) -> Vec<EndpointSlice> {
         let label = |slice: &EndpointSlice| slice.metadata.labels.as_ref()?.get(SERVICE_NAME).cloned();
         let named = |slice: &&EndpointSlice| label(slice).as_deref() == Some(service);
-        self.server.lock().slices.values().filter(named).cloned().collect()
+        self.server.lock().objects.values().filter(named).cloned().collect()
     }
 
     /// The endpoints in the slices of a Service.
@@ -178,8 +261,7 @@ impl FakeApi {
 
     /// Somebody else creates a slice.
     pub fn add_slice(&self, slice: EndpointSlice) {
-        let stored = self.server.lock().store(slice);
-        emit(&self.cache, &stored);
+        self.put(slice);
     }
 
     /// Somebody else changes the first slice of a Service.
@@ -192,7 +274,7 @@ impl FakeApi {
     /// Somebody else deletes the first slice of a Service, and no watch event tells of it. Returns its name.
     pub fn lose_slice(&self, service: &str) -> String {
         let name = self.slices(service).remove(0).metadata.name.unwrap();
-        self.server.lock().slices.remove(&name);
+        self.take_unseen(&name);
         name
     }
 

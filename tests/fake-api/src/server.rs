@@ -2,54 +2,75 @@
 
 use std::collections::BTreeMap;
 
-use controller_runtime::cache::{Cache, CachedSlice};
+use controller_runtime::cache::Cache;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{LIVE, NAMESPACE, read};
+use crate::{LIVE, NAMESPACE, Served, read};
 
 /// The objects, and how the next requests are met.
-#[derive(Default)]
-pub(crate) struct Server {
-    pub(crate) slices: BTreeMap<String, EndpointSlice>,
+pub(crate) struct Server<T> {
+    pub(crate) objects: BTreeMap<String, T>,
     pub(crate) requests: Vec<String>,
-    pub(crate) events: Vec<(String, String)>,
+    pub(crate) events: Vec<Value>,
     /// So many writes are refused.
     pub(crate) refuse: usize,
     /// So many writes meet a conflict.
     pub(crate) conflicts: usize,
+    /// Creates are refused, because the namespace is being deleted.
+    pub(crate) terminating: bool,
+    /// So many writes are stored, and their answers lost.
+    pub(crate) lost_answers: usize,
     /// Watch events that wait, if they are held back.
-    pub(crate) held: Option<Vec<EndpointSlice>>,
+    pub(crate) held: Option<Vec<T>>,
     version: u64,
     created: usize,
 }
 
-impl Server {
+impl<T> Default for Server<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            requests: Vec::new(),
+            events: Vec::new(),
+            refuse: 0,
+            conflicts: 0,
+            terminating: false,
+            lost_answers: 0,
+            held: None,
+            version: 0,
+            created: 0,
+        }
+    }
+}
+
+impl<T: Served> Server<T> {
     /// What the API server adds to an object.
-    pub(crate) fn store(&mut self, mut slice: EndpointSlice) -> EndpointSlice {
+    pub(crate) fn store(&mut self, mut object: T) -> T {
         self.version += 1;
-        let metadata = &mut slice.metadata;
+        let metadata = object.metadata_mut();
         metadata.resource_version = Some((100 + self.version).to_string());
+        metadata.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
         if metadata.name.is_none() {
             self.created += 1;
             metadata.name = Some(format!("{}{}", metadata.generate_name.clone().unwrap(), self.created));
         }
         let name = metadata.name.clone().unwrap();
-        let before = self.slices.get(&name);
-        let generation = before.and_then(|slice| slice.metadata.generation).unwrap_or_default();
+        let before = self.objects.get(&name).map(T::metadata);
+        let generation = before.and_then(|metadata| metadata.generation).unwrap_or_default();
         metadata.generation = Some(generation + 1);
-        metadata.uid =
-            before.and_then(|slice| slice.metadata.uid.clone()).or(Some(format!("slice-{}", self.version)));
-        self.slices.insert(name, slice.clone());
-        slice
+        let uid = before.and_then(|metadata| metadata.uid.clone());
+        metadata.uid = uid.or(Some(format!("{}-{}", T::UID_PREFIX, self.version)));
+        self.objects.insert(name, object.clone());
+        object
     }
 
     /// The answer to a write that is not accepted, if it isn't.
-    fn refusal(&mut self, method: &Method, slice: &EndpointSlice, name: &str) -> Option<Response<Body>> {
+    fn refusal(&mut self, method: &Method, object: &T, name: &str) -> Option<Response<Body>> {
         let (forbidden, conflict) = (StatusCode::FORBIDDEN, StatusCode::CONFLICT);
         if self.refuse > 0 {
             self.refuse -= 1;
@@ -59,42 +80,55 @@ impl Server {
             self.conflicts -= 1;
             return Some(status(conflict, "Conflict", "modified"));
         }
-        let name = slice.metadata.name.as_deref().unwrap_or(name);
-        let exists = self.slices.contains_key(name);
-        match *method {
-            Method::POST if exists => Some(status(conflict, "AlreadyExists", "already exists")),
-            Method::PUT if !exists => Some(status(StatusCode::NOT_FOUND, "NotFound", "not found")),
+        let sent = object.metadata();
+        let present = self.objects.get(sent.name.as_deref().unwrap_or(name)).map(T::metadata);
+        match (method, present) {
+            (&Method::POST, Some(_)) => Some(status(conflict, "AlreadyExists", "already exists")),
+            (&Method::POST, None) if self.terminating => Some(namespace_terminating()),
+            (&Method::PUT, None) => Some(status(StatusCode::NOT_FOUND, "NotFound", "not found")),
+            (&Method::PUT, Some(present)) if !agrees(sent.resource_version.as_ref(), present) => {
+                Some(status(conflict, "Conflict", "the object has been modified"))
+            }
             _ => None,
         }
     }
 
     /// This server insists on the uid of what is to be deleted.
     fn delete(&mut self, name: &str, options: &Value) -> Response<Body> {
-        let Some(present) = self.slices.get(name) else {
+        let Some(present) = self.objects.get(name).map(T::metadata) else {
             return status(StatusCode::NOT_FOUND, "NotFound", "not found");
         };
-        if options["preconditions"]["uid"].as_str() != present.metadata.uid.as_deref() {
-            return status(StatusCode::CONFLICT, "Conflict", "the uid in the precondition does not match");
+        let asked = |field: &str| options["preconditions"][field].as_str().map(ToOwned::to_owned);
+        if asked("uid") != present.uid || !agrees(asked("resourceVersion").as_ref(), present) {
+            return status(StatusCode::CONFLICT, "Conflict", "the precondition does not hold");
         }
-        self.slices.remove(name);
+        self.objects.remove(name);
         answer_json(StatusCode::OK, &json!({"kind": "Status", "status": "Success"}))
     }
 }
 
-/// Puts a slice into the cache, as its watch event does.
-pub(crate) fn emit(cache: &Cache, slice: &EndpointSlice) {
-    cache.upsert(read::<CachedSlice>(&serde_json::to_value(slice).unwrap()), LIVE);
+/// True unless another resourceVersion was asked for.
+fn agrees(asked: Option<&String>, present: &ObjectMeta) -> bool {
+    asked.is_none_or(|asked| present.resource_version.as_ref() == Some(asked))
+}
+
+/// Puts an object into the cache, as its watch event does.
+pub(crate) fn emit<T: Served>(cache: &Cache, object: &T) {
+    cache.upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()), LIVE);
 }
 
 /// The event comes before the answer, as it may in life.
-pub(crate) async fn answer(server: &Mutex<Server>, cache: &Cache, request: Request<Body>) -> Response<Body> {
+pub(crate) async fn answer<T: Served>(
+    server: &Mutex<Server<T>>,
+    cache: &Cache,
+    request: Request<Body>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let name = parts.uri.path().rsplit('/').next().unwrap().to_owned();
     if parts.uri.path().contains("/events") {
         let event: Value = serde_json::from_slice(&body).unwrap();
-        let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
-        server.lock().events.push((text("reason"), text("message")));
+        server.lock().events.push(event.clone());
         return answer_json(StatusCode::OK, &event);
     }
     if parts.method == Method::DELETE {
@@ -105,27 +139,43 @@ pub(crate) async fn answer(server: &Mutex<Server>, cache: &Cache, request: Reque
             server.delete(&name, &options)
         };
         if answer.status().is_success() {
-            cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
+            cache.remove::<T::Cached>(NAMESPACE, &name, LIVE);
         }
         return answer;
     }
-    let slice: EndpointSlice = serde_json::from_slice(&body).unwrap();
+    let object: T = serde_json::from_slice(&body).unwrap();
     let stored = {
         let mut server = server.lock();
-        let generated = slice.metadata.generate_name.clone().filter(|_| slice.metadata.name.is_none());
-        let shown = if parts.method == Method::POST { generated.unwrap_or_default() } else { name.clone() };
+        let metadata = object.metadata();
+        let given = metadata.name.as_ref().or(metadata.generate_name.as_ref());
+        let shown = if parts.method == Method::POST { given.unwrap() } else { &name };
         server.requests.push(format!("{} {shown}", parts.method));
-        if let Some(refusal) = server.refusal(&parts.method, &slice, &name) {
+        if let Some(refusal) = server.refusal(&parts.method, &object, &name) {
             return refusal;
         }
-        server.store(slice)
+        server.store(object)
     };
     let held = server.lock().held.as_mut().map(|held| held.push(stored.clone()));
     if held.is_none() {
         emit(cache, &stored);
     }
     tokio::task::yield_now().await;
+    let lost = {
+        let mut server = server.lock();
+        let lost = server.lost_answers > 0;
+        server.lost_answers = server.lost_answers.saturating_sub(1);
+        lost
+    };
+    if lost {
+        return status(StatusCode::GATEWAY_TIMEOUT, "Timeout", "request timed out");
+    }
     answer_json(StatusCode::OK, &serde_json::to_value(&stored).unwrap())
+}
+
+fn namespace_terminating() -> Response<Body> {
+    let status = json!({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "being terminated",
+        "details": {"causes": [{"reason": "NamespaceTerminating"}]}});
+    answer_json(StatusCode::FORBIDDEN, &status)
 }
 
 fn status(code: StatusCode, reason: &str, message: &str) -> Response<Body> {

@@ -1,6 +1,6 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
-use endpointslice::{AddressTypePlan, SlicePlan};
+use endpointslice::{AddressType, AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::api::{ApiClient, ApiError, Preconditions};
@@ -28,16 +28,22 @@ pub enum Written<'a> {
 pub struct WriteError {
     verb: &'static str,
     slice: String,
+    address_type: Option<AddressType>,
     #[source]
     source: ApiError,
 }
 
 impl WriteError {
-    fn new(verb: &'static str, slice: &EndpointSlice, source: ApiError) -> Self {
-        let metadata = &slice.metadata;
+    fn new(verb: &'static str, target: &EndpointSlice, source: ApiError) -> Self {
+        let metadata = &target.metadata;
         let name = metadata.name.as_ref().or(metadata.generate_name.as_ref()).map_or("", String::as_str);
         let slice = format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default());
-        Self { verb, slice, source }
+        Self { verb, slice, address_type: AddressType::parse(&target.address_type), source }
+    }
+
+    /// The address type whose plan this failure ended; none for a slice of a type that nobody supports.
+    pub fn address_type(&self) -> Option<AddressType> {
+        self.address_type
     }
 
     /// True if the object has changed since the plan was made.

@@ -109,13 +109,13 @@ impl Metrics {
         self.count_traffic(key, traffic_distribution(service));
     }
 
-    pub(crate) fn applied(&self, service: &Service, plan: &SlicePlan) {
+    /// Counts the changes of address types whose writes all succeeded.
+    pub(crate) fn applied<'a>(&self, service: &Service, plans: impl Iterator<Item = &'a AddressTypePlan>) {
         let traffic_distribution = traffic_distribution(service).unwrap_or_default();
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
-        let histogram =
-            self.changed_per_sync.get_or_create(&TopologyLabels { topology, traffic_distribution });
-        for changes in plan.types.iter().map(AddressTypePlan::changes) {
-            histogram.observe(as_f64(changes));
+        let labels = TopologyLabels { topology, traffic_distribution };
+        for changes in plans.map(AddressTypePlan::changes) {
+            self.changed_per_sync.get_or_create(&labels).observe(as_f64(changes));
         }
     }
 

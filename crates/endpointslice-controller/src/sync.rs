@@ -11,8 +11,8 @@ use controller_runtime::slice_writer::{WriteError, Written};
 use controller_runtime::{error_chain, summary, worker};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason, SlicePlan,
-    SliceTemplate, TopologyEvent, desired_from_service, plan,
+    AddressType, Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason,
+    SlicePlan, SliceTemplate, TopologyEvent, desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
@@ -109,9 +109,10 @@ impl EndpointSliceController {
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
-        if applied.is_ok() {
-            self.metrics.applied(&snapshot.service, &plan);
-        }
+        let failed = applied.as_ref().err().into_iter().flatten().filter_map(WriteError::address_type);
+        let failed: Vec<AddressType> = failed.collect();
+        let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
+        self.metrics.applied(&snapshot.service, complete);
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
         let outcome = applied.map_err(SyncError::Write).and_then(|()| only_errors(&skipped));
         if let Err(error) = &outcome {

@@ -194,6 +194,17 @@ async fn a_failed_write_is_told_and_a_conflict_that_heals_is_not() {
     assert_eq!(message, expected);
 }
 
+#[tokio::test(start_paused = true)]
+async fn one_address_type_that_fails_does_not_keep_the_other_from_counting() {
+    let families = json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}});
+    let fake = Fake::start(Duration::ZERO, |cache| cache.service(service("web", families)));
+    fake.refuse(1);
+    fake.advance(Duration::from_millis(1)).await;
+    assert_eq!((fake.slice_count("web"), fake.changed_per_sync()), (1, [1, 1]));
+    fake.settle().await;
+    assert_eq!((fake.slice_count("web"), fake.changed_per_sync()), (2, [3, 2]));
+}
+
 /// k3s#12552: upstream's whole slice is refused for one bad address.
 #[tokio::test(start_paused = true)]
 async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {

@@ -56,7 +56,7 @@ impl Exposed {
         let fields = ServiceFields { annotations, traffic_distribution, ..ServiceFields::default() };
         let service = Service::new(fields, &mut Interner::default());
         self.metrics.planned(&ObjectKey::new("shop", name), &service, &plan(&[&[(1, 1)]]));
-        self.metrics.applied(&service, &plan(&[&[(1, 1)]]));
+        self.metrics.applied(&service, plan(&[&[(1, 1)]]).types.iter());
     }
 }
 
@@ -148,7 +148,7 @@ fn each_family_of_a_sync_is_observed() {
     let exposed = Exposed::new();
     let sync = |families: &[&[Group]]| {
         exposed.plan("web", families);
-        exposed.metrics.applied(&service(&[]), &plan(families));
+        exposed.metrics.applied(&service(&[]), plan(families).types.iter());
     };
     sync(&[&[(30, 1)]]);
     sync(&[&[(30, 1)], &[(30, 1)]]);

@@ -135,6 +135,15 @@ impl Fake {
         self.running.metric("endpoint_slice_controller_addresses_skipped_per_sync_sum")
     }
 
+    /// The address types whose writes succeeded in some sync, and how many writes these were, from the metrics.
+    pub fn changed_per_sync(&self) -> [u64; 2] {
+        ["count", "sum"].map(|which| {
+            let labels = "{topology=\"Disabled\",traffic_distribution=\"\"}";
+            let metric = "endpoint_slice_controller_endpointslices_changed_per_sync";
+            self.running.metric(&format!("{metric}_{which}{labels}"))
+        })
+    }
+
     /// How many syncs succeeded, from the metrics.
     pub fn syncs(&self) -> u64 {
         self.running.metric("endpoint_slice_controller_syncs{result=\"success\"}")

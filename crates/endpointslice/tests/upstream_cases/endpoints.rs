@@ -94,7 +94,10 @@ fn which_pods_are_endpoints() {
     assert!(included(running().terminating()));
     assert!(included(running().ready(false).terminating()));
     assert!(!included(running().addresses(&[])));
-    assert!(!included(running().addresses(&["pending"])), "that is no address");
+    assert!(
+        !included(running().addresses(&["pending"])),
+        "that is no address: the API server accepts none such in a pod"
+    );
     for ended in ["Failed", "Succeeded"] {
         assert!(!included(pod(1).phase(ended)));
         assert!(!included(pod(1).phase(ended).terminating()));

@@ -1,12 +1,5 @@
 //! The controller on an API server in memory.
 
-#![allow(
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::needless_pass_by_value,
-    reason = "shared by the tests beside it, which fail by panicking; objects are made to be given away"
-)]
-
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,10 +12,10 @@ use fake_api::{FakeApi, NAMESPACE, Running, merged};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-pub const MAX: usize = 1000;
+pub(crate) const MAX: usize = 1000;
 
 /// A Service without a selector, with `changes` merged in.
-pub fn service(name: &str, changes: Value) -> Value {
+pub(crate) fn service(name: &str, changes: Value) -> Value {
     let object = json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}")},
         "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": [{"name": "http", "port": 80}]},
@@ -31,7 +24,7 @@ pub fn service(name: &str, changes: Value) -> Value {
 }
 
 /// Endpoints with one port and these addresses, with `changes` merged in.
-pub fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value {
+pub(crate) fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value {
     let addresses: Vec<Value> = addresses.iter().map(|address| json!({"ip": address})).collect();
     let object = json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-of-endpoints-{name}")},
@@ -41,7 +34,7 @@ pub fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value {
 }
 
 /// A slice as this controller makes it for [`endpoints`], with `changes` merged in.
-pub fn slice(name: &str, service: &str, address: &str, changes: Value) -> EndpointSlice {
+pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) -> EndpointSlice {
     let labels = json!({SERVICE_NAME: service, MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
     let object = json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
@@ -54,7 +47,7 @@ pub fn slice(name: &str, service: &str, address: &str, changes: Value) -> Endpoi
 
 /// The API server, as a test fills it.
 #[derive(Default)]
-pub struct Api {
+pub(crate) struct Api {
     fake: FakeApi,
     version: AtomicU64,
 }
@@ -68,11 +61,11 @@ impl Deref for Api {
 }
 
 impl Api {
-    pub fn service(&self, object: Value) {
+    pub(crate) fn service(&self, object: Value) {
         self.show::<Service>(self.next_version(object));
     }
 
-    pub fn endpoints(&self, object: Value) {
+    pub(crate) fn endpoints(&self, object: Value) {
         self.show::<CachedEndpoints>(self.next_version(object));
     }
 
@@ -83,7 +76,7 @@ impl Api {
 }
 
 /// The controller, running.
-pub struct Fake {
+pub(crate) struct Fake {
     api: Api,
     running: Running<EndpointSliceMirroringController>,
 }
@@ -107,11 +100,11 @@ fn run(api: &FakeApi, batch_period: Duration) -> Running<EndpointSliceMirroringC
 }
 
 impl Fake {
-    pub async fn start(fill: impl FnOnce(&Api)) -> Self {
+    pub(crate) async fn start(fill: impl FnOnce(&Api)) -> Self {
         Self::start_with_batch_period(Duration::ZERO, fill).await
     }
 
-    pub async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&Api)) -> Self {
+    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&Api)) -> Self {
         let api = Api::default();
         fill(&api);
         let running = run(&api, batch_period);
@@ -120,7 +113,7 @@ impl Fake {
     }
 
     /// `web`, mirrored to one slice; requests are forgotten.
-    pub async fn mirroring(addresses: &[&str]) -> Self {
+    pub(crate) async fn mirroring(addresses: &[&str]) -> Self {
         let fake = Self::start(|api| {
             api.service(service("web", json!({})));
             api.endpoints(endpoints("web", addresses, json!({})));
@@ -132,7 +125,7 @@ impl Fake {
     }
 
     /// Ends the controller and starts another, on the same cache and the same slices.
-    pub async fn restart(self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
         let Self { api, running } = self;
         running.controller.shut_down();
         api.settle().await;
@@ -143,7 +136,7 @@ impl Fake {
     }
 
     /// The writes since the last call, after all that was to be done is done.
-    pub async fn writes(&self) -> Vec<String> {
+    pub(crate) async fn writes(&self) -> Vec<String> {
         self.settle().await;
         let requests = self.requests();
         self.forget_requests();
@@ -151,17 +144,17 @@ impl Fake {
     }
 
     /// Lets what is due now happen.
-    pub async fn now(&self) {
+    pub(crate) async fn now(&self) {
         self.advance(Duration::from_millis(1)).await;
     }
 
     /// How many syncs there were, from the metrics.
-    pub fn syncs(&self) -> u64 {
+    pub(crate) fn syncs(&self) -> u64 {
         self.metric("endpoints_sync_duration_count")
     }
 
     /// A metric of the controller.
-    pub fn metric(&self, series: &str) -> u64 {
+    pub(crate) fn metric(&self, series: &str) -> u64 {
         self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
     }
 }

@@ -1,0 +1,146 @@
+//! Slices that somebody else has been at, and a cache that is behind.
+
+use std::time::Duration;
+
+use controller_runtime::cache::CachedEndpoints;
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use serde_json::{Value, json};
+
+use crate::NOTHING;
+use crate::fake::{Fake, endpoints, service, slice};
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+    fake.now().await;
+    assert_eq!(fake.writes().await, ["PUT web-1"]);
+    fake.delete_slice("web");
+    fake.now().await;
+    assert_eq!(fake.writes().await, ["POST web-"]);
+    fake.edit_slice("web", |slice| {
+        let labels = slice.metadata.labels.get_or_insert_default();
+        labels.insert(MANAGED_BY.into(), "somebody-else".into());
+    });
+    fake.now().await;
+    assert_eq!(fake.writes().await, ["POST web-"], "theirs is left alone, and the Endpoints get another");
+    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_moves_to_another_service_concerns_both() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.edit_slice("web", |slice| {
+        slice.metadata.labels.get_or_insert_default().insert(SERVICE_NAME.into(), "gone".into());
+    });
+    let mut writes = fake.writes().await;
+    writes.sort();
+    assert_eq!(writes, ["DELETE web-1", "POST web-"]);
+}
+
+/// Only changes of slices wait; those of Endpoints and Services never do.
+#[tokio::test(start_paused = true)]
+async fn foreign_changes_within_a_batch_period_are_met_once() {
+    let fake = Fake::start_with_batch_period(Duration::from_secs(2), |api| {
+        api.service(service("web", json!({})));
+        api.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+    })
+    .await;
+    fake.forget_requests();
+    fake.endpoints(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    fake.now().await;
+    assert_eq!(fake.requests(), ["PUT web-1"], "Endpoints don't wait");
+    fake.settle().await;
+    fake.forget_requests();
+    let syncs = fake.syncs();
+    for _ in 0..3 {
+        fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        fake.advance(Duration::from_millis(500)).await;
+        assert_eq!(fake.requests(), NOTHING);
+    }
+    fake.advance(Duration::from_millis(501)).await;
+    assert_eq!((fake.requests(), fake.syncs()), (vec!["PUT web-1".to_owned()], syncs + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slices_of_others_are_left_alone() {
+    let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
+    let fake = Fake::start(|api| {
+        api.service(service("web", json!({})));
+        api.endpoints(endpoints("web", &[], json!({})));
+        api.add_slice(slice("ours", "web", "10.0.0.1", json!({})));
+        api.add_slice(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
+        api.add_slice(slice(
+            "other-manager",
+            "web",
+            "10.0.0.1",
+            label(MANAGED_BY, json!(ENDPOINTSLICE_CONTROLLER)),
+        ));
+        let unlabelled = |name: &str, key: &str| {
+            let mut slice = slice(name, "web", "10.0.0.1", json!({}));
+            slice.metadata.labels.as_mut().unwrap().remove(key);
+            slice
+        };
+        api.add_slice(unlabelled("no-manager", MANAGED_BY));
+        api.add_slice(unlabelled("no-service", SERVICE_NAME));
+        api.add_slice(slice("elsewhere", "web", "10.0.0.1", json!({"metadata": {"namespace": "elsewhere"}})));
+    })
+    .await;
+    let mut requests = fake.requests();
+    requests.sort();
+    assert_eq!(
+        requests,
+        ["DELETE elsewhere", "DELETE ours"],
+        "the one elsewhere has no Endpoints in its own namespace"
+    );
+}
+
+/// Upstream takes such a slice for one that stays, and writes to it.
+#[tokio::test(start_paused = true)]
+async fn a_slice_being_deleted_is_left_to_go() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.edit_slice("web", |slice| {
+        slice.metadata.finalizers = Some(vec!["example.com/hold".into()]);
+        slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    });
+    assert_eq!(fake.writes().await, ["POST web-"]);
+    fake.endpoints(endpoints("web", &["10.0.0.2"], json!({})));
+    assert_eq!(fake.writes().await, ["PUT web-2"]);
+    fake.hide::<CachedEndpoints>("web");
+    assert_eq!(fake.writes().await, ["DELETE web-2"]);
+}
+
+/// The API answers, but its watch is silent for a while.
+#[tokio::test(start_paused = true)]
+async fn a_cache_behind_our_own_write_is_waited_for() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.hold_events();
+    fake.endpoints(endpoints("web", &["10.0.0.2"], json!({})));
+    fake.now().await;
+    fake.endpoints(endpoints("web", &["10.0.0.3"], json!({})));
+    fake.now().await;
+    assert_eq!(
+        fake.requests(),
+        ["PUT web-1"],
+        "the second change waits: the cache doesn't show the first write"
+    );
+    fake.release_events();
+    fake.now().await;
+    assert_eq!(fake.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
+    assert_eq!(fake.addresses("web"), ["10.0.0.3"]);
+}
+
+/// Upstream looks at the cache without asking whether it is behind, and misses the slice until its event comes.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_the_cache_does_not_show_yet_is_cleaned_up_too() {
+    let fake = Fake::start(|api| api.service(service("web", json!({})))).await;
+    fake.hold_events();
+    fake.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+    fake.now().await;
+    assert_eq!(fake.requests(), ["POST web-"]);
+    fake.hide::<CachedEndpoints>("web");
+    fake.now().await;
+    fake.release_events();
+    fake.now().await;
+    assert_eq!(fake.requests(), ["POST web-", "DELETE web-1"]);
+}

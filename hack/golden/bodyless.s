@@ -1,0 +1,1 @@
+// A file in assembler lets mirroring_upstream.go declare a function without its body.

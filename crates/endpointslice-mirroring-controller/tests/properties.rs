@@ -56,8 +56,8 @@ fn edit(slice: &mut EndpointSlice, what: u8) {
         0 => slice.endpoints = None,
         1 => slice.endpoints.iter_mut().for_each(|endpoints| endpoints.extend(endpoints.first().cloned())),
         2 => slice.metadata.labels = None,
-        3 => slice.metadata.owner_references.as_mut().unwrap()[0].uid = "older".to_owned(),
-        4 => slice.address_type = "FQDN".to_owned(),
+        3 => slice.metadata.owner_references.as_mut().unwrap()[0].uid = "older".into(),
+        4 => slice.address_type = "FQDN".into(),
         5 => slice.ports = None,
         6 => slice.metadata.annotations = Some([("more".to_owned(), String::new())].into()),
         _ => {}

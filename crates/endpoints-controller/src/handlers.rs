@@ -34,11 +34,15 @@ impl Handler for EndpointsController {
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
         let (Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object)) = change;
         let key = ObjectKey::new(object.namespace.clone(), &*object.name);
+        let deleted = matches!(change, Change::Deleted(_));
         let (awaited, echo) = {
             let mut tracker = self.tracker.lock();
+            if deleted {
+                tracker.gone(&key, object.version);
+            }
             (tracker.wake(&key), tracker.is_echo(&key, object.version))
         };
-        if awaited || matches!(change, Change::Deleted(_)) {
+        if awaited || deleted {
             self.queue.add(key);
         } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
             // Without a Service, the object is nobody's business: other programs keep things in Endpoints.

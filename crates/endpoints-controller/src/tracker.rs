@@ -31,6 +31,14 @@ impl Tracker {
         written.is_some_and(|written| shown < written)
     }
 
+    /// The object is gone; this is the last version the cache showed. If that was as new as our write, there is nothing
+    /// to wait for.
+    pub(crate) fn gone(&mut self, key: &ObjectKey, last: Version) {
+        if !self.is_behind(key, Some(last), 0) {
+            self.written.remove(key);
+        }
+    }
+
     /// True if this version is our own write coming back.
     pub(crate) fn is_echo(&self, key: &ObjectKey, version: Version) -> bool {
         self.written.get(key) == Some(&version)
@@ -70,6 +78,11 @@ mod tests {
         assert!(!tracker.is_behind(&key, None, 8), "created and gone again");
         assert!(!tracker.is_behind(&other, Some("7".into()), 0), "another object");
         assert!(tracker.is_echo(&key, "8".into()) && !tracker.is_echo(&key, "9".into()));
+        tracker.gone(&key, "7".into());
+        assert!(tracker.is_behind(&key, None, 7), "that was the one before ours");
+        tracker.gone(&key, "8".into());
+        assert!(!tracker.is_behind(&key, None, 7), "ours is gone");
+        tracker.wrote(&key, "9".into());
         tracker.forget(&key);
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
     }

@@ -1,0 +1,378 @@
+//! The controller on a cache that the test fills and an API that the test plays, on a paused clock.
+//!
+//! | Upstream's test | Here |
+//! |---|---|
+//! | `TestSyncEndpointsItemsPreserveNoSelector`, `TestSyncServiceExternalNameType` (4) | `services_without_endpoints_of_ours_cost_no_request` |
+//! | `TestCheckLeftoverEndpoints`, `TestSyncEndpointsServiceNotFound` | `what_services_left_behind_is_deleted_at_start`, `the_object_of_a_service_that_goes_is_deleted_once` |
+//! | `TestWaitsForAllInformersToBeSynced2` | the manager runs controllers once the cache is synced (`tests` `binary`) |
+//! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `pod_changes_within_a_batch_period_are_one_write` |
+//! | `TestMultipleServiceChanges` | `an_object_that_somebody_deletes_comes_back`, `a_service_deleted_and_created_again_at_once_is_served` |
+//! | `TestMultiplePodChanges` | `a_cache_behind_our_own_write_is_waited_for` |
+//! | `TestEndpointsDeletionEvents` | `an_object_that_somebody_deletes_comes_back` |
+//! | `TestGetPodServicesToUpdate`, `TestDetermineNeededServiceUpdates`, `Test_podChanged` | `a_pod_concerns_the_services_that_select_it_or_did` |
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod fake;
+mod support;
+
+use std::time::Duration;
+
+use endpointslice::{Pod, Service};
+use fake::{Fake, endpoints};
+use fake_api::merged;
+use serde_json::{Value, json};
+use support::{pod, service, stored};
+
+const NONE: [&str; 0] = [];
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn web() -> Value {
+    service("web", json!({}))
+}
+
+/// A change of an object, in a later version.
+fn version(version: u32) -> Value {
+    json!({"metadata": {"resourceVersion": version.to_string()}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["POST web"]);
+    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+    let annotations = fake.stored("web").unwrap().metadata.annotations.unwrap();
+    assert_eq!(annotations["endpoints.kubernetes.io/last-change-trigger-time"], "2026-01-01T00:00:00Z");
+    let fake = fake.restart().await;
+    fake.settle().await;
+    assert_eq!(fake.requests(), NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_without_endpoints_of_ours_cost_no_request() {
+    let external = json!({"spec": {"type": "ExternalName"}});
+    let no_ports = json!({"spec": {"type": "ExternalName", "ports": null}});
+    let no_selector = json!({"spec": {"type": "ExternalName", "selector": null}});
+    let neither = json!({"spec": {"type": "ExternalName", "selector": null, "ports": null}});
+    let manual = json!({"spec": {"selector": null}});
+    let fake = Fake::start(Duration::ZERO, |api| {
+        for (number, changes) in [external, no_ports, no_selector, neither, manual].into_iter().enumerate() {
+            let name = format!("s{number}");
+            api.put(endpoints(stored(&name, json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
+            api.show::<Service>(service(&name, changes));
+        }
+    });
+    fake.settle().await;
+    assert_eq!(fake.requests(), NONE);
+    assert_eq!(fake.addresses("s4"), ["6.7.8.9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_changes_within_a_batch_period_are_one_write() {
+    let (none, second) = (Duration::ZERO, Duration::from_secs(1));
+    let (quick, slow) = ([200, 100, 100], [200, 100, 1000]);
+    for (batch_period, delays, writes) in [(none, quick, 3), (second, quick, 1), (second, slow, 2)] {
+        type Step = fn(&Fake, &str, &str);
+        let steps: [(bool, Step, usize); 3] = [
+            (false, |fake, name, ip| fake.pod(pod(name, &[ip], true)), 3),
+            (true, |fake, name, ip| fake.pod(merged(pod(name, &[ip], true), version(2))), 3),
+            (true, |fake, name, _| fake.hide::<Pod>(name), 0),
+        ];
+        for (with_pods, step, left) in steps {
+            let fake = Fake::start(batch_period, |api| {
+                api.show::<Service>(web());
+                for number in (0..3).filter(|_| with_pods) {
+                    api.show::<Pod>(pod(&format!("web-{number}"), &[&format!("10.1.0.{number}")], true));
+                }
+            });
+            fake.settle().await;
+            fake.forget_requests();
+            for (number, delay) in delays.into_iter().enumerate() {
+                fake.advance(Duration::from_millis(delay)).await;
+                step(&fake, &format!("web-{number}"), &format!("10.0.0.{number}"));
+            }
+            fake.settle().await;
+            assert_eq!(fake.requests().len(), writes, "{batch_period:?} {delays:?}");
+            assert_eq!(fake.addresses("web").len(), left);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_concerns_the_services_that_select_it_or_did() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        for name in ["web", "db", "other"] {
+            api.show::<Service>(service(name, json!({})));
+        }
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    fake.forget_requests();
+    let changed = |number, change| merged(merged(pod("web-1", &["10.0.0.1"], true), version(number)), change);
+    fake.pod(changed(2, json!({"metadata": {"annotations": {"a": "b"}}})));
+    fake.settle().await;
+    assert_eq!(fake.requests(), NONE, "nothing that matters");
+    fake.pod(changed(3, json!({"metadata": {"labels": {"app": "db"}}})));
+    fake.settle().await;
+    let mut requests = fake.requests();
+    requests.sort();
+    assert_eq!(requests, ["PUT db", "PUT web"], "the one it left and the one it joined");
+    assert_eq!((fake.addresses("web").len(), fake.addresses("db").len()), (0, 1));
+    fake.forget_requests();
+    fake.hide::<Pod>("web-1");
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["PUT db"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_services_left_behind_is_deleted_at_start() {
+    let leader = json!({"metadata": {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}});
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.put(endpoints(stored("gone", json!([]), json!({}))));
+        api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+        api.put(endpoints(stored("election", json!([]), leader)));
+    });
+    fake.settle().await;
+    let mut requests = fake.requests();
+    requests.sort();
+    assert_eq!(requests, ["DELETE by-hand", "DELETE gone"]);
+}
+
+/// Upstream deletes a second time, after the event of its own deletion.
+#[tokio::test(start_paused = true)]
+async fn the_object_of_a_service_that_goes_is_deleted_once() {
+    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    fake.settle().await;
+    fake.forget_requests();
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["DELETE web"]);
+    assert!(fake.stored("web").is_none());
+}
+
+/// Upstream deletes whatever has the name, also what somebody else has made since the cache was last up to date.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
+    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    fake.settle().await;
+    let ours = fake.stored("web").unwrap();
+    // Service and Endpoints are deleted and made by hand, and of all that only the first event arrives
+    fake.take_unseen("web");
+    fake.put_unseen(endpoints(
+        json!({"metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "6.7.8.9"}]}]}),
+    ));
+    fake.forget_requests();
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    let requests = fake.requests();
+    assert!(requests.len() > 1 && requests.iter().all(|request| request == "DELETE web"), "{requests:?}");
+    assert_eq!(fake.addresses("web"), ["6.7.8.9"]);
+    assert_ne!(fake.stored("web").unwrap().metadata.uid, ours.metadata.uid);
+    assert_eq!(fake.told(), []);
+    // an object that nobody has seen yet is not deleted either
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.show::<Service>(service("manual", json!({"spec": {"selector": null}})))
+    });
+    fake.settle().await;
+    fake.put_unseen(endpoints(json!({"metadata": {"name": "manual"}})));
+    fake.hide::<Service>("manual");
+    fake.settle().await;
+    assert_eq!(fake.requests(), NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_somebody_deletes_comes_back() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    fake.forget_requests();
+    fake.take("web");
+    fake.settle().await;
+    assert_eq!(
+        (fake.requests(), fake.addresses("web")),
+        (vec!["POST web".to_owned()], vec!["10.0.0.1".to_owned()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_deleted_and_created_again_at_once_is_served() {
+    for hold in [false, true] {
+        let fake = Fake::start(Duration::ZERO, |api| {
+            api.show::<Service>(web());
+            api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        });
+        if hold {
+            fake.hold_events();
+        }
+        fake.advance(MOMENT).await;
+        fake.hide::<Service>("web");
+        fake.advance(MOMENT).await;
+        fake.service(merged(web(), json!({"metadata": {"uid": "new", "resourceVersion": "2"}})));
+        fake.release_events();
+        fake.settle().await;
+        assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+    }
+}
+
+/// Nothing of a Service that was there for a moment stays behind, though its object shows in the cache only later.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_appears_after_its_service_is_deleted() {
+    for lost in [0, 1] {
+        let fake = Fake::start(Duration::ZERO, |api| {
+            api.hold_events();
+            api.lose_answers(lost);
+            api.show::<Service>(web());
+        });
+        fake.advance(MOMENT).await;
+        fake.hide::<Service>("web");
+        fake.settle().await;
+        assert_eq!(fake.requests(), ["POST web"]);
+        fake.release_events();
+        fake.advance(MOMENT).await;
+        assert_eq!(fake.requests(), ["POST web", "DELETE web"], "lost answers: {lost}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_behind_our_own_write_is_waited_for() {
+    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    fake.settle().await;
+    fake.forget_requests();
+    fake.hold_events();
+    fake.pod(pod("web-1", &["10.0.0.1"], true));
+    fake.advance(MOMENT).await;
+    fake.pod(pod("web-2", &["10.0.0.2"], true));
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["PUT web"], "the cache doesn't show the first write");
+    fake.release_events();
+    fake.advance(MOMENT).await;
+    assert_eq!(fake.requests(), ["PUT web", "PUT web"], "the event wakes it, not the back-off");
+    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(fake.told(), []);
+}
+
+/// Upstream warns each time that it creates what exists already.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.put_unseen(endpoints(stored("web", json!([]), json!({}))));
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    let requests = fake.requests();
+    assert!(requests.len() > 1 && requests.iter().all(|request| request == "POST web"), "{requests:?}");
+    assert_eq!(fake.told(), []);
+    fake.forget_requests();
+    fake.put(fake.stored("web").unwrap());
+    fake.advance(MOMENT).await;
+    assert_eq!((fake.requests(), fake.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_that_heals_is_not_told() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.put(endpoints(stored("web", json!([]), json!({}))));
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.conflict(2);
+    fake.settle().await;
+    assert_eq!((fake.requests().len(), fake.addresses("web").len()), (3, 1));
+    assert_eq!(fake.told(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_is_tried_again_for_ever() {
+    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    fake.refuse(40);
+    for _ in 0..40 {
+        fake.advance(Duration::from_secs(1001)).await;
+    }
+    fake.settle().await;
+    assert_eq!(fake.requests().len(), 41);
+    assert!(fake.stored("web").is_some());
+    assert_eq!(fake.metric("workqueue_depth{name=\"endpoint\"}"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
+    let told = async |fake: Fake| {
+        fake.refuse(1);
+        fake.settle().await;
+        let [event] = &fake.events()[..] else { panic!("{:?}", fake.events()) };
+        assert_eq!(
+            (&event["type"], &event["source"]["component"]),
+            (&json!("Warning"), &json!("endpoint-controller"))
+        );
+        let object = &event["involvedObject"];
+        assert_eq!(
+            (&object["kind"], &object["namespace"], &object["name"]),
+            (&json!("Endpoints"), &json!("default"), &json!("web"))
+        );
+        (fake.told().remove(0), object["uid"].clone())
+    };
+    let create = told(Fake::start(Duration::ZERO, |api| api.show::<Service>(web()))).await;
+    let message = "Failed to create endpoint for service default/web: exceeded quota";
+    assert_eq!(create, (("FailedToCreateEndpoint".to_owned(), message.to_owned()), json!(null)));
+    let ((reason, message), uid) = told(Fake::start(Duration::ZERO, |api| {
+        api.put(endpoints(stored("web", json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
+        api.show::<Service>(web());
+    }))
+    .await;
+    assert_eq!(reason, "FailedToUpdateEndpoint");
+    assert_eq!(message, "Failed to update endpoint default/web: exceeded quota");
+    assert!(uid.is_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.terminate_namespace();
+        api.show::<Service>(web());
+    });
+    fake.settle().await;
+    assert_eq!(
+        (fake.requests(), fake.told()),
+        (vec!["POST web".to_owned()], vec![]),
+        "once, and no word about it"
+    );
+}
+
+/// As upstream, whose resync repairs such an object some time between 12 and 24 hours later.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_somebody_edits_is_repaired_at_the_next_occasion_or_half_a_day_later() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    fake.forget_requests();
+    fake.edit("web", |endpoints| endpoints.subsets = None);
+    fake.settle().await;
+    assert_eq!(fake.requests(), NONE);
+    fake.advance(Duration::from_secs(12 * 60 * 60)).await;
+    assert_eq!((fake.requests(), fake.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
+    fake.edit("web", |endpoints| endpoints.subsets = None);
+    fake.service(merged(web(), version(2)));
+    fake.settle().await;
+    assert_eq!(fake.requests().len(), 2);
+}
+
+/// Other programs keep things in Endpoints without a Service.
+#[tokio::test(start_paused = true)]
+async fn objects_without_a_service_that_come_later_are_left_alone() {
+    let fake = Fake::start(Duration::ZERO, |_| {});
+    fake.settle().await;
+    fake.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+    fake.edit("by-hand", |endpoints| endpoints.subsets = Some(vec![]));
+    fake.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(fake.requests(), NONE);
+    assert!(fake.stored("by-hand").is_some());
+}

@@ -1,0 +1,93 @@
+//! The controller on an API server in memory.
+
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "shared by the tests beside it, which fail by panicking; objects are made to be given away"
+)]
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use endpoints_controller::{Config, EndpointsController};
+use endpointslice::{Pod, Service};
+use fake_api::{FakeApi, Running};
+use k8s_openapi::api::core::v1::Endpoints;
+use serde_json::Value;
+
+use crate::support::object;
+
+/// The controller, running.
+pub struct Fake {
+    api: FakeApi<Endpoints>,
+    running: Running<EndpointsController>,
+}
+
+impl Deref for Fake {
+    type Target = FakeApi<Endpoints>;
+
+    fn deref(&self) -> &FakeApi<Endpoints> {
+        &self.api
+    }
+}
+
+fn run(api: &FakeApi<Endpoints>, batch_period: Duration) -> Running<EndpointsController> {
+    let config = Config { concurrent_syncs: 5, batch_period, tolerate_unready_annotation: false };
+    api.run(
+        |cache, client, queues, _| EndpointsController::new(config, cache, client, queues),
+        EndpointsController::run,
+    )
+}
+
+impl Fake {
+    /// Starts on a server that `fill` has filled.
+    pub fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        let running = run(&api, batch_period);
+        Self { api, running }
+    }
+
+    /// Ends the controller and starts another, on the same cache and the same objects.
+    pub async fn restart(self) -> Self {
+        let Self { api, running } = self;
+        running.controller.shut_down();
+        api.settle().await;
+        api.forget_requests();
+        let running = run(&api, Duration::ZERO);
+        Self { api, running }
+    }
+
+    pub fn service(&self, service: Value) {
+        self.show::<Service>(service);
+    }
+
+    pub fn pod(&self, pod: Value) {
+        self.show::<Pod>(pod);
+    }
+
+    /// The ready addresses of an object, which must have one subset; none if there is no object.
+    pub fn addresses(&self, name: &str) -> Vec<String> {
+        let Some(endpoints) = self.stored(name) else { return Vec::new() };
+        let subsets = endpoints.subsets.unwrap_or_default();
+        assert!(subsets.len() <= 1);
+        let addresses = subsets.into_iter().flat_map(|subset| subset.addresses.unwrap_or_default());
+        addresses.map(|address| address.ip).collect()
+    }
+
+    pub fn edit(&self, name: &str, edit: impl FnOnce(&mut Endpoints)) {
+        let mut endpoints = self.stored(name).unwrap();
+        edit(&mut endpoints);
+        self.put(endpoints);
+    }
+
+    pub fn metric(&self, series: &str) -> u64 {
+        self.running.metric(series)
+    }
+}
+
+/// An object of somebody else, as the API would take it.
+pub fn endpoints(value: Value) -> Endpoints {
+    object(value)
+}

@@ -1,0 +1,87 @@
+//! Objects as a test wants them, and one pure sync over them.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "shared by several test binaries, which fail by panicking; each uses a part; objects are given away"
+)]
+
+use endpoints_controller::{Plan, Unready, desired_subsets, plan};
+use endpointslice::{Interner, Pod, Service};
+use fake_api::{NAMESPACE, merged};
+use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
+use serde_json::{Value, json};
+
+/// A Service that selects `app: NAME` and has one TCP port, with `changes` merged in.
+pub fn service(name: &str, changes: Value) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "1",
+            "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"],
+            "selector": {"app": name}, "ports": [{"port": 80, "protocol": "TCP", "targetPort": 8080}]},
+    });
+    merged(object, changes)
+}
+
+/// A running pod of the Service that its name begins with, with these addresses.
+pub fn pod(name: &str, addresses: &[&str], ready: bool) -> Value {
+    let app = name.rsplit_once('-').map_or(name, |(app, _)| app);
+    let ips: Vec<Value> = addresses.iter().map(|ip| json!({"ip": ip})).collect();
+    json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "1",
+            "labels": {"app": app}},
+        "spec": {"nodeName": "node-1", "containers": []},
+        "status": {"phase": "Running", "podIP": addresses.first(), "podIPs": ips,
+            "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}]},
+    })
+}
+
+/// The addresses of a pod as an Endpoints object lists them.
+pub fn address(pod: &str, ip: &str) -> Value {
+    json!({"ip": ip, "nodeName": "node-1",
+        "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": pod, "uid": format!("uid-{pod}")}})
+}
+
+/// An object as upstream would have stored it for [`service`], with `changes` merged in.
+pub fn stored(name: &str, subsets: Value, changes: Value) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("endpoints-{name}"),
+            "resourceVersion": "50", "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}},
+        "subsets": subsets,
+    });
+    merged(object, changes)
+}
+
+/// An object of the API from JSON.
+pub fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// The subsets that these pods give the Service.
+pub fn desired(service: &Value, pods: &[Value], old_annotation: bool) -> Vec<EndpointSubset> {
+    let mut interner = Interner::default();
+    let service = Service::from_api(&object::<core::Service>(service.clone()), &mut interner);
+    let pods: Vec<Pod> =
+        pods.iter().map(|pod| Pod::from_api(&object::<core::Pod>(pod.clone()), &mut interner)).collect();
+    desired_subsets(&service, &pods, Unready::of(&service, old_annotation))
+}
+
+/// What a sync would write, as JSON; `None` for nothing. `time` is that of the last change.
+pub fn sync(service: &Value, pods: &[Value], stored: Option<&Value>, time: Option<&str>) -> Option<Value> {
+    let subsets = desired(service, pods, false);
+    let service = Service::from(&object::<core::Service>(service.clone()));
+    let stored: Option<Endpoints> = stored.map(|stored| object(stored.clone()));
+    match plan(stored.as_ref(), &service, subsets, time.map(ToOwned::to_owned)) {
+        Plan::Nothing => None,
+        Plan::Create(endpoints) => {
+            assert!(stored.is_none());
+            Some(serde_json::to_value(endpoints).unwrap())
+        }
+        Plan::Update(endpoints) => {
+            assert!(stored.is_some());
+            Some(serde_json::to_value(endpoints).unwrap())
+        }
+    }
+}

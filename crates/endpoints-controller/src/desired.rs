@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use endpointslice::{
-    AddressType, Pod, Service, ServicePort, SubsetBuilder, SubsetPort, parse_ip, published_hostname,
-    target_number, target_ref,
+    AddressType, Pod, Service, ServicePort, Skipped, SkippedReason, SubsetBuilder, SubsetPort,
+    is_allowed_in_slices, parse_ip, published_hostname, target_number, target_ref,
 };
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
 
@@ -32,8 +32,8 @@ impl Unready {
 
 /// The subsets of a Service's Endpoints, in their canonical form, however many addresses they hold.
 ///
-/// One address for each pod that is not terminal, in the Service's first family; a pod without such an address, or
-/// without any of the Service's ports, is left out. A headless Service may have no ports; any other Service without
+/// One address for each pod that is not terminal, in the Service's first family; a pod without such an address, with one
+/// that the API server refuses ([`refused_addresses`]), or without any of the Service's ports, is left out. A headless Service may have no ports; any other Service without
 /// ports has no endpoints (`endpoints_controller.go` `syncService`).
 ///
 /// Cost: for each pod and port a logarithm of the pods.
@@ -60,24 +60,43 @@ pub fn desired_subsets<'a>(
     builder.build()
 }
 
+/// The addresses that would be listed, if the API server accepted them. One of them would keep the whole object from being
+/// written (as it does upstream).
+pub fn refused_addresses<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    unready: Unready,
+) -> Vec<Skipped> {
+    let published = pods.into_iter().filter(|pod| is_published(pod, unready));
+    let refused = published.filter_map(|pod| {
+        let address = address_in_family(service, pod).filter(|address| !is_allowed_in_slices(*address))?;
+        Some(Skipped { name: pod.name.to_string(), reason: SkippedReason::AddressNotAllowed(address) })
+    });
+    refused.collect()
+}
+
 /// True unless the pod has ended or, where that matters, is being deleted (`util/controller_utils.go`
 /// `ShouldPodBeInEndpoints`).
 fn is_published(pod: &Pod, unready: Unready) -> bool {
     !pod.terminal && (unready == Unready::Tolerated || !pod.is_terminating())
 }
 
-/// The one address of a pod, in the Service's family.
+/// The one address of a pod, unless the API server refuses it, by the same rule as in slices.
 ///
 /// `nodeName` is there even if the pod has none: upstream writes it so, and absent is not equal to empty.
 fn endpoint_address(service: &Service, pod: &Pod) -> Option<EndpointAddress> {
-    let family = family(service, pod);
-    let address = pod.addresses.iter().find(|address| AddressType::of(**address) == family)?;
+    let address = address_in_family(service, pod).filter(|address| is_allowed_in_slices(*address))?;
     Some(EndpointAddress {
         ip: address.to_string(),
         hostname: published_hostname(service, pod).map(Into::into),
         node_name: Some(pod.node_name.as_deref().unwrap_or_default().to_owned()),
         target_ref: Some(target_ref(pod)),
     })
+}
+
+fn address_in_family(service: &Service, pod: &Pod) -> Option<IpAddr> {
+    let family = family(service, pod);
+    pod.addresses.iter().copied().find(|address| AddressType::of(*address) == family)
 }
 
 /// The first family listed, else that of the cluster IP, else that of the pod (`endpoints_controller.go`

@@ -3,6 +3,7 @@
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::error_chain;
 use controller_runtime::recorder::EventType;
+use endpointslice::{Service, Skipped, SkippedReason};
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
 
 use crate::controller::EndpointsController;
@@ -39,5 +40,25 @@ impl EndpointsController {
             field_path: None,
         };
         self.recorder.event(&object, EventType::Warning, reason, message);
+    }
+
+    /// Tells of addresses that the API server would refuse, once for each pod.
+    pub(crate) fn report_refused_addresses(&self, service: &Service, skipped: &[Skipped]) {
+        for Skipped { name, reason } in skipped {
+            if let SkippedReason::AddressNotAllowed(address) = reason {
+                let message =
+                    format!("Skipping IP address {address} of Pod {name}: not allowed in Endpoints");
+                let object = ObjectReference {
+                    api_version: Some("v1".to_owned()),
+                    kind: Some("Service".to_owned()),
+                    namespace: Some(service.namespace.to_string()),
+                    name: Some(service.name.to_string()),
+                    uid: Some(service.uid.to_string()),
+                    resource_version: service.version.number().map(|version| version.to_string()),
+                    field_path: None,
+                };
+                self.recorder.event(&object, EventType::Warning, "InvalidIPAddress", message);
+            }
+        }
     }
 }

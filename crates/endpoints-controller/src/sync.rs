@@ -10,7 +10,7 @@ use kube_protobuf::DecodeError;
 use tracing::debug;
 
 use crate::controller::EndpointsController;
-use crate::desired::{Unready, desired_subsets};
+use crate::desired::{Unready, desired_subsets, refused_addresses};
 use crate::plan::{Plan, plan};
 use crate::writer::WriteError;
 
@@ -111,6 +111,7 @@ impl EndpointsController {
         // Also if nothing is written: the next change counts from here.
         let trigger_time = self.trigger_times.lock().compute(service, pods());
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
+        self.report_refused_addresses(service, &refused_addresses(service, pods(), unready));
         plan(stored, service, desired_subsets(service, pods(), unready), trigger_time)
     }
 

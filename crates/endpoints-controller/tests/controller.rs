@@ -247,7 +247,9 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     fake.hold_events();
     fake.pod(pod("web-1", &["10.0.0.1"], true));
     fake.advance(MOMENT).await;
-    fake.pod(pod("web-2", &["10.0.0.2"], true));
+    let since = json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z"}]);
+    let second = merged(pod("web-2", &["10.0.0.2"], true), json!({"status": {"conditions": since}}));
+    fake.pod(second);
     fake.settle().await;
     assert_eq!(fake.requests(), ["PUT web"], "the cache doesn't show the first write");
     fake.release_events();
@@ -255,6 +257,9 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     assert_eq!(fake.requests(), ["PUT web", "PUT web"], "the event wakes it, not the back-off");
     assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
     assert_eq!(fake.told(), []);
+    let annotations = fake.stored("web").unwrap().metadata.annotations.unwrap();
+    let time = &annotations["endpoints.kubernetes.io/last-change-trigger-time"];
+    assert_eq!(time, "2026-01-02T00:00:00Z", "not lost while waiting");
 }
 
 /// Upstream warns each time that it creates what exists already.
@@ -329,6 +334,20 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
     assert_eq!(reason, "FailedToUpdateEndpoint");
     assert_eq!(message, "Failed to update endpoint default/web: exceeded quota");
     assert!(uid.is_string());
+}
+
+/// Upstream's whole object is refused for one bad address, for ever.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.show::<Service>(web());
+        api.show::<Pod>(pod("web-1", &["127.0.0.1"], true));
+        api.show::<Pod>(pod("web-2", &["10.0.0.2"], true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.addresses("web"), ["10.0.0.2"]);
+    let message = "Skipping IP address 127.0.0.1 of Pod web-1: not allowed in Endpoints";
+    assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
 #[tokio::test(start_paused = true)]

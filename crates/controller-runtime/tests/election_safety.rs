@@ -17,6 +17,7 @@ use controller_runtime::election::{Config, Leadership};
 use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -140,8 +141,16 @@ async fn check(processes: Vec<Vec<Life>>, fates: Vec<Fate>) -> Result<(), TestCa
     Ok(())
 }
 
+fn with_seeds() -> ProptestConfig {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/election_safety.seeds");
+    ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(with_seeds())]
 
     #[test]
     fn there_are_never_two_leaders(

@@ -72,7 +72,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn is_event(&self) -> bool {
+    fn is_event(&self) -> bool {
         self.path.ends_with("/events")
     }
 }
@@ -209,8 +209,19 @@ impl LeaseServer {
         std::mem::take(&mut *self.sent.lock())
     }
 
+    /// The methods of the requests about the Lease since the last call.
+    pub(crate) fn take_methods(&self) -> String {
+        let sent = self.take_sent();
+        let methods: Vec<&str> = sent.iter().filter(|s| !s.is_event()).map(|s| s.method.as_str()).collect();
+        methods.join(" ")
+    }
+
     pub(crate) fn events(&self) -> Vec<Event> {
         self.stored.lock().events.clone()
+    }
+
+    pub(crate) fn messages(&self) -> Vec<String> {
+        self.events().into_iter().filter_map(|event| event.message).collect()
     }
 
     pub(crate) fn objections(&self) -> Vec<String> {
@@ -302,6 +313,13 @@ impl Candidate {
         Self::start_with(server, name, Config::default(), Encoding::Protobuf)
     }
 
+    /// One that leads already.
+    pub(crate) async fn leading(server: &Arc<LeaseServer>, name: &str) -> Self {
+        let candidate = Self::start(server, name);
+        assert!(candidate.leadership.gained().await);
+        candidate
+    }
+
     pub(crate) fn start_with(
         server: &Arc<LeaseServer>,
         name: &str,
@@ -342,6 +360,16 @@ impl Candidate {
     /// As by SIGKILL.
     pub(crate) fn kill(&self) {
         self.election.abort();
+    }
+}
+
+/// The first write ends like this, all else is done and answered.
+pub(crate) fn first_write(end: End) -> impl FnMut(&Sent) -> Fate + Send + 'static {
+    let mut first = true;
+    move |sent| {
+        let spoilt = first && sent.method != Method::GET;
+        first &= !spoilt;
+        if spoilt { end.into() } else { Fate::default() }
     }
 }
 

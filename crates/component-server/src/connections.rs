@@ -112,6 +112,9 @@ fn holder(peer: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
     use futures::FutureExt;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
     use std::time::Duration;
 
     fn address(text: &str) -> IpAddr {
@@ -149,6 +152,35 @@ mod tests {
         }
         assert!(!is_evicted(&kubelet));
         assert_eq!(flood.iter().filter(|place| !is_evicted(place)).count(), 7);
+    }
+
+    proptest! {
+        /// Whatever comes and goes: nobody is evicted as long as somebody else holds more, and there is never one too
+        /// many.
+        #[test]
+        fn nobody_pays_for_anothers_greed(steps in vec((0..4_u8, any::<bool>(), any::<Index>()), 0..60)) {
+            let connections = Connections::new(6);
+            let mut places: Vec<(u8, Place)> = Vec::new();
+            for (peer, comes, which) in steps {
+                if comes {
+                    let held = |peer| places.iter().filter(|(other, _)| *other == peer).count();
+                    let most = (0..4).map(held).max().unwrap_or_default();
+                    let greedy: Vec<u8> = (0..4).filter(|peer| held(*peer) == most).collect();
+                    let is_full = places.len() == 6;
+                    let new = connections.enter(IpAddr::from([10, 0, 0, peer]));
+                    let before = places.len();
+                    let evicted: Vec<u8> =
+                        places.extract_if(.., |(_, place)| is_evicted(place)).map(|(peer, _)| peer).collect();
+                    prop_assert_eq!(evicted.len(), usize::from(is_full));
+                    prop_assert!(evicted.iter().all(|peer| greedy.contains(peer)));
+                    prop_assert_eq!(places.len(), before - evicted.len());
+                    places.push((peer, new));
+                } else if !places.is_empty() {
+                    places.remove(which.index(places.len()));
+                }
+                prop_assert_eq!(connections.open.lock().by_id.len(), places.len());
+            }
+        }
     }
 
     #[tokio::test]

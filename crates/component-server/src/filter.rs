@@ -5,8 +5,9 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::{Method, Request, StatusCode};
+use http_body::Body as _;
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
 use tower::ServiceExt;
@@ -38,6 +39,9 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
         let start = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let mut outcome = self.decide(chain, request).await;
+        if method == Method::HEAD {
+            outcome.response = without_body(outcome.response);
+        }
         let headers = outcome.response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         let (status, latency) = (outcome.response.status().as_u16(), start.elapsed());
@@ -81,4 +85,13 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
             }
         }
     }
+}
+
+/// The answer to HEAD: as long as the other, but empty. HTTP/2 clients take a body for a broken connection.
+fn without_body(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
+        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Response::from_parts(parts, Body::empty())
 }

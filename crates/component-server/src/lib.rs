@@ -21,10 +21,19 @@
 //!
 //! # What differs from upstream
 //!
-//! TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum exchange. Flags that
-//! name these are accepted with a warning as long as something remains. Refusals are JSON or YAML, not protobuf. Not
-//! there: profiling, compression of `/metrics`, tokens in WebSocket protocol headers, and certificates chosen by the
-//! address that a client connected to.
+//! * TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum exchange. Flags that
+//!   name these are accepted with a warning as long as something remains. Self-signed keys are P-256, not RSA.
+//! * Client certificates are verified by webpki, which is stricter: certificates of version 1, and authorities shown as
+//!   client certificates, prove nothing.
+//! * Refusals are JSON or YAML, not protobuf. A path with characters that must be percent-encoded is a 400 if they are
+//!   not, and a 404 if others are: `/%68ealthz` is no way to write `/healthz`.
+//! * Request headers are limited to 64 KiB (upstream: 1 MiB), connections in number, reviews in number and to 10 s in
+//!   all (upstream: 10 s for each of five attempts).
+//! * The cluster's authentication configuration is read once a minute, not watched.
+//! * `/livez`, `/readyz` and single checks such as `/readyz/<check>` are served; upstream's controller manager answers
+//!   404 to them.
+//! * Not there: profiling, compression of `/metrics`, tokens in WebSocket protocol headers, and certificates chosen by
+//!   the address that a client connected to.
 
 mod authentication;
 mod authorization;

@@ -58,7 +58,7 @@ pub struct Limits {
     pub idle: Duration,
     /// For requests in progress once a connection is to end.
     pub grace: Duration,
-    /// Bytes of a request's header, beyond which it is refused with 431.
+    /// Bytes of a request's header, roughly, beyond which it is refused with 431.
     pub header_bytes: u32,
 }
 

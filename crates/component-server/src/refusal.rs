@@ -125,7 +125,10 @@ impl Asked<'_> {
             return plain_json();
         }
         let form = clauses.iter().filter(|clause| !clause.transforms()).find_map(|clause| {
-            let json = clause.admits("application", "json").then(plain_json);
+            let json = clause.admits("application", "json").then(|| match clause.parameter("pretty") {
+                "1" => Form::Indented,
+                _ => plain_json(),
+            });
             json.or_else(|| clause.admits("application", "yaml").then_some(Form::Yaml))
         });
         form.unwrap_or(Form::Indented)
@@ -191,7 +194,11 @@ pub(crate) fn quote(text: &str) -> String {
             '\t' => write!(quoted, "\\t"),
             '\x0b' => write!(quoted, "\\v"),
             c if c < ' ' || c == '\x7f' => write!(quoted, "\\x{:02x}", u32::from(c)),
-            c if c.is_control() => write!(quoted, "\\u{:04x}", u32::from(c)),
+            // Whatever has no shape of its own; the same set as Go's, up to combining marks.
+            c if c != '\'' && c.escape_debug().len() > 1 => match u32::from(c) {
+                code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
+                code => write!(quoted, "\\U{code:08x}"),
+            },
             c => write!(quoted, "{c}"),
         };
     }
@@ -203,6 +210,7 @@ pub(crate) fn quote(text: &str) -> String {
 mod tests {
     use super::*;
     use http::header::ACCEPT;
+    use proptest::prelude::*;
 
     fn body(response: Response) -> String {
         let bytes =
@@ -231,6 +239,7 @@ mod tests {
             ("/x?a=b&pretty=true", ACCEPT, "*/*"),
             ("/x", USER_AGENT, "curl/8.0"),
             ("/x", ACCEPT, "text/html"),
+            ("/x", ACCEPT, "application/json;pretty=1"),
             ("/x", ACCEPT, "application/json;as=Table;g=meta.k8s.io;v=v1"),
             ("/x", ACCEPT, "application/vnd.kubernetes.protobuf"),
         ] {
@@ -255,6 +264,34 @@ mod tests {
         assert!(text.contains(r#""reason":"Forbidden","details":{},"code":403"#), "{text}");
         let text = body(forbidden(&asked, "a\n\x01", "get", "/", "no & never"));
         assert!(text.contains(r#"User \"a\\n\\x01\" cannot get path \"/\": no \u0026 never"#), "{text}");
+    }
+
+    proptest! {
+        /// Whatever a client writes into its headers, path and name: the answer can be read, and says it back.
+        #[test]
+        fn any_request_gets_an_answer_that_can_be_read(
+            accept in "(application/(json|yaml)|\\*|[a-z/*;=,.q0-9 ]){0,4}[\\x20-\\x7e]{0,20}",
+            query in "(pretty=)?[a-zA-Z0-9%&=]{0,10}",
+            user in any::<String>(),
+            path in any::<String>(),
+        ) {
+            let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_str(&accept).unwrap())]);
+            let asked = Asked { headers: &headers, uri: &format!("/x?{query}").parse().unwrap() };
+            let response = forbidden(&asked, &user, "get", &path, "");
+            let is_yaml = response.headers()[CONTENT_TYPE] == "application/yaml";
+            let text = body(response);
+            let status: serde_json::Value =
+                if is_yaml { serde_yaml::from_str(&text).unwrap() } else { serde_json::from_str(&text).unwrap() };
+            let message = format!("forbidden: User {} cannot get path {}", quote(&user), quote(&path));
+            prop_assert_eq!(status["message"].as_str().unwrap(), escape_html(&message));
+            prop_assert!(!text.contains(['<', '>']) || is_yaml);
+        }
+    }
+
+    #[test]
+    fn quotes_are_those_of_go() {
+        assert_eq!(quote("a'b\\\"\u{7}\t\u{1b}\u{7f}"), r#""a'b\\\"\a\t\x1b\x7f""#);
+        assert_eq!(quote("ü日\u{80}\u{2028}\u{e0001}"), r#""ü日\u0080\u2028\U000e0001""#);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::authentication::User;
 const LIMIT: Duration = Duration::from_secs(10);
 /// Reviews at once; more wait for their turn, in order. Keeps a flood of strangers from becoming one of reviews.
 const CONCURRENT_REVIEWS: usize = 64;
+/// Requests that may wait for a review, on either side. Each holds on to its header, so this also bounds memory.
+const WAITING_REQUESTS: usize = 512;
 /// Attempts at one review (`DefaultAuthWebhookRetryBackoff`).
 const ATTEMPTS: i32 = 5;
 
@@ -30,6 +32,9 @@ pub enum ReviewError {
     /// Not within the time that a request may take.
     #[error("no review within {} s", LIMIT.as_secs())]
     Timeout,
+    /// Too many requests wait for a review already.
+    #[error("too many requests wait for a review")]
+    Busy,
     /// The answer contradicts itself or says nothing.
     #[error("{0}")]
     Answer(String),
@@ -73,6 +78,24 @@ pub struct AccessVerdict {
     pub allowed: bool,
     /// Why, in words that the user may see; often empty.
     pub reason: String,
+}
+
+/// Where requests wait for a review. When it is full, the next is told so at once.
+pub(crate) struct WaitingRoom(Semaphore);
+
+impl WaitingRoom {
+    pub(crate) fn new() -> Self {
+        Self(Semaphore::new(WAITING_REQUESTS))
+    }
+
+    /// Waits for an answer, for 10 s at most.
+    pub(crate) async fn wait<T>(
+        &self,
+        answer: impl Future<Output = Result<T, ReviewError>>,
+    ) -> Result<T, ReviewError> {
+        let _place = self.0.try_acquire().map_err(|_| ReviewError::Busy)?;
+        within_limit(answer).await
+    }
 }
 
 /// Puts an end to the wait for an answer.

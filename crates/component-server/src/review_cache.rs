@@ -33,6 +33,13 @@ impl<K: Eq + Hash + Clone, V: Clone> ReviewCache<K, V> {
         Self { generations: Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() }) }
     }
 
+    /// The answer to `key`, if it is remembered.
+    pub(crate) fn known(&self, key: &K) -> Option<V> {
+        let generations = self.generations.lock();
+        let (answer, until) = generations.find(key)?.get()?;
+        (*until > Instant::now()).then(|| answer.clone())
+    }
+
     /// The answer to `key`, from memory or from `review`, remembered for as long as `ttl` says. Errors are not
     /// remembered, and are not shared: who waited then asks for itself.
     pub(crate) async fn get_or_review<E, F>(
@@ -56,11 +63,14 @@ impl<K: Eq + Hash + Clone, V: Clone> ReviewCache<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> Generations<K, V> {
+    fn find(&self, key: &K) -> Option<&Arc<Slot<V>>> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
     /// The slot that holds the answer, or will.
     fn slot(&mut self, key: K, now: Instant) -> Arc<Slot<V>> {
-        let known = self.young.get(&key).or_else(|| self.old.get(&key));
         let current = |slot: &&Arc<Slot<V>>| slot.get().is_none_or(|(_, until)| *until > now);
-        if let Some(slot) = known.filter(current) {
+        if let Some(slot) = self.find(&key).filter(current) {
             return Arc::clone(slot);
         }
         if self.young.len() >= GENERATION {
@@ -104,11 +114,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_counts_for_its_time() {
         let asked = Asked::new(TTL);
+        assert_eq!(asked.cache.known(&1), None);
         assert_eq!(asked.ask(1).await, 1);
         tokio::time::advance(Duration::from_millis(9_999)).await;
+        assert_eq!(asked.cache.known(&1), Some(1));
         asked.ask(1).await;
         assert_eq!(asked.times.get(), 1);
         tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(asked.cache.known(&1), None);
         asked.ask(1).await;
         assert_eq!(asked.times.get(), 2);
     }

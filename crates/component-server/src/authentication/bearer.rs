@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use ring::{hmac, rand};
 
 use super::User;
-use crate::review::{AuthenticationApi, ReviewError, within_limit};
+use crate::review::{AuthenticationApi, ReviewError, WaitingRoom};
 use crate::review_cache::ReviewCache;
 
 /// Asks the API server about tokens, and remembers the answers for a while.
@@ -18,12 +18,13 @@ pub(super) struct BearerTokens<A> {
     /// choose tokens that collide.
     hash_key: hmac::Key,
     known: ReviewCache<[u8; 32], Option<User>>,
+    waiting: WaitingRoom,
 }
 
 impl<A: AuthenticationApi> BearerTokens<A> {
     pub(super) fn new(api: A, ttl: Duration) -> Result<Self, ring::error::Unspecified> {
         let hash_key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new())?;
-        Ok(Self { api, ttl, hash_key, known: ReviewCache::new() })
+        Ok(Self { api, ttl, hash_key, known: ReviewCache::new(), waiting: WaitingRoom::new() })
     }
 
     /// The API server's own client, for what else is to be asked.
@@ -34,14 +35,22 @@ impl<A: AuthenticationApi> BearerTokens<A> {
     /// The owner of the token in these headers; none without a token.
     pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<User>, String> {
         let Some(token) = token(headers) else { return Ok(None) };
-        let verdict = within_limit(self.review(token)).await;
+        let key = self.key(token);
+        let verdict = match self.known.known(&key) {
+            Some(user) => Ok(user),
+            None => self.waiting.wait(self.review(key, token)).await,
+        };
         verdict.map_err(|error| error.to_string())?.map(Some).ok_or_else(|| "invalid bearer token".to_owned())
     }
 
-    async fn review(&self, token: &str) -> Result<Option<User>, ReviewError> {
+    fn key(&self, token: &str) -> [u8; 32] {
         let mut key = [0; 32];
         let tag = hmac::sign(&self.hash_key, token.as_bytes());
         key.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        key
+    }
+
+    async fn review(&self, key: [u8; 32], token: &str) -> Result<Option<User>, ReviewError> {
         self.known.get_or_review(key, |_| self.ttl, || self.api.review_token(token)).await
     }
 }

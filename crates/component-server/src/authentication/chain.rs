@@ -187,3 +187,71 @@ fn certificate_user(clients: &Authorities, chain: &[CertificateDer<'_>]) -> Resu
     clients.verify(chain).map_err(|error| error.to_string())?;
     client_certificate::user(chain)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    type Config = BTreeMap<String, String>;
+
+    /// Says the same as long as nobody changes it, and counts how often.
+    #[derive(Default)]
+    struct Cluster(Mutex<(u32, Option<Config>)>);
+
+    impl AuthenticationApi for &'static Cluster {
+        async fn review_token(&self, _token: &str) -> Result<Option<User>, ReviewError> {
+            Ok(None)
+        }
+
+        async fn cluster_config(&self) -> Result<Option<Config>, ReviewError> {
+            let mut state = self.0.lock();
+            state.0 += 1;
+            state.1.clone().map(Some).ok_or(ReviewError::Timeout)
+        }
+    }
+
+    fn authority(name: &str) -> (String, Vec<u8>) {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let made = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        (made.pem(), made.der().to_vec())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cluster_is_asked_again_after_a_minute_and_silence_changes_nothing() {
+        let cluster: &'static Cluster = Box::leak(Box::default());
+        let say = |pem: Option<&str>| {
+            let config = pem.map(|pem| Config::from([("client-ca-file".to_owned(), pem.to_owned())]));
+            cluster.0.lock().1 = config;
+        };
+        let asked = || cluster.0.lock().0;
+        let ((old, old_der), (new, new_der)) = (authority("old"), authority("new"));
+        let shows = |authenticator: &Authenticator<_>, der: &[u8]| {
+            let names = authenticator.client_authorities().unwrap();
+            assert_eq!(names.len(), 1);
+            names.iter().all(|name| der.windows(name.len()).any(|part| part == name))
+        };
+
+        say(Some(&old));
+        let authenticator =
+            Authenticator::load(AuthenticationOptions::default(), Some(cluster)).await.unwrap();
+        assert!(shows(&authenticator, &old_der));
+        say(Some(&new));
+        tokio::time::advance(Duration::from_millis(59_999)).await;
+        authenticator.refresh().await;
+        assert!(asked() == 1 && shows(&authenticator, &old_der));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        authenticator.refresh().await;
+        assert!(asked() == 2 && shows(&authenticator, &new_der));
+        for silence in [None, Some(""), Some("rubbish")] {
+            say(silence);
+            tokio::time::advance(LOOKUP_INTERVAL).await;
+            authenticator.refresh().await;
+            assert!(shows(&authenticator, &new_der));
+        }
+        assert_eq!(asked(), 5);
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use paths::Paths;
 
 use crate::authentication::User;
-use crate::review::{AccessReview, AccessVerdict, AuthorizationApi, ReviewError, within_limit};
+use crate::review::{AccessReview, AccessVerdict, AuthorizationApi, ReviewError, WaitingRoom};
 use crate::review_cache::ReviewCache;
 
 /// The flags of the authorization section (`k8s.io/apiserver/pkg/server/options/authorization.go`), with their defaults.
@@ -51,6 +51,7 @@ pub struct Authorizer<Z> {
     options: AuthorizationOptions,
     api: Option<Z>,
     known: ReviewCache<AccessReview, AccessVerdict>,
+    waiting: WaitingRoom,
 }
 
 /// Whether a request may go on.
@@ -69,7 +70,7 @@ impl<Z: AuthorizationApi> Authorizer<Z> {
     /// Fails if the options do; see [`AuthorizationOptions::validate`].
     pub fn new(options: AuthorizationOptions, api: Option<Z>) -> Result<Self, String> {
         let paths = Paths::new(&options.always_allow_paths)?;
-        Ok(Self { paths, options, api, known: ReviewCache::new() })
+        Ok(Self { paths, options, api, known: ReviewCache::new(), waiting: WaitingRoom::new() })
     }
 
     /// Decides about a method (in lower case) on a decoded path.
@@ -81,7 +82,11 @@ impl<Z: AuthorizationApi> Authorizer<Z> {
         }
         let Some(api) = &self.api else { return Ok(Decision::Forbid { reason: String::new() }) };
         let review = AccessReview { user: user.clone(), verb: verb.to_owned(), path: path.to_owned() };
-        let AccessVerdict { allowed, reason } = within_limit(self.review(api, review)).await?;
+        let verdict = match self.known.known(&review) {
+            Some(verdict) => verdict,
+            None => self.waiting.wait(self.review(api, review)).await?,
+        };
+        let AccessVerdict { allowed, reason } = verdict;
         Ok(if allowed { Decision::Allow } else { Decision::Forbid { reason } })
     }
 

@@ -1,0 +1,204 @@
+//! Reviews on the wire, against an API server that follows a script.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use component_server::{
+    AccessReview, AccessVerdict, ApiReviews, AuthenticationApi, AuthenticationOptions, Authenticator,
+    AuthorizationApi, AuthorizationOptions, Authorizer, ReviewError, User,
+};
+use controller_runtime::api::{ApiClient, Encoding};
+use http::{Request, Response};
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+/// Answers each request with the next status code and body; the last one is repeated. Code 0 never answers.
+#[derive(Clone, Default)]
+struct Script(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    answers: Vec<(u16, Value)>,
+    /// Method, path, body.
+    seen: Vec<(String, String, Value)>,
+}
+
+impl Script {
+    fn new(answers: &[(u16, Value)]) -> Self {
+        let mut answers = answers.to_vec();
+        answers.reverse();
+        Self(Arc::new(Mutex::new(State { answers, seen: Vec::new() })))
+    }
+
+    /// Speaks protobuf by default, to show that reviews are JSON all the same.
+    fn reviews(&self) -> ApiReviews {
+        let script = self.clone();
+        let service = tower::service_fn(move |request| script.clone().answer(request));
+        ApiReviews::new(ApiClient::new(kube::Client::new(service, "default"), Encoding::Protobuf, "test/1.0"))
+    }
+
+    async fn answer(self, request: Request<Body>) -> Result<Response<Body>, Infallible> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect_bytes().await.unwrap();
+        let (code, answer) = {
+            let mut state = self.0.lock();
+            let json = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            if !body.is_empty() {
+                assert_eq!(parts.headers["content-type"], "application/json");
+            }
+            state.seen.push((parts.method.to_string(), parts.uri.path().to_owned(), json));
+            if state.answers.len() > 1 { state.answers.pop().unwrap() } else { state.answers[0].clone() }
+        };
+        if code == 0 {
+            std::future::pending::<()>().await;
+        }
+        let response = Response::builder().status(code).header("content-type", "application/json");
+        Ok(response.body(Body::from(answer.to_string().into_bytes())).unwrap())
+    }
+
+    fn requests(&self) -> usize {
+        self.0.lock().seen.len()
+    }
+}
+
+fn token_review(status: &Value) -> Value {
+    json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "spec": {"token": "x"}, "status": status})
+}
+
+fn access_review(status: &Value) -> Value {
+    let (kind, version) = ("SubjectAccessReview", "authorization.k8s.io/v1");
+    json!({"kind": kind, "apiVersion": version, "spec": {}, "status": status})
+}
+
+fn refusal(code: u16, reason: &str) -> (u16, Value) {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": reason,
+        "code": code});
+    (code, status)
+}
+
+fn ann() -> User {
+    User {
+        name: "ann".to_owned(),
+        uid: "7".to_owned(),
+        groups: vec!["devs".to_owned()],
+        extra: [("scopes".to_owned(), vec!["a".to_owned(), "b".to_owned()])].into(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_review() {
+    let user = json!({"username": "ann", "uid": "7", "groups": ["devs"], "extra": {"scopes": ["a", "b"]}});
+    let script = Script::new(&[
+        (201, token_review(&json!({"authenticated": true, "user": user}))),
+        (201, token_review(&json!({"authenticated": false}))),
+        (201, token_review(&json!({"error": "expired"}))),
+    ]);
+    let reviews = script.reviews();
+    assert_eq!(reviews.review_token("secret").await.unwrap(), Some(ann()));
+    assert_eq!(reviews.review_token("secret").await.unwrap(), None);
+    assert_eq!(reviews.review_token("secret").await.unwrap_err().to_string(), "expired");
+    let (method, path, body) = script.0.lock().seen[0].clone();
+    assert_eq!((method.as_str(), path.as_str()), ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"));
+    let (kind, version) = ("TokenReview", "authentication.k8s.io/v1");
+    assert_eq!(
+        body,
+        json!({"kind": kind, "apiVersion": version, "metadata": {}, "spec": {"token": "secret"}})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_access_review() {
+    let script = Script::new(&[
+        (201, access_review(&json!({"allowed": true, "reason": "rule"}))),
+        (201, access_review(&json!({"allowed": false}))),
+        (201, access_review(&json!({"allowed": true, "denied": true}))),
+    ]);
+    let reviews = script.reviews();
+    let access = AccessReview { user: ann(), verb: "get".to_owned(), path: "/metrics".to_owned() };
+    let allowed = AccessVerdict { allowed: true, reason: "rule".to_owned() };
+    assert_eq!(reviews.review_access(&access).await.unwrap(), allowed);
+    assert_eq!(reviews.review_access(&access).await.unwrap(), AccessVerdict::default());
+    let contradiction = reviews.review_access(&access).await.unwrap_err();
+    assert!(contradiction.to_string().contains("both allow and deny"), "{contradiction}");
+    let (method, path, body) = script.0.lock().seen[0].clone();
+    assert_eq!(
+        (method.as_str(), path.as_str()),
+        ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+    );
+    let spec = json!({"user": "ann", "uid": "7", "groups": ["devs"], "extra": {"scopes": ["a", "b"]},
+        "nonResourceAttributes": {"path": "/metrics", "verb": "get"}});
+    assert_eq!(body["spec"], spec);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cluster_may_have_no_configuration() {
+    let config =
+        json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}, "data": {"client-ca-file": "pem"}});
+    let script = Script::new(&[(200, config), refusal(404, "NotFound"), refusal(403, "Forbidden")]);
+    let reviews = script.reviews();
+    assert_eq!(reviews.cluster_config().await.unwrap().unwrap()["client-ca-file"], "pem");
+    assert_eq!(reviews.cluster_config().await.unwrap(), None);
+    assert!(matches!(reviews.cluster_config().await, Err(ReviewError::Api(_))));
+    let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    assert_eq!(script.0.lock().seen[0].1, path);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_pass_is_tried_again_and_what_will_not_is_not() {
+    let yes = (201, access_review(&json!({"allowed": true})));
+    let access = AccessReview { user: ann(), verb: "get".to_owned(), path: "/metrics".to_owned() };
+    for passing in [refusal(500, "InternalError"), refusal(504, "Timeout"), refusal(429, "TooManyRequests")] {
+        let script = Script::new(&[passing.clone(), passing, yes.clone()]);
+        let start = Instant::now();
+        assert!(script.reviews().review_access(&access).await.unwrap().allowed);
+        let waited = start.elapsed().as_millis();
+        // 500 ms and 750 ms, and up to a fifth more.
+        assert!((1250..=1502).contains(&waited) && script.requests() == 3, "{waited}");
+    }
+    let script = Script::new(&[refusal(500, "InternalError")]);
+    assert!(script.reviews().review_access(&access).await.is_err());
+    assert_eq!(script.requests(), 5);
+    let script = Script::new(&[refusal(403, "Forbidden"), yes]);
+    assert!(script.reviews().review_access(&access).await.is_err());
+    assert_eq!(script.requests(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_hangs_holds_a_request_for_ten_seconds() {
+    let options = AuthenticationOptions { skip_lookup: true, ..AuthenticationOptions::default() };
+    let hangs = || Script::new(&[(0, Value::Null)]).reviews();
+    let authenticator = Authenticator::load(options, Some(hangs())).await.unwrap();
+    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(hangs())).unwrap();
+    let headers = [(http::header::AUTHORIZATION, "Bearer x".parse().unwrap())].into_iter().collect();
+    let start = Instant::now();
+    let rejected = authenticator.authenticate(&[], &headers).await.unwrap_err();
+    assert_eq!(
+        (start.elapsed(), rejected.to_string()),
+        (Duration::from_secs(10), "[no review within 10 s]".into())
+    );
+    let start = Instant::now();
+    let undecided = authorizer.authorize(&ann(), "get", "/metrics").await.unwrap_err();
+    assert!(matches!(undecided, ReviewError::Timeout) && start.elapsed() == Duration::from_secs(10));
+}
+
+/// Strangers who ask for a thousand paths at once cause 64 reviews at once, no more, and half of them are sent away.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_requests_is_no_flood_of_reviews() {
+    let script = Script::new(&[(0, Value::Null)]);
+    let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(script.reviews())).unwrap();
+    let paths: Vec<String> = (0..1000).map(|i| format!("/{i}")).collect();
+    let user = User::anonymous();
+    let asks = paths.iter().map(|path| authorizer.authorize(&user, "get", path));
+    let decisions = futures::future::join_all(asks).await;
+    let count = |is: fn(&ReviewError) -> bool| {
+        decisions.iter().filter_map(|decision| decision.as_ref().err()).filter(|error| is(error)).count()
+    };
+    assert_eq!(count(|error| matches!(error, ReviewError::Timeout)), 512);
+    assert_eq!(count(|error| matches!(error, ReviewError::Busy)), 1000 - 512);
+    assert_eq!(script.requests(), 64);
+}

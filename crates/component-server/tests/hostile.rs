@@ -1,0 +1,269 @@
+//! Clients that mean no good, or know no better. Whatever they do, `/healthz` answers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Method;
+use support::client::{Client, Options, fetch, request, tls};
+use support::{LIMIT, Running, Setup};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const SOON: Duration = Duration::from_millis(100);
+
+/// A server without patience.
+fn impatient() -> Setup {
+    let mut setup = Setup::default();
+    let limits = &mut setup.serving.limits;
+    (limits.handshake, limits.header, limits.idle, limits.grace) = (SOON, SOON, SOON, SOON);
+    setup
+}
+
+async fn is_healthy(server: &Running) {
+    let answer = fetch(server.address, &Options::default(), Method::GET, "/healthz", &[]).await;
+    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (200, "ok"));
+}
+
+/// Everything until the server hangs up.
+async fn rest(stream: &mut (impl AsyncReadExt + Unpin)) -> Vec<u8> {
+    let mut rest = Vec::new();
+    match tokio::time::timeout(LIMIT, stream.read_to_end(&mut rest)).await.expect("the server hangs up") {
+        Ok(_) => rest,
+        Err(error) if is_hang_up(&error) => rest,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Without a farewell in TLS is fine, too.
+fn is_hang_up(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe)
+}
+
+#[tokio::test]
+async fn garbage_ends_only_its_own_connection() {
+    let server = impatient().start().await;
+    let mut seed = 1_u64;
+    for length in [1, 5, 6, 100, 20_000] {
+        let mut bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed.to_be_bytes()[0]
+            })
+            .collect();
+        for first in [0x16, 0x80, 0x00] {
+            bytes[0] = first;
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            stream.write_all(&bytes).await.unwrap();
+            rest(&mut stream).await;
+        }
+    }
+    is_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn plain_http_is_told_what_is_wrong() {
+    let server = Setup::default().start().await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let answer = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    let got = rest(&mut stream).await;
+    // A reset may overtake the answer, because the request was not read.
+    assert!(got.is_empty() || got == answer, "{}", String::from_utf8_lossy(&got));
+}
+
+#[tokio::test]
+async fn silence_is_not_waited_for() {
+    let server = impatient().start().await;
+    let mut nothing = TcpStream::connect(server.address).await.unwrap();
+    let mut half_a_hello = TcpStream::connect(server.address).await.unwrap();
+    half_a_hello.write_all(&[0x16, 3, 1, 0, 200, 1]).await.unwrap();
+    let mut only_tls = tls(server.address, &Options::default()).await.unwrap();
+    let mut only_tls_2 = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let mut half_a_header = tls(server.address, &Options::default()).await.unwrap();
+    half_a_header.write_all(b"GET /healthz HTTP/1.1\r\nHos").await.unwrap();
+    is_healthy(&server).await;
+    rest(&mut nothing).await;
+    rest(&mut half_a_hello).await;
+    rest(&mut only_tls).await;
+    rest(&mut only_tls_2).await;
+    rest(&mut half_a_header).await;
+}
+
+/// A header that never ends, byte by byte: each byte is news, and yet it is over in time.
+#[tokio::test]
+async fn a_drip_does_not_keep_a_connection_open() {
+    let server = impatient().start().await;
+    let stream = tls(server.address, &Options::default()).await.unwrap();
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let drip = async {
+        writer.write_all(b"GET /healthz HTTP/1.1\r\nX: ").await.unwrap();
+        while writer.write_all(b"a").await.is_ok() && writer.flush().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::join!(drip, rest(&mut reader));
+    is_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn headers_that_are_too_large_are_refused() {
+    let server = Setup::default().start().await;
+    let (small, large) = ("a".repeat(30_000), "a".repeat(200_000));
+    for http2 in [false, true] {
+        let options = Options { http2, ..Options::default() };
+        let answer = fetch(server.address, &options, Method::GET, "/healthz", &[("x-big", &small)]).await;
+        assert_eq!(answer.status, 200);
+        let mut client = Client::connect(server.address, &options).await.unwrap();
+        let answer = client.send(request(Method::GET, "/healthz", &[("x-big", &large)])).await;
+        // The server may have hung up before all of it was sent.
+        assert!(answer.as_ref().map_or(true, |answer| answer.status == 431), "{answer:?}");
+    }
+    let many: Vec<(String, &str)> = (0..200).map(|i| (format!("x-{i}"), "a")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let answer = fetch(server.address, &Options::default(), Method::GET, "/healthz", &many).await;
+    assert_eq!(answer.status, 431);
+    is_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn a_hundred_idle_connections_leave_room_for_a_probe() {
+    let mut setup = Setup::default();
+    setup.serving.limits.connections = 10;
+    let server = setup.start().await;
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        held.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    is_healthy(&server).await;
+    let open = 10 - 1;
+    for stream in &mut held[..100 - open - 1] {
+        rest(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn the_quietest_connection_makes_room() {
+    let mut setup = Setup::default();
+    setup.serving.limits.connections = 2;
+    let server = setup.start().await;
+    let options = Options::default();
+    let mut older = Client::connect(server.address, &options).await.unwrap();
+    let mut newer = Client::connect(server.address, &options).await.unwrap();
+    assert_eq!(older.get("/healthz").await.unwrap().status, 200);
+    is_healthy(&server).await;
+    newer.closed().await;
+    assert_eq!(older.get("/healthz").await.unwrap().status, 200);
+}
+
+/// Work for a client that was thrown out ends with its connection, or a flood of clients would leave a flood of work.
+#[tokio::test]
+async fn an_evicted_connection_takes_its_requests_with_it() {
+    for http2 in [false, true] {
+        let mut setup = Setup::default();
+        setup.serving.limits.connections = 1;
+        let server = setup.start().await;
+        let mut client =
+            Client::connect(server.address, &Options { http2, ..Options::default() }).await.unwrap();
+        let headers = [("authorization", "Bearer endless-token")];
+        let endless =
+            tokio::spawn(async move { client.send(request(Method::GET, "/healthz", &headers)).await });
+        until(|| server.api.endless() == 1).await;
+        is_healthy(&server).await;
+        until(|| server.api.endless() == 0).await;
+        assert!(endless.await.unwrap().is_err());
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let wait = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT / 10, wait).await.expect("comes true");
+}
+
+/// GOAWAY after the first request (CVE-2023-44487), but only for strangers, and only with HTTP/2.
+#[tokio::test]
+async fn strangers_get_no_lasting_http2_connection() {
+    let server = Setup::default().start().await;
+    let two = Options { http2: true, ..Options::default() };
+    for (headers, status) in [(&[][..], 200), (&[("authorization", "Bearer bad-token")], 401)] {
+        let mut stranger = Client::connect(server.address, &two).await.unwrap();
+        let answer = stranger.send(request(Method::GET, "/healthz", headers)).await.unwrap();
+        assert_eq!(answer.status, status);
+        stranger.closed().await;
+    }
+    let headers = [("authorization", "Bearer user-token")];
+    let mut known = Client::connect(server.address, &two).await.unwrap();
+    let mut one = Client::connect(server.address, &Options::default()).await.unwrap();
+    assert_eq!(known.send(request(Method::GET, "/healthz", &headers)).await.unwrap().status, 200);
+    assert_eq!(one.get("/healthz").await.unwrap().status, 200);
+    assert!(known.stays_open().await && one.stays_open().await);
+    assert_eq!(known.send(request(Method::GET, "/healthz", &headers)).await.unwrap().status, 200);
+    assert_eq!(one.get("/healthz").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_decoded_is_a_bad_request() {
+    let server = Setup::default().start().await;
+    let answer = fetch(server.address, &Options::default(), Method::GET, "/%ff", &[]).await;
+    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (400, "400 Bad Request\n"));
+}
+
+/// What is decided about a path is decided about the path as it is meant, not as it is written.
+#[tokio::test]
+async fn encoding_a_path_opens_no_door() {
+    let mut setup = Setup::default();
+    setup.authorization.always_allow_paths = vec!["/healthz".into(), "/debug/*".into()];
+    let server = setup.start().await;
+    let status = |path: &'static str| status(server.address, path);
+    assert_eq!(status("/%6detrics").await, 403);
+    assert_eq!(status("/debug/..%2fmetrics").await, 404);
+    assert_eq!(status("/debug/%2e%2e/metrics").await, 404);
+    assert_eq!(status("/debug/../metrics").await, 404);
+    assert_eq!(status("/metrics?/healthz").await, 403);
+    assert_eq!(status("/healthz%3f").await, 403);
+}
+
+async fn status(address: SocketAddr, path: &str) -> u16 {
+    fetch(address, &Options::default(), Method::GET, path, &[]).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn shutdown_finishes_what_is_under_way_and_nothing_else() {
+    let server = Setup::default().start().await;
+    let headers = [("authorization", "Bearer admin-token")];
+    let options = Options::default();
+    let mut idle = Client::connect(server.address, &options).await.unwrap();
+    assert_eq!(idle.get("/healthz").await.unwrap().status, 200);
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut busy = Client::connect(server.address, &options).await.unwrap();
+    let slow = tokio::spawn(async move { busy.send(request(Method::GET, "/debug/slow", &headers)).await });
+    // The review tells that the request has arrived.
+    until(|| server.api.asked().iter().any(|question| question == "token admin-token")).await;
+    let address = server.address;
+    server.stop().await;
+    assert_eq!(slow.await.unwrap().unwrap().body, "slow");
+    idle.closed().await;
+    rest(&mut silent).await;
+    assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn shutdown_does_not_wait_for_ever() {
+    let mut setup = Setup::default();
+    setup.serving.limits.grace = Duration::from_millis(50);
+    let server = setup.start().await;
+    let headers = [("authorization", "Bearer admin-token")];
+    let mut client = Client::connect(server.address, &Options::default()).await.unwrap();
+    let slow = tokio::spawn(async move { client.send(request(Method::GET, "/debug/slow", &headers)).await });
+    until(|| server.api.asked().iter().any(|question| question == "token admin-token")).await;
+    server.stop().await;
+    assert!(slow.await.unwrap().is_err());
+}

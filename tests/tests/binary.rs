@@ -1,5 +1,6 @@
 //! The program from outside: what it says when it cannot start, how it ends, and that it carries on.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tests::binaries;
@@ -15,7 +16,7 @@ const PROMPTLY: Duration = Duration::from_secs(30);
 fn refusal(args: &[&str]) -> String {
     let output = process::output(&binaries::endpoint_controller_manager(), args, PROMPTLY);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {}: {text}", output.status);
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
     assert!(!text.contains("panicked"), "{args:?}: {text}");
     let said: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !is_log(line)).collect();
     assert_eq!(said.len(), 1, "{args:?} must say one line beside its log, says: {text}");
@@ -37,6 +38,66 @@ fn assert_says(args: &[&str], words: &[&str]) {
 #[test]
 fn a_flag_that_it_does_not_know() {
     assert_says(&["--no-such-flag=1"], &["--no-such-flag"]);
+}
+
+#[test]
+fn a_feature_gate_that_it_does_not_know() {
+    let args = ["--feature-gates=NoSuchGate=true", "--leader-elect=false"];
+    assert_says(&args, &["--feature-gates: unrecognized feature gate: NoSuchGate"]);
+}
+
+#[test]
+fn a_configuration_file_with_a_field_that_it_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("manager.yaml");
+    let text = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
+                kind: KubeControllerManagerConfiguration\n\
+                EndpointSliceController: {MaxEndpoints: 5}\n";
+    std::fs::write(&file, text).unwrap();
+    let flag = format!("--config={}", file.display());
+    assert_says(&[&flag], &["manager.yaml", "EndpointSliceController.MaxEndpoints: unknown field"]);
+}
+
+/// What a program prints with `--help`.
+fn help(program: &std::path::Path) -> String {
+    let output = process::output(program, &["--help"], PROMPTLY);
+    assert!(output.status.success(), "{}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Flags that a help text lists.
+fn listed_flags(help: &str) -> BTreeSet<&str> {
+    let names =
+        help.lines().filter_map(|line| line.trim_start().trim_start_matches("-v, ").strip_prefix("--"));
+    names.map(|rest| rest.split([' ', '[']).next().unwrap()).collect()
+}
+
+/// Feature gates of a help text with their stages and defaults.
+fn listed_gates(help: &str) -> BTreeSet<&str> {
+    help.lines().map(str::trim).filter(|line| line.starts_with("kube:")).collect()
+}
+
+#[test]
+fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
+    let upstream = help(&binaries::servers().kube_controller_manager());
+    let ours = help(&binaries::endpoint_controller_manager());
+    let (flags, gates) = (listed_flags(&upstream), listed_gates(&upstream));
+    assert!(flags.len() > 140 && gates.len() > 100, "{} flags, {} gates", flags.len(), gates.len());
+    let our_flags = listed_flags(&ours);
+    let added: Vec<_> = our_flags.difference(&flags).copied().collect();
+    assert_eq!(flags.difference(&our_flags).copied().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(added, ["config", "metrics-bind-address"]);
+    let our_gates = listed_gates(&ours);
+    let added: Vec<_> = our_gates.difference(&gates).copied().collect();
+    assert_eq!(gates.difference(&our_gates).copied().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(
+        added,
+        [
+            "kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)",
+            "kube:EndpointSliceTerminatingCondition=true|false (GA - default=true)",
+            "kube:TolerateUnreadyEndpointsAnnotation=true|false (ALPHA - default=false)"
+        ]
+    );
 }
 
 #[test]

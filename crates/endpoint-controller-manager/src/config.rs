@@ -1,13 +1,22 @@
 //! The configuration, checked and complete: everything else takes this form.
 
+mod checks;
+mod notes;
+mod server;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use controller_runtime::api::Encoding;
-use endpointslice_controller as slices;
+use controller_runtime::election;
 
 use crate::controllers::{self, Controller};
-use crate::options::Options;
+use crate::gates::{self, FeatureGates};
+use crate::options::flags::{self, Flags, list};
+use crate::options::{FlagValues, Options};
+use checks::{Errors, in_range};
+pub(crate) use server::Server;
 
 /// Where the API server is and who we are to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,168 +32,154 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// The Lease, and how to deal with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeaderElection {
+    pub(crate) timing: election::Config,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
 /// What runs, and how.
 #[derive(Clone, Debug)]
+#[allow(
+    dead_code,
+    reason = "checked here, and read once the manager elects, serves HTTPS and writes as several users"
+)]
 pub(crate) struct Config {
     pub(crate) api_server: ApiServer,
     pub(crate) encoding: Encoding,
     pub(crate) qps: f64,
     pub(crate) burst: u32,
+    pub(crate) use_service_account_credentials: bool,
     pub(crate) controllers: Vec<Controller>,
-    pub(crate) endpointslice: slices::Config,
+    pub(crate) endpoints: endpoints_controller::Config,
+    pub(crate) endpointslice: endpointslice_controller::Config,
+    pub(crate) mirroring: endpointslice_mirroring_controller::Config,
+    pub(crate) gates: FeatureGates,
+    /// None: run without a Lease.
+    pub(crate) leader_election: Option<LeaderElection>,
+    /// How long controllers may take to finish; none: as long as they like.
+    pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) server: Server,
     pub(crate) metrics_address: SocketAddr,
+    pub(crate) disabled_metrics: Vec<String>,
     pub(crate) verbosity: u8,
     pub(crate) log_format: LogFormat,
+    /// Every flag with its value.
+    pub(crate) values: FlagValues,
+    /// Flags and fields of the file that were given and do nothing here.
+    pub(crate) without_effect: Vec<String>,
 }
 
 impl TryFrom<Options> for Config {
     type Error = String;
 
-    /// Checks ranges and meanings. The error names the flag.
+    /// Checks ranges and meanings. The error names all flags, or fields of the file, that are wrong.
     fn try_from(options: Options) -> Result<Self, String> {
-        if options.leader_elect {
-            return Err("--leader-elect: leader election is not available yet; \
-                        run one replica and pass --leader-elect=false"
-                .to_owned());
-        }
-        if !options.kube_api_qps.is_finite() {
-            return Err("--kube-api-qps must be a number".to_owned());
-        }
-        Ok(Self {
-            api_server: ApiServer {
-                kubeconfig: (!options.kubeconfig.is_empty()).then(|| options.kubeconfig.into()),
-                master: master(&options.master)?,
-            },
-            encoding: options
-                .kube_api_content_type
-                .parse()
-                .map_err(|error| format!("--kube-api-content-type: {error}"))?,
-            qps: options.kube_api_qps,
-            burst: u32::try_from(options.kube_api_burst).unwrap_or_default(),
-            controllers: controllers::selected(&options.controllers)?,
-            endpointslice: slices::Config {
-                workers: in_range(
-                    "concurrent-service-endpoint-syncs",
-                    options.concurrent_service_endpoint_syncs,
-                    50,
-                )?,
-                max_endpoints_per_slice: in_range(
-                    "max-endpoints-per-slice",
-                    options.max_endpoints_per_slice,
-                    1000,
-                )?,
-                batch_period: options.endpointslice_updates_batch_period,
-            },
-            metrics_address: loopback(&options.metrics_bind_address)?,
-            verbosity: u8::try_from(options.verbosity.clamp(0, 10)).unwrap_or_default(),
-            log_format: match options.logging_format.as_str() {
-                "text" => LogFormat::Text,
-                "json" => LogFormat::Json,
-                other => return Err(format!("--logging-format: {other:?} is not text or json")),
-            },
-        })
+        let Options { flags, values, without_effect, origins } = options;
+        let mut errors = Errors::default();
+        let config = checked(&flags, values, without_effect, &mut errors);
+        config.filter(|_| errors.is_empty()).ok_or_else(|| errors.sentence(&origins))
     }
 }
 
-/// A number from 1 to `max`, with upstream's messages (`options/endpointslicecontroller.go` `Validate`).
-fn in_range(flag: &str, value: i32, max: usize) -> Result<usize, String> {
-    match usize::try_from(value) {
-        Ok(number) if (1..=max).contains(&number) => Ok(number),
-        Ok(number) if number > max => Err(format!("--{flag} must not be more than {max}, but got {value}")),
-        _ => Err(format!("--{flag} must not be less than 1, but got {value}")),
-    }
+/// None if something is wrong, which is then among the errors.
+fn checked(
+    flags: &Flags,
+    values: FlagValues,
+    mut without_effect: Vec<String>,
+    errors: &mut Errors,
+) -> Option<Config> {
+    let Flags { own, generic, metrics, misc, .. } = flags;
+    let gates = errors.keep(checks::gates(generic));
+    errors.check(checks::metrics(metrics));
+    errors.check(checks::logs(&flags.logs));
+    let log_format = errors.keep(checks::log_format(&flags.logs.logging_format, gates.as_ref()));
+    let qps = errors.keep(checks::qps(generic.kube_api_qps));
+    let encoding = errors.keep(checks::encoding(&generic.kube_api_content_type));
+    let master = errors.keep(checks::master(&misc.master));
+    let names = list(&generic.controllers);
+    let controllers = errors.keep(controllers::selected(&names));
+    without_effect.extend(controllers::others(&names).iter().map(|name| format!("--controllers={name}")));
+    let leader_election = errors.keep(checks::leader_election(&flags.leader_election));
+    let metrics_address = errors.keep(checks::loopback(&own.metrics_bind_address));
+    let server = server::checked(flags, gates.as_ref(), errors);
+    let endpoints = endpoints(&flags.endpoints, gates.as_ref(), errors);
+    let endpointslice = endpointslice(&flags.endpointslice, errors);
+    let mirroring = mirroring(&flags.mirroring, errors);
+    Some(Config {
+        api_server: ApiServer { kubeconfig: path(&misc.kubeconfig), master: master? },
+        encoding: encoding?,
+        qps: qps?,
+        burst: u32::try_from(generic.kube_api_burst).unwrap_or_default(),
+        use_service_account_credentials: generic.use_service_account_credentials,
+        controllers: controllers?,
+        endpoints: endpoints?,
+        endpointslice: endpointslice?,
+        mirroring: mirroring?,
+        gates: gates?,
+        leader_election: leader_election?,
+        shutdown_timeout: Some(generic.controller_shutdown_timeout).filter(|timeout| !timeout.is_zero()),
+        server,
+        metrics_address: metrics_address?,
+        disabled_metrics: list(&metrics.disabled_metrics),
+        verbosity: u8::try_from(flags.logs.verbosity.0).unwrap_or(u8::MAX),
+        log_format: log_format?,
+        values,
+        without_effect,
+    })
 }
 
-/// An address without a scheme is plain HTTP, as in client-go.
-fn master(text: &str) -> Result<Option<http::Uri>, String> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    match url.parse::<http::Uri>() {
-        Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => {
-            Ok(Some(uri))
-        }
-        _ => Err(format!("--master: {text:?} is not the address of a server")),
-    }
+fn endpoints(
+    flags: &flags::Endpoints,
+    gates: Option<&FeatureGates>,
+    errors: &mut Errors,
+) -> Option<endpoints_controller::Config> {
+    // Upstream runs without workers, and so does nothing, when told so. Nobody can want that.
+    let workers = in_range("concurrent-endpoint-syncs", flags.concurrent_endpoint_syncs, usize::MAX);
+    Some(endpoints_controller::Config {
+        concurrent_syncs: errors.keep(workers)?,
+        batch_period: flags.endpoint_updates_batch_period,
+        tolerate_unready_annotation: gates?.enabled(gates::TOLERATE_UNREADY_ENDPOINTS_ANNOTATION),
+    })
 }
 
-/// The server speaks plain HTTP to anybody, so it stays on this host.
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| format!("--metrics-bind-address: {text:?} is not an address such as 127.0.0.1:10260"))?;
-    if address.ip().is_loopback() {
-        Ok(address)
-    } else {
-        Err(format!(
-            "--metrics-bind-address: {text:?} is not a loopback address, and the server is not secured"
-        ))
-    }
+fn endpointslice(
+    flags: &flags::EndpointSlice,
+    errors: &mut Errors,
+) -> Option<endpointslice_controller::Config> {
+    let workers = in_range("concurrent-service-endpoint-syncs", flags.concurrent_service_endpoint_syncs, 50);
+    let (workers, size) = (
+        errors.keep(workers),
+        errors.keep(in_range("max-endpoints-per-slice", flags.max_endpoints_per_slice, 1000)),
+    );
+    Some(endpointslice_controller::Config {
+        workers: workers?,
+        max_endpoints_per_slice: size?,
+        batch_period: flags.endpointslice_updates_batch_period,
+    })
+}
+
+fn mirroring(
+    flags: &flags::EndpointSliceMirroring,
+    errors: &mut Errors,
+) -> Option<endpointslice_mirroring_controller::Config> {
+    let syncs = flags.mirroring_concurrent_service_endpoint_syncs;
+    let workers = errors.keep(in_range("mirroring-concurrent-service-endpoint-syncs", syncs, 50));
+    let size = flags.mirroring_max_endpoints_per_subset;
+    let size = errors.keep(in_range("mirroring-max-endpoints-per-subset", size, 1000));
+    Some(endpointslice_mirroring_controller::Config {
+        workers: workers?,
+        max_endpoints_per_subset: size?,
+        batch_period: flags.mirroring_endpointslice_updates_batch_period,
+    })
+}
+
+/// An empty path is none.
+fn path(text: &str) -> Option<PathBuf> {
+    (!text.is_empty()).then(|| text.into())
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    fn config(line: &str) -> Result<Config, String> {
-        let words = ["endpoint-controller-manager", "--leader-elect=false"].into_iter();
-        Options::try_parse_from(words.chain(line.split_whitespace()))
-            .map_err(|error| error.to_string())?
-            .try_into()
-    }
-
-    #[test]
-    fn values_out_of_range_are_refused_by_flag() {
-        for (line, reason) in [
-            ("--max-endpoints-per-slice=0", "--max-endpoints-per-slice must not be less than 1, but got 0"),
-            (
-                "--max-endpoints-per-slice=1001",
-                "--max-endpoints-per-slice must not be more than 1000, but got 1001",
-            ),
-            (
-                "--concurrent-service-endpoint-syncs=-3",
-                "--concurrent-service-endpoint-syncs must not be less than 1, but got -3",
-            ),
-            (
-                "--concurrent-service-endpoint-syncs=51",
-                "--concurrent-service-endpoint-syncs must not be more than 50, but got 51",
-            ),
-            (
-                "--kube-api-content-type=application/cbor",
-                "--kube-api-content-type: \"application/cbor\" is not supported, use application/vnd.kubernetes.protobuf or application/json",
-            ),
-            ("--kube-api-qps=NaN", "--kube-api-qps must be a number"),
-            ("--logging-format=xml", "--logging-format: \"xml\" is not text or json"),
-            (
-                "--metrics-bind-address=0.0.0.0:1",
-                "--metrics-bind-address: \"0.0.0.0:1\" is not a loopback address, and the server is not secured",
-            ),
-            (
-                "--metrics-bind-address=here",
-                "--metrics-bind-address: \"here\" is not an address such as 127.0.0.1:10260",
-            ),
-            ("--master=ftp://x", "--master: \"ftp://x\" is not the address of a server"),
-            (
-                "--leader-elect",
-                "--leader-elect: leader election is not available yet; run one replica and pass --leader-elect=false",
-            ),
-        ] {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let base = if line.starts_with("--leader-elect") { vec![] } else { vec!["--leader-elect=false"] };
-            let all = ["endpoint-controller-manager"].into_iter().chain(base).chain(words);
-            let refused = Config::try_from(Options::try_parse_from(all).unwrap()).unwrap_err();
-            assert_eq!(refused, reason, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_master_without_scheme_is_plain_http() {
-        let master =
-            |text| config(&format!("--master={text}")).unwrap().api_server.master.unwrap().to_string();
-        assert_eq!(master("127.0.0.1:8080"), "http://127.0.0.1:8080/");
-        assert_eq!(master("https://10.0.0.1:6443"), "https://10.0.0.1:6443/");
-    }
-}
+mod tests;

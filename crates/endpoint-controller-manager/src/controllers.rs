@@ -1,5 +1,7 @@
 //! The controllers, by the names that `--controllers` takes.
 
+mod upstream;
+
 /// A controller that can be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Controller {
@@ -29,9 +31,13 @@ impl Controller {
         }
     }
 
-    /// True if this program can run it.
-    const fn exists(self) -> bool {
-        matches!(self, Self::EndpointSlice)
+    /// How upstream's client of this controller calls itself; also the name of its service account.
+    pub(crate) const fn client(self) -> &'static str {
+        match self {
+            Self::Endpoints => "endpoint-controller",
+            Self::EndpointSlice => "endpointslice-controller",
+            Self::EndpointSliceMirroring => "endpointslicemirroring-controller",
+        }
     }
 
     fn named(name: &str) -> Option<Self> {
@@ -42,8 +48,8 @@ impl Controller {
 /// Which controllers a `--controllers` list selects, or what is wrong with it.
 ///
 /// For each controller the first entry that names it decides, as `name` or `-name`; otherwise `*` anywhere selects it
-/// (`k8s.io/controller-manager` `app/helper.go` `IsControllerEnabled`). A controller that doesn't exist yet is left
-/// out of `*` and refused by name.
+/// (`k8s.io/controller-manager` `app/helper.go` `IsControllerEnabled`). Names of kube-controller-manager's other
+/// controllers are known and select nothing.
 pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     let mut unknown = Vec::new();
     let mut named = Vec::new();
@@ -51,6 +57,7 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
         let (name, on) = entry.strip_prefix('-').map_or((entry.as_str(), true), |name| (name, false));
         match Controller::named(name) {
             Some(controller) => named.push((controller, on)),
+            None if upstream::OTHERS.contains(&name) => {}
             None => unknown.push(format!("{name:?} is not in the list of known controllers")),
         }
     }
@@ -59,21 +66,19 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     }
     let all = entries.iter().any(|entry| entry == "*");
     let decision = |controller| named.iter().find(|(other, _)| *other == controller).map(|(_, on)| *on);
-    if let Some(missing) = Controller::ALL
-        .into_iter()
-        .find(|controller| decision(*controller) == Some(true) && !controller.exists())
-    {
-        return Err(format!("--controllers: {} is not available yet", missing.name()));
-    }
-    let selected: Vec<Controller> = Controller::ALL
-        .into_iter()
-        .filter(|controller| decision(*controller).unwrap_or(all && controller.exists()))
-        .collect();
+    let selected: Vec<Controller> =
+        Controller::ALL.into_iter().filter(|controller| decision(*controller).unwrap_or(all)).collect();
     if selected.is_empty() {
         Err("--controllers: no controller is selected".to_owned())
     } else {
         Ok(selected)
     }
+}
+
+/// The entries of a list that are about controllers of kube-controller-manager that are not here.
+pub(crate) fn others(entries: &[String]) -> Vec<&str> {
+    let is_other = |entry: &&str| upstream::OTHERS.contains(&entry.strip_prefix('-').unwrap_or(entry));
+    entries.iter().map(String::as_str).filter(is_other).collect()
 }
 
 #[cfg(test)]
@@ -87,13 +92,25 @@ mod tests {
     #[test]
     fn the_first_entry_that_names_a_controller_decides() {
         let slice = Ok(vec![Controller::EndpointSlice]);
-        assert_eq!(select("*"), slice);
+        assert_eq!(select("*"), Ok(Controller::ALL.to_vec()));
         assert_eq!(select("endpointslice-controller"), slice);
         assert_eq!(select("endpointslice"), slice);
         assert_eq!(select("*,-endpoints-controller,-endpointslicemirroring"), slice);
         assert_eq!(select("endpointslice,-endpointslice-controller"), slice);
-        assert!(select("-endpointslice,endpointslice-controller,*").is_err());
+        let others = Ok(vec![Controller::Endpoints, Controller::EndpointSliceMirroring]);
+        assert_eq!(select("-endpointslice,endpointslice-controller,*"), others);
+        assert_eq!(select("endpointslicemirroring,endpoint"), others);
         assert!(select("-endpointslice-controller").is_err());
+    }
+
+    #[test]
+    fn upstreams_other_controllers_are_known() {
+        assert_eq!(select("*,bootstrapsigner,-nodeipam"), Ok(Controller::ALL.to_vec()));
+        assert_eq!(select("deployment"), Err("--controllers: no controller is selected".to_owned()));
+        let entries = ["*", "-nodeipam", "endpoint", "token-cleaner-controller"].map(str::to_owned);
+        assert_eq!(others(&entries), ["-nodeipam", "token-cleaner-controller"]);
+        let ours = Controller::ALL.map(|controller| [controller.name(), controller.alias()]);
+        assert!(ours.as_flattened().iter().all(|name| !upstream::OTHERS.contains(name)));
     }
 
     #[test]
@@ -105,6 +122,5 @@ mod tests {
         );
         assert!(select("-*").unwrap_err().contains(r#""*" is not in the list"#));
         assert!(select("").unwrap_err().contains(r#""" is not in the list"#));
-        assert!(select("endpoint").unwrap_err().contains("endpoints-controller is not available yet"));
     }
 }

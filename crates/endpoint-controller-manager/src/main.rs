@@ -1,14 +1,20 @@
 //! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
 
 mod config;
+mod config_file;
 mod controllers;
 mod duration;
+mod exposition;
+mod gates;
 mod logging;
 mod manager;
 mod options;
 mod process_metrics;
+mod running;
 mod server;
+mod strconv;
 mod version;
+mod watches;
 
 use std::process::ExitCode;
 

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, ApiError, ConnectError, RateLimiter, connect};
-use controller_runtime::cache::{Cache, CachedSlice};
+use controller_runtime::cache::Cache;
 use controller_runtime::error_chain;
-use controller_runtime::kinds::Kind;
-use controller_runtime::list_watch::{ListWatch, ListWatchMetrics, Timing};
+use controller_runtime::list_watch::ListWatchMetrics;
 use controller_runtime::queue::QueueMetrics;
-use endpointslice::{Node, Pod, Service};
-use endpointslice_controller::EndpointSliceController;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use crate::config::{ApiServer, Config};
+use crate::controllers::Controller;
 use crate::options::{self, Options};
 use crate::process_metrics::ProcessMetrics;
+use crate::running::{Parts, Prepared, Running};
 use crate::server::{self, Health};
+use crate::watches::{Watches, all_synced};
 use crate::{logging, version};
 
 /// Why the manager could not run.
@@ -52,14 +52,14 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long writes under way may take at the end (upstream's `--controller-shutdown-timeout`).
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run, 2 if it was
-/// asked for something it can't do.
+/// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run.
 pub(crate) fn main(options: Options) -> ExitCode {
     let config = match Config::try_from(options) {
         Ok(config) => config,
         Err(reason) => return options::print_refusal(&reason),
     };
     logging::init(config.log_format, config.verbosity);
+    config.log();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(ManagerError::Runtime).and_then(|runtime| {
         let outcome = runtime.block_on(run(config));
@@ -90,17 +90,10 @@ async fn run(config: Config) -> Result<(), ManagerError> {
 
 /// Everything that runs once the cache is synced.
 struct Manager {
-    controller: Arc<EndpointSliceController>,
+    controllers: Vec<Prepared>,
     /// List-watches and the server: they never end by themselves.
     background: JoinSet<String>,
     running: watch::Sender<bool>,
-    events: Events,
-}
-
-/// The task that writes events; completing `stop` lets it write what is left.
-struct Events {
-    task: JoinHandle<()>,
-    stop: oneshot::Sender<()>,
 }
 
 impl Manager {
@@ -115,28 +108,27 @@ impl Manager {
 
         let mut registry = Registry::default();
         registry.register_collector(Box::new(ProcessMetrics));
+        config.gates.register(&mut registry);
         let queues = QueueMetrics::register(&mut registry);
-        let watches = ListWatchMetrics::register(&mut registry);
+        let watch_metrics = ListWatchMetrics::register(&mut registry);
         let cache = Arc::new(Cache::default());
-        let writer = api("endpointslice-controller").with_limit(RateLimiter::new(config.qps, config.burst));
-        let (controller, event_writer) = EndpointSliceController::new(
-            config.endpointslice,
-            Arc::clone(&cache),
-            writer,
-            &queues,
-            &mut registry,
-        );
+        let mut parts = Parts { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
+        let prepare = |which: &Controller| {
+            let client = api(which.client()).with_limit(RateLimiter::new(config.qps, config.burst));
+            parts.prepare(*which, client)
+        };
+        let controllers = config.controllers.iter().map(prepare).collect();
 
-        let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(event_writer.run(async move { drop(stopped.await) }));
-        let events = Events { task, stop };
         let mut background = JoinSet::new();
-        let caches = Arc::new(watch_all(&mut background, &reader, &cache, &watches));
+        let watches =
+            Watches { tasks: &mut background, client: &reader, cache: &cache, metrics: &watch_metrics };
+        let caches = Arc::new(watches.start(&config.controllers));
         let running = watch::Sender::new(false);
         let health = Health {
             caches: Arc::clone(&caches),
             running: running.subscribe(),
             registry: Arc::new(registry),
+            disabled_metrics: config.disabled_metrics.into(),
         };
         background.spawn(async move { format!("server: {:?}", server::serve(listener, health).await) });
         tokio::select! {
@@ -145,30 +137,21 @@ impl Manager {
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
-        Ok(Self { controller, background, running, events })
+        Ok(Self { controllers, background, running })
     }
 
-    /// Runs the controller until a signal, then lets it finish what is under way.
+    /// Runs the controllers until a signal, then lets them finish what is under way.
     async fn run(mut self, stop: &mut Stop) -> Result<(), ManagerError> {
-        let mut work = tokio::spawn(Arc::clone(&self.controller).run());
+        let mut controllers = Running::start(self.controllers);
         self.running.send_replace(true);
         let signal = tokio::select! {
             signal = stop.requested() => signal,
             ended = self.background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
-            ended = &mut work => return Err(ManagerError::TaskEnded(format!("controller: {ended:?}"))),
+            ended = controllers.ended() => return Err(ManagerError::TaskEnded(ended)),
         };
         info!(signal, "Stopping");
         self.running.send_replace(false);
-        self.controller.shut_down();
-        if timeout(SHUTDOWN_TIMEOUT, work).await.is_err() {
-            warn!("Writes under way did not finish in time");
-        }
-        // After the last sync, so that its events are among those written.
-        let Events { task, stop } = self.events;
-        drop(stop);
-        if timeout(SHUTDOWN_TIMEOUT, task).await.is_err() {
-            warn!("Events were not written in time");
-        }
+        controllers.stop(SHUTDOWN_TIMEOUT).await;
         Ok(())
     }
 }
@@ -233,43 +216,4 @@ async fn listen(config: &Config) -> Result<TcpListener, ManagerError> {
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     info!(address = %listener.local_addr().map_err(failed)?, "Serving health and metrics");
     Ok(listener)
-}
-
-type Synced = (&'static str, watch::Receiver<bool>);
-
-fn watch_all(
-    tasks: &mut JoinSet<String>,
-    client: &ApiClient,
-    cache: &Arc<Cache>,
-    metrics: &ListWatchMetrics,
-) -> Vec<Synced> {
-    vec![
-        watch_kind::<Node>(tasks, client, cache, metrics),
-        watch_kind::<Service>(tasks, client, cache, metrics),
-        watch_kind::<CachedSlice>(tasks, client, cache, metrics),
-        watch_kind::<Pod>(tasks, client, cache, metrics),
-    ]
-}
-
-fn watch_kind<K: Kind>(
-    tasks: &mut JoinSet<String>,
-    client: &ApiClient,
-    cache: &Arc<Cache>,
-    metrics: &ListWatchMetrics,
-) -> Synced {
-    let list_watch = ListWatch::<K>::new(client.clone(), Arc::clone(cache), Timing::default());
-    let list_watch = list_watch.with_metrics(metrics);
-    let synced = list_watch.synced();
-    tasks.spawn(async move {
-        list_watch.run().await;
-        format!("the watch of {} ended", K::RESOURCE)
-    });
-    (K::RESOURCE, synced)
-}
-
-async fn all_synced(caches: &[Synced]) {
-    for (_, synced) in caches {
-        // The sender lives as long as its list-watch, whose end is noticed elsewhere.
-        let _ = synced.clone().wait_for(|synced| *synced).await;
-    }
 }

@@ -12,6 +12,8 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::exposition;
+
 /// What the server knows.
 #[derive(Clone)]
 pub(crate) struct Health {
@@ -20,6 +22,8 @@ pub(crate) struct Health {
     /// True while the controllers run.
     pub(crate) running: watch::Receiver<bool>,
     pub(crate) registry: Arc<Registry>,
+    /// Names of metrics that are not exposed.
+    pub(crate) disabled_metrics: Arc<[String]>,
 }
 
 /// Serves until it is dropped.
@@ -65,6 +69,7 @@ async fn metrics(State(health): State<Health>) -> Response {
     let mut text = String::new();
     match prometheus_client::encoding::text::encode(&mut text, &health.registry) {
         Ok(()) => {
+            let text = exposition::without(text, &health.disabled_metrics);
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
         }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

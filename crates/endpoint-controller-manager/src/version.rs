@@ -12,12 +12,27 @@ pub(crate) fn line() -> String {
     format!("{NAME} v{VERSION} (behaves as Kubernetes {KUBERNETES})")
 }
 
+/// What `--version=raw` prints: the same in the form of Go's `version.Info`.
+pub(crate) fn raw() -> String {
+    let mut numbers = VERSION.split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let platform = format!("{}/{}", std::env::consts::OS, architecture());
+    format!(
+        "version.Info{{Major:{major:?}, Minor:{minor:?}, GitVersion:\"v{VERSION}\", Platform:{platform:?}}}"
+    )
+}
+
 /// The user agent of one client, in Kubernetes' form `program/version (os/arch) kubernetes/commit/part`.
 pub(crate) fn user_agent(part: &str) -> String {
-    let arch = match std::env::consts::ARCH {
+    let (os, arch) = (std::env::consts::OS, architecture());
+    format!("{NAME}/v{VERSION} ({os}/{arch}) kubernetes/{KUBERNETES}/{part}")
+}
+
+/// The processor by Go's name.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    };
-    format!("{NAME}/v{VERSION} ({}/{arch}) kubernetes/{KUBERNETES}/{part}", std::env::consts::OS)
+    }
 }

@@ -1,0 +1,135 @@
+//! Command lines and files, from their words to a configuration or to the one line that says what is wrong.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+mod refused;
+
+use super::*;
+use crate::options::{self, Parsed};
+
+fn config(line: &str) -> Result<Config, String> {
+    config_of(line.split_whitespace())
+}
+
+fn config_of<'a>(words: impl Iterator<Item = &'a str>) -> Result<Config, String> {
+    let words = ["endpoint-controller-manager", "--leader-elect=false"].into_iter().chain(words);
+    match options::parse(words.map(OsString::from)) {
+        Parsed::Run(options) => Config::try_from(*options),
+        Parsed::Refused(reason) => Err(reason),
+        Parsed::Answer(text) => panic!("an answer: {text}"),
+    }
+}
+
+/// A configuration file with these sections, and the flag that names it.
+fn file(sections: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("manager.yaml");
+    let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
+    let text =
+        if sections.contains("apiVersion") { sections.to_owned() } else { format!("{head}{sections}") };
+    std::fs::write(&path, text).unwrap();
+    let flag = format!("--config={}", path.display());
+    (folder, flag)
+}
+
+fn refused(line: &str) -> String {
+    let reason = config(line).map(|_| ()).expect_err(line);
+    assert_eq!(reason.lines().count(), 1, "{line}: {reason}");
+    reason
+}
+
+#[test]
+fn the_file_counts_and_flags_win() {
+    let (_folder, flag) = file(
+        "Generic: {Controllers: [endpoint, endpointslice], ClientConnection: {qps: 50, burst: null}}\n\
+         EndpointSliceController: {MaxEndpointsPerSlice: 200, EndpointUpdatesBatchPeriod: 1m30s}\n\
+         EndpointController: {ConcurrentEndpointSyncs: 7}\n\
+         JobController: {ConcurrentJobSyncs: 7}",
+    );
+    let config =
+        config(&format!("{flag} --max_endpoints_per_slice=300 --controllers=endpointslicemirroring"))
+            .unwrap();
+    assert_eq!(config.endpointslice.max_endpoints_per_slice, 300);
+    assert_eq!(config.endpointslice.batch_period, Duration::from_secs(90));
+    assert_eq!(config.controllers, [Controller::EndpointSliceMirroring]);
+    assert_eq!(config.endpoints.concurrent_syncs, 7);
+    assert!((config.qps - 50.0).abs() < f64::EPSILON && config.burst == 30);
+    assert!(config.without_effect.iter().any(|field| field.ends_with(": JobController")));
+}
+
+#[test]
+fn the_samples_are_files() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config");
+    let defaults = config("").unwrap();
+    let sample = config(&format!("--config={samples}/endpoint-controller-manager.yaml")).unwrap();
+    assert_eq!(sample.without_effect, [""; 0]);
+    let shown = crate::config_file::configz;
+    let mut expected = shown(&defaults.values);
+    expected["Generic"]["LeaderElection"]["leaderElect"] = false.into();
+    assert_eq!(shown(&sample.values), expected, "the commented sample says what the defaults are");
+    let large = config(&format!("--config={samples}/large-cluster.yaml")).unwrap();
+    assert!(large.qps > defaults.qps && large.endpointslice.workers > defaults.endpointslice.workers);
+}
+
+#[test]
+fn without_flags_everything_is_upstreams_default() {
+    let config = config("").unwrap();
+    assert_eq!(config.controllers.len(), 3);
+    assert_eq!(
+        (config.endpoints.concurrent_syncs, config.endpointslice.workers, config.mirroring.workers),
+        (5, 5, 5)
+    );
+    assert_eq!(config.endpointslice.max_endpoints_per_slice, 100);
+    assert_eq!(config.mirroring.max_endpoints_per_subset, 1000);
+    assert_eq!(config.shutdown_timeout, Some(Duration::from_secs(10)));
+    assert_eq!(config.server.serving.secure_port, 10257);
+    assert!(config.server.profiling && !config.use_service_account_credentials);
+    assert_eq!(config.server.authorization.always_allow_paths, ["/healthz", "/readyz", "/livez"]);
+    assert_eq!(config.without_effect, [""; 0]);
+    assert_eq!(config.leader_election, None);
+}
+
+#[test]
+fn a_command_line_of_kubeadm_is_understood() {
+    let config = config(
+        "--allocate-node-cidrs=true --authentication-kubeconfig=/etc/kubernetes/controller-manager.conf \
+         --authorization-kubeconfig=/etc/kubernetes/controller-manager.conf --bind-address=127.0.0.1 \
+         --client-ca-file=/etc/kubernetes/pki/ca.crt --cluster-cidr=10.244.0.0/16 --cluster-name=kubernetes \
+         --cluster-signing-cert-file=/etc/kubernetes/pki/ca.crt --cluster-signing-key-file=/etc/kubernetes/pki/ca.key \
+         --controllers=*,bootstrapsigner,tokencleaner --kubeconfig=/etc/kubernetes/controller-manager.conf \
+         --requestheader-client-ca-file=/etc/kubernetes/pki/front-proxy-ca.crt \
+         --root-ca-file=/etc/kubernetes/pki/ca.crt --service-account-private-key-file=/etc/kubernetes/pki/sa.key \
+         --service-cluster-ip-range=10.96.0.0/12 --use-service-account-credentials=true",
+    );
+    let config = config.unwrap();
+    assert_eq!(config.controllers.len(), 3);
+    assert!(config.use_service_account_credentials);
+    assert_eq!(
+        config.without_effect,
+        [
+            "--allocate-node-cidrs",
+            "--cluster-cidr",
+            "--cluster-name",
+            "--cluster-signing-cert-file",
+            "--cluster-signing-key-file",
+            "--root-ca-file",
+            "--service-account-private-key-file",
+            "--service-cluster-ip-range",
+            "--controllers=bootstrapsigner",
+            "--controllers=tokencleaner"
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_checked_of_an_election_that_is_off() {
+    assert!(config("--leader-elect-lease-duration=1s --leader-elect-resource-lock=x").is_ok());
+}
+
+#[test]
+fn a_master_without_scheme_is_plain_http() {
+    let master = |text| config(&format!("--master={text}")).unwrap().api_server.master.unwrap().to_string();
+    assert_eq!(master("127.0.0.1:8080"), "http://127.0.0.1:8080/");
+    assert_eq!(master("https://10.0.0.1:6443"), "https://10.0.0.1:6443/");
+}

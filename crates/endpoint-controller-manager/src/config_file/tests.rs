@@ -1,0 +1,105 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use super::*;
+use crate::options::{self, Parsed};
+
+fn values(line: &str) -> FlagValues {
+    let words = std::iter::once("endpoint-controller-manager").chain(line.split_whitespace());
+    match options::parse(words.map(OsString::from)) {
+        Parsed::Run(options) => options.values,
+        Parsed::Answer(text) | Parsed::Refused(text) => panic!("{line}: {text}"),
+    }
+}
+
+#[test]
+fn fields_are_there_once_and_stand_for_flags() {
+    let paths: BTreeSet<&str> = FIELDS.iter().map(|entry| entry.path).collect();
+    let flags: BTreeSet<&str> = FIELDS.iter().map(|entry| entry.flag).collect();
+    assert_eq!((paths.len(), flags.len()), (FIELDS.len(), FIELDS.len()));
+    let values = values("");
+    for entry in FIELDS {
+        let value = values.get(entry.flag).unwrap_or_else(|| panic!("{} has no flag", entry.path));
+        let fits = match entry.form {
+            Form::Bool => value.is_boolean(),
+            Form::Number => value.is_number(),
+            Form::Text => value.is_string(),
+            Form::List => value.is_array(),
+        };
+        assert!(fits, "{}: {value}", entry.path);
+    }
+}
+
+#[test]
+fn configz_has_upstreams_shape() {
+    let shown =
+        configz(&values("--endpoint-updates-batch-period=90s --kube-api-qps=2.5 --controllers=endpoint,-*"));
+    assert_eq!(
+        shown,
+        json!({
+            "kind": "KubeControllerManagerConfiguration",
+            "apiVersion": "kubecontrollermanager.config.k8s.io/v1alpha1",
+            "Generic": {
+                "Port": 0,
+                "Address": "0.0.0.0",
+                "MinResyncPeriod": "12h0m0s",
+                "ClientConnection": {
+                    "kubeconfig": "",
+                    "acceptContentTypes": "",
+                    "contentType": "application/vnd.kubernetes.protobuf",
+                    "qps": 2.5,
+                    "burst": 30
+                },
+                "ControllerStartInterval": "0s",
+                "LeaderElection": {
+                    "leaderElect": true,
+                    "leaseDuration": "15s",
+                    "renewDeadline": "10s",
+                    "retryPeriod": "2s",
+                    "resourceLock": "leases",
+                    "resourceName": "endpoint-controller-manager",
+                    "resourceNamespace": "kube-system"
+                },
+                "Controllers": ["endpoint", "-*"],
+                "Debugging": {"enableProfiling": true, "enableContentionProfiling": false},
+                "LeaderMigrationEnabled": false
+            },
+            "KubeCloudShared": {"UseServiceAccountCredentials": false},
+            "EndpointController": {"ConcurrentEndpointSyncs": 5, "EndpointUpdatesBatchPeriod": "1m30s"},
+            "EndpointSliceController": {
+                "ConcurrentServiceEndpointSyncs": 5,
+                "MaxEndpointsPerSlice": 100,
+                "EndpointUpdatesBatchPeriod": "0s"
+            },
+            "EndpointSliceMirroringController": {
+                "MirroringConcurrentServiceEndpointSyncs": 5,
+                "MirroringMaxEndpointsPerSubset": 1000,
+                "MirroringEndpointUpdatesBatchPeriod": "0s"
+            }
+        })
+    );
+}
+
+#[test]
+fn what_configz_shows_can_be_a_file() {
+    let shown = configz(&values("--max-endpoints-per-slice=250 --kube-api-qps=2.5"));
+    let file = parse(&shown.to_string()).unwrap();
+    let flags: Vec<String> =
+        file.fields.iter().map(|field| format!("--{}={}", field.flag, field.text)).collect();
+    assert_eq!(configz(&values(&flags.join(" "))), shown);
+    assert_eq!(
+        file.without_effect,
+        ["Generic.Address", "Generic.ClientConnection.acceptContentTypes", "Generic.Port"]
+    );
+}
+
+#[test]
+fn other_controllers_sections_are_accepted_whole() {
+    let text = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
+                kind: KubeControllerManagerConfiguration\n\
+                GarbageCollectorController: {Anything: [goes, {here: 1}]}\n\
+                EndpointController:\n";
+    let file = parse(text).unwrap();
+    assert_eq!(file.without_effect, ["GarbageCollectorController"]);
+    assert!(file.fields.is_empty());
+}

@@ -1,0 +1,238 @@
+//! Feature gates: which there are, at which stage, and which are on.
+//!
+//! Rules and messages are upstream's (`k8s.io/component-base` `featuregate/feature_gate.go` and
+//! `compatibility/registry.go`). Three gates are ours. The others are kube-controller-manager's: they are known, checked
+//! and reported, but do nothing here.
+
+mod flag;
+mod metrics;
+mod stage;
+mod upstream;
+mod version;
+
+use std::collections::BTreeMap;
+
+pub(crate) use stage::Stage;
+use stage::{ALPHA_OFF, GA_ON, NONE, Spec};
+pub(crate) use version::Versions;
+
+/// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
+pub(crate) const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
+/// Terminating pods stay in slices, with the conditions `serving` and `terminating`.
+pub(crate) const ENDPOINT_SLICE_TERMINATING_CONDITION: &str = "EndpointSliceTerminatingCondition";
+/// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` counts.
+pub(crate) const TOLERATE_UNREADY_ENDPOINTS_ANNOTATION: &str = "TolerateUnreadyEndpointsAnnotation";
+/// Upstream's: `--logging-format=json` may be chosen.
+pub(crate) const LOGGING_BETA_OPTIONS: &str = "LoggingBetaOptions";
+/// Upstream's: front proxies may pass a uid.
+pub(crate) const REMOTE_REQUEST_HEADER_UID: &str = "RemoteRequestHeaderUID";
+/// Upstream's: `trafficDistribution` may be `PreferSameZone` or `PreferSameNode`. Here it always may.
+const PREFER_SAME_TRAFFIC_DISTRIBUTION: &str = "PreferSameTrafficDistribution";
+
+const ALL_ALPHA: &str = "AllAlpha";
+const ALL_BETA: &str = "AllBeta";
+
+/// A gate, and what it is at 1.33, 1.34, 1.35 and 1.36.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    name: &'static str,
+    specs: [Spec; version::COUNT],
+    /// Gates that must be on for this one to be on.
+    depends_on: &'static [&'static str],
+}
+
+const fn gate(
+    name: &'static str,
+    specs: [Spec; version::COUNT],
+    depends_on: &'static [&'static str],
+) -> Gate {
+    Gate { name, specs, depends_on }
+}
+
+/// Those with an effect here that upstream doesn't have, or no longer.
+const OURS: &[Gate] = &[
+    gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
+    gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
+    gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
+];
+
+/// The gates that set all of one stage. They are no gates of a release.
+const GROUPS: [(&str, Stage); 2] = [(ALL_ALPHA, Stage::Alpha), (ALL_BETA, Stage::Beta)];
+
+/// A gate as `kubernetes_feature_enabled` and `--help` show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Feature {
+    pub(crate) name: &'static str,
+    pub(crate) stage: Stage,
+    pub(crate) enabled: bool,
+}
+
+/// The gates of this process, all decided.
+#[derive(Clone, Debug)]
+pub(crate) struct FeatureGates {
+    versions: Versions,
+    /// Gates of the flag, and what `AllAlpha` and `AllBeta` make of the others.
+    set: BTreeMap<&'static str, bool>,
+    /// Names of the flag, in order.
+    given: Vec<&'static str>,
+}
+
+impl FeatureGates {
+    /// Decides all gates by the values of `--feature-gates`. The error is upstream's; several of them are joined.
+    pub(crate) fn new(values: &[String], versions: Versions) -> Result<Self, String> {
+        let assignments = flag::parse(values)?;
+        let mut gates = Self { versions, set: BTreeMap::new(), given: Vec::new() };
+        let mut errors = Vec::new();
+        for (name, on) in assignments {
+            match gates.check(&name, on) {
+                Ok(name) => {
+                    gates.set.insert(name, on);
+                    gates.given.push(name);
+                }
+                Err(Refusal::Unknown) => return Err(format!("unrecognized feature gate: {name}")),
+                Err(Refusal::Because(reason)) => errors.push(reason),
+            }
+        }
+        gates.set_groups();
+        if errors.is_empty() {
+            errors = gates.unmet_dependencies();
+        }
+        if errors.is_empty() && !gates.enabled(PREFER_SAME_TRAFFIC_DISTRIBUTION) {
+            errors.push(format!(
+                "{PREFER_SAME_TRAFFIC_DISTRIBUTION} is off (emulated version {}), which is not supported",
+                versions.emulated()
+            ));
+        }
+        match errors.as_slice() {
+            [] => Ok(gates),
+            [error] => Err(error.clone()),
+            errors => Err(format!("[{}]", errors.join(", "))),
+        }
+    }
+
+    /// Whether a gate is on. One that doesn't exist is off.
+    pub(crate) fn enabled(&self, name: &str) -> bool {
+        self.set.get(name).copied().unwrap_or_else(|| self.spec(name).is_some_and(|spec| spec.default))
+    }
+
+    /// All gates of the emulated version, by name.
+    pub(crate) fn features(&self) -> Vec<Feature> {
+        let gates = all().map(|gate| (gate.name, gate.specs.at(self.versions)));
+        let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
+        let mut features: Vec<Feature> = gates
+            .chain(groups)
+            .filter(|(_, spec)| spec.stage != Stage::None)
+            .map(|(name, spec)| Feature { name, stage: spec.stage, enabled: self.enabled(name) })
+            .collect();
+        features.sort_unstable_by_key(|feature| feature.name);
+        features
+    }
+
+    /// Gates of the flag that do nothing here.
+    pub(crate) fn without_effect(&self) -> impl Iterator<Item = &'static str> {
+        let effective = [LOGGING_BETA_OPTIONS, REMOTE_REQUEST_HEADER_UID, ALL_ALPHA, ALL_BETA];
+        let has_effect =
+            move |name: &str| effective.contains(&name) || OURS.iter().any(|gate| gate.name == name);
+        self.given.iter().copied().filter(move |name| !has_effect(name))
+    }
+
+    /// Gates of the flag that upstream warns about: they are generally available or deprecated, and will go away.
+    pub(crate) fn going_away(&self) -> impl Iterator<Item = &'static str> {
+        let leaving = |name: &&str| {
+            self.spec(name).is_some_and(|spec| matches!(spec.stage, Stage::Ga | Stage::Deprecated))
+        };
+        self.given.iter().copied().filter(leaving)
+    }
+
+    fn spec(&self, name: &str) -> Option<Spec> {
+        find(name).map(|gate| gate.specs.at(self.versions))
+    }
+
+    fn check(&self, name: &str, on: bool) -> Result<&'static str, Refusal> {
+        if let Some((group, _)) = GROUPS.iter().find(|(group, _)| *group == name) {
+            return Ok(group);
+        }
+        let gate = find(name).ok_or(Refusal::Unknown)?;
+        let spec = gate.specs.at(self.versions);
+        if spec.locked && spec.default != on {
+            let default = spec.default;
+            return Err(Refusal::Because(format!(
+                "cannot set feature gate {name} to {on}, feature is locked to {default}"
+            )));
+        }
+        if spec.stage == Stage::None {
+            return Err(Refusal::Because(format!(
+                "cannot set feature gate {name} to {on}, feature is PreAlpha at emulated version {}, min \
+                 compatibility version {}",
+                self.versions.emulated(),
+                self.versions.min_compatibility()
+            )));
+        }
+        Ok(gate.name)
+    }
+
+    /// Sets the gates of a stage that the flag doesn't name, wherever in it `AllAlpha` or `AllBeta` stands.
+    fn set_groups(&mut self) {
+        for (group, stage) in GROUPS {
+            let Some(&on) = self.set.get(group) else { continue };
+            for gate in all().filter(|gate| gate.specs.at(self.versions).stage == stage) {
+                self.set.entry(gate.name).or_insert(on);
+            }
+        }
+    }
+
+    fn unmet_dependencies(&self) -> Vec<String> {
+        let unmet = |gate: &Gate| {
+            let missing: Vec<&str> =
+                gate.depends_on.iter().copied().filter(|name| !self.enabled(name)).collect();
+            let name = gate.name;
+            let missing = (!missing.is_empty()).then(|| missing.join(" "))?;
+            Some(format!("{name} is enabled, but depends on features that are disabled: [{missing}]"))
+        };
+        all().filter(|gate| self.enabled(gate.name)).filter_map(unmet).collect()
+    }
+}
+
+enum Refusal {
+    Unknown,
+    Because(String),
+}
+
+/// The specs of a gate by version.
+trait AtVersion {
+    fn at(&self, versions: Versions) -> Spec;
+}
+
+impl AtVersion for [Spec; version::COUNT] {
+    fn at(&self, versions: Versions) -> Spec {
+        self.get(versions.column()).copied().unwrap_or(NONE)
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Gate> {
+    OURS.iter().chain(upstream::GATES)
+}
+
+fn find(name: &str) -> Option<&'static Gate> {
+    all().find(|gate| gate.name == name)
+}
+
+/// What `--help` says about the gates that can be set for a reason: alpha and beta ones, and ours.
+pub(crate) fn help() -> String {
+    let specs = all().map(|gate| (gate.name, gate.specs.at(Versions::default())));
+    let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
+    let ours = |name: &str| OURS.iter().any(|gate| gate.name == name);
+    let mut lines: Vec<String> = specs
+        .chain(groups)
+        .filter(|(name, spec)| matches!(spec.stage, Stage::Alpha | Stage::Beta) || ours(name))
+        .map(|(name, spec)| {
+            let stage = if spec.stage == Stage::Ga { "GA" } else { spec.stage.label() };
+            format!("kube:{name}=true|false ({stage} - default={})", spec.default)
+        })
+        .collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

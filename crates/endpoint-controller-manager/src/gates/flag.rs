@@ -1,0 +1,49 @@
+//! The syntax of `--feature-gates`: `[kube:]Name=bool`, several with commas.
+
+use super::version::COMPONENT;
+use crate::strconv::parse_bool;
+
+/// Gates and their values, in order; of a gate that is named twice, the last value.
+pub(super) fn parse(values: &[String]) -> Result<Vec<(String, bool)>, String> {
+    let mut assignments: Vec<(String, bool)> = Vec::new();
+    for text in unprefixed(values)? {
+        let (name, on) = assignment(text)?;
+        match assignments.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, value)) => *value = on,
+            None => assignments.push((name, on)),
+        }
+    }
+    Ok(assignments)
+}
+
+fn assignment(text: &str) -> Result<(String, bool), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let (name, value) = (name.trim(), value.trim());
+    if !text.contains('=') {
+        return Err(format!("missing bool value for {name}"));
+    }
+    match parse_bool(value) {
+        Ok(on) => Ok((name.to_owned(), on)),
+        Err(error) => Err(format!("invalid value of {name}={value}, err: {error}")),
+    }
+}
+
+/// Takes away the component, which must stand before all gates or before none.
+fn unprefixed(values: &[String]) -> Result<Vec<&str>, String> {
+    let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());
+    let pairs: Vec<(&str, &str)> = pairs
+        .map(|pair| pair.split_once(':').unwrap_or(("", pair)))
+        .map(|(component, text)| (component.trim(), text.trim()))
+        .collect();
+    let named = |wanted: &str| pairs.iter().any(|(component, _)| *component == wanted);
+    if named("") && named(COMPONENT) {
+        return Err("set kube feature gates with default empty prefix or kube: prefix consistently, \
+                    do not mix use"
+            .to_owned());
+    }
+    let known = ["", COMPONENT];
+    match pairs.iter().find(|(component, _)| !known.contains(component)) {
+        Some((component, _)) => Err(format!("component not registered: {component}")),
+        None => Ok(pairs.into_iter().map(|(_, text)| text).filter(|text| !text.is_empty()).collect()),
+    }
+}

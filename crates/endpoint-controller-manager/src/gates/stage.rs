@@ -1,0 +1,60 @@
+//! How mature a gate is.
+
+/// The stages of `k8s.io/component-base`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Not there yet (`PreAlpha`).
+    None,
+    Alpha,
+    Beta,
+    Ga,
+    Deprecated,
+}
+
+impl Stage {
+    /// As metrics and `--help` show it; generally available is empty.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::None => "PRE-ALPHA",
+            Self::Alpha => "ALPHA",
+            Self::Beta => "BETA",
+            Self::Ga => "",
+            Self::Deprecated => "DEPRECATED",
+        }
+    }
+}
+
+/// What a gate is in one release.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spec {
+    pub(super) stage: Stage,
+    pub(super) default: bool,
+    /// It cannot be set to anything but its default.
+    pub(super) locked: bool,
+}
+
+impl Spec {
+    pub(super) const fn off(stage: Stage) -> Self {
+        Self { stage, default: false, locked: false }
+    }
+
+    const fn on(stage: Stage) -> Self {
+        Self { stage, default: true, locked: false }
+    }
+
+    const fn locked(self) -> Self {
+        Self { locked: true, ..self }
+    }
+}
+
+pub(super) const NONE: Spec = Spec::off(Stage::None);
+pub(super) const ALPHA_OFF: Spec = Spec::off(Stage::Alpha);
+pub(super) const BETA_OFF: Spec = Spec::off(Stage::Beta);
+pub(super) const BETA_ON: Spec = Spec::on(Stage::Beta);
+pub(super) const GA_OFF: Spec = Spec::off(Stage::Ga);
+pub(super) const GA_ON: Spec = Spec::on(Stage::Ga);
+pub(super) const GA_LOCKED_ON: Spec = GA_ON.locked();
+pub(super) const DEPRECATED_OFF: Spec = Spec::off(Stage::Deprecated);
+pub(super) const DEPRECATED_ON: Spec = Spec::on(Stage::Deprecated);
+pub(super) const DEPRECATED_LOCKED_OFF: Spec = DEPRECATED_OFF.locked();
+pub(super) const DEPRECATED_LOCKED_ON: Spec = DEPRECATED_ON.locked();

@@ -1,0 +1,188 @@
+use super::*;
+
+fn versions(emulated: &str) -> Result<Versions, String> {
+    Versions::new(&[emulated.to_owned()], &[])
+}
+
+fn gates(flag: &str) -> Result<FeatureGates, String> {
+    FeatureGates::new(&[flag.to_owned()], Versions::default())
+}
+
+fn gates_at(emulated: &str, flag: &str) -> Result<FeatureGates, String> {
+    FeatureGates::new(&[flag.to_owned()], versions(emulated).unwrap())
+}
+
+#[test]
+fn names_are_there_once_and_dependencies_exist() {
+    let mut names: Vec<&str> = all().map(|gate| gate.name).chain(GROUPS.map(|(name, _)| name)).collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!((names.len(), count), (245, 245));
+    for gate in all() {
+        for name in gate.depends_on {
+            assert!(find(name).is_some(), "{} depends on {name}", gate.name);
+        }
+    }
+}
+
+#[test]
+fn defaults_meet_the_dependencies_of_each_supported_version() {
+    for version in ["1.34", "1.35", "1.36"] {
+        assert_eq!(gates_at(version, "").err(), None, "{version}");
+    }
+}
+
+#[test]
+fn ours_have_their_stages_and_defaults() {
+    let default = gates("").unwrap();
+    let features = default.features();
+    for (name, stage, enabled) in [
+        (ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, Stage::Alpha, false),
+        (ENDPOINT_SLICE_TERMINATING_CONDITION, Stage::Ga, true),
+        (TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, Stage::Alpha, false),
+    ] {
+        assert!(features.contains(&Feature { name, stage, enabled }), "{name}");
+    }
+    let set = gates(
+        "EndpointControllerNameWellKnownLabel=true,EndpointSliceTerminatingCondition=f, \
+         TolerateUnreadyEndpointsAnnotation = 1",
+    )
+    .unwrap();
+    assert!(set.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL));
+    assert!(!set.enabled(ENDPOINT_SLICE_TERMINATING_CONDITION));
+    assert!(set.enabled(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION));
+    assert_eq!(set.without_effect().count(), 0);
+    assert_eq!(set.going_away().collect::<Vec<_>>(), [ENDPOINT_SLICE_TERMINATING_CONDITION]);
+}
+
+#[test]
+fn all_alpha_and_all_beta_leave_named_gates_alone_in_any_order() {
+    for flag in ["AllBeta=false,ContextualLogging=true", "ContextualLogging=true,AllBeta=false"] {
+        let set = gates(flag).unwrap();
+        assert!(set.enabled("ContextualLogging"), "{flag}");
+        assert!(!set.enabled(LOGGING_BETA_OPTIONS), "{flag}");
+        assert!(set.enabled(ENDPOINT_SLICE_TERMINATING_CONDITION), "{flag}");
+    }
+    let set = gates("AllAlpha=false,EndpointControllerNameWellKnownLabel=true").unwrap();
+    assert!(set.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL));
+    assert!(!set.enabled(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION));
+    let all = gates("AllAlpha=true,AllBeta=true").unwrap();
+    assert!(all.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL) && all.enabled("AllAlpha"));
+}
+
+#[test]
+fn of_a_gate_that_is_named_twice_the_last_value_counts() {
+    let values = ["ContextualLogging=false".to_owned(), "ContextualLogging=true".to_owned()];
+    assert!(FeatureGates::new(&values, Versions::default()).unwrap().enabled("ContextualLogging"));
+}
+
+#[test]
+fn refusals_are_upstreams_word_for_word() {
+    for (flag, message) in [
+        ("NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        ("TopologyAwareHints=true", "unrecognized feature gate: TopologyAwareHints"),
+        ("ServiceTrafficDistribution=true", "unrecognized feature gate: ServiceTrafficDistribution"),
+        ("AtomicFIFO", "missing bool value for AtomicFIFO"),
+        (
+            "AtomicFIFO=abc",
+            r#"invalid value of AtomicFIFO=abc, err: strconv.ParseBool: parsing "abc": invalid syntax"#,
+        ),
+        (
+            "PreferSameTrafficDistribution=false",
+            "cannot set feature gate PreferSameTrafficDistribution to false, feature is locked to true",
+        ),
+        (
+            "SidecarContainers=false,InOrderInformers=false",
+            "[cannot set feature gate SidecarContainers to false, feature is locked to true, cannot set \
+             feature gate InOrderInformers to false, feature is locked to true]",
+        ),
+        ("foo:AtomicFIFO=true", "component not registered: foo"),
+        (
+            "kube:AllAlpha=false,AllBeta=false",
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
+        ),
+        (
+            "StorageVersionAPI=true,APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",
+            "StorageVersionAPI is enabled, but depends on features that are disabled: [APIServerIdentity]",
+        ),
+    ] {
+        assert_eq!(gates(flag).err().as_deref(), Some(message), "{flag}");
+    }
+}
+
+#[test]
+fn a_disabled_dependency_stops_what_needs_it() {
+    let message = gates("AtomicFIFO=false").unwrap_err();
+    assert!(
+        message.contains(
+            "StaleControllerConsistencyDaemonSet is enabled, but depends on features that are disabled: [AtomicFIFO]"
+        ),
+        "{message}"
+    );
+}
+
+#[test]
+fn emulated_versions_have_the_gates_of_their_time() {
+    let old = gates_at("1.35", "").unwrap();
+    assert!(!old.enabled("AtomicFIFO") && old.enabled("SidecarContainers"));
+    assert!(old.features().iter().all(|feature| feature.name != "AtomicFIFO"));
+    assert!(gates_at("1.35", "InOrderInformers=false").is_ok(), "it was not locked then");
+    assert_eq!(
+        gates_at("1.35", "AtomicFIFO=true").unwrap_err(),
+        "cannot set feature gate AtomicFIFO to true, feature is PreAlpha at emulated version 1.35, min \
+         compatibility version 1.34"
+    );
+    assert_eq!(
+        gates_at("1.33", "").unwrap_err(),
+        "PreferSameTrafficDistribution is off (emulated version 1.33), which is not supported"
+    );
+    assert!(gates_at("1.33", "PreferSameTrafficDistribution=true").is_ok());
+}
+
+#[test]
+fn versions_are_checked() {
+    let shown = |text| {
+        let versions = versions(text).unwrap();
+        format!("{}, {}", versions.emulated(), versions.min_compatibility())
+    };
+    assert_eq!(shown("kube=1.35"), "1.35, 1.34");
+    assert_eq!(shown("1.33"), "1.33, 1.33");
+    assert_eq!(Versions::default(), versions("1.36").unwrap());
+    for (text, message) in [
+        ("1.30", "emulation version 1.30 is not between [1.33, 1.36]"),
+        ("1.37", "emulation version 1.37 is not between [1.33, 1.36]"),
+        ("kube=1.35.1", "patch version not allowed, got: kube=1.35.1"),
+        ("foo=1.35", "component not registered: foo"),
+        ("new", r#"could not parse "new" as version"#),
+        ("2.0", "version 2.0 is not a release of Kubernetes 1"),
+    ] {
+        assert_eq!(versions(text).unwrap_err(), format!("--emulated-version: {message}"));
+    }
+    let twice = ["1.35".to_owned(), "kube=1.34".to_owned()];
+    assert_eq!(
+        Versions::new(&twice, &[]).unwrap_err(),
+        "--emulated-version: duplicate version flag, kube=1.35 and kube=1.34"
+    );
+    assert_eq!(
+        Versions::new(&["1.34".to_owned()], &["1.35".to_owned()]).unwrap_err(),
+        "--min-compatibility-version: minCompatibilityVersion version 1.35 is not between [1.33, 1.34]"
+    );
+}
+
+#[test]
+fn each_gate_has_a_series() {
+    let mut registry = prometheus_client::registry::Registry::default();
+    gates("EndpointControllerNameWellKnownLabel=true").unwrap().register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    for series in [
+        r#"kubernetes_feature_enabled{name="EndpointControllerNameWellKnownLabel",stage="ALPHA"} 1"#,
+        r#"kubernetes_feature_enabled{name="EndpointSliceTerminatingCondition",stage=""} 1"#,
+        r#"kubernetes_feature_enabled{name="AllAlpha",stage="ALPHA"} 0"#,
+        r#"kubernetes_feature_enabled{name="AllowInsecureKubeletCertificateSigningRequests",stage="DEPRECATED"} 0"#,
+    ] {
+        assert!(text.lines().any(|line| line == series), "{series} in {text}");
+    }
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 245);
+}

@@ -1,0 +1,165 @@
+use super::*;
+
+fn parse_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Parsed {
+    parse(std::iter::once("endpoint-controller-manager").chain(words).map(OsString::from))
+}
+
+fn options(line: &str) -> Options {
+    match parse_words(line.split_whitespace()) {
+        Parsed::Run(options) => *options,
+        Parsed::Answer(text) | Parsed::Refused(text) => panic!("{line}: {text}"),
+    }
+}
+
+fn answer(line: &str) -> String {
+    match parse_words(line.split_whitespace()) {
+        Parsed::Answer(text) => text,
+        Parsed::Run(_) | Parsed::Refused(_) => panic!("{line} has no answer"),
+    }
+}
+
+/// Name and type of each flag of upstream.
+fn upstream() -> Vec<(&'static str, &'static str)> {
+    let file = include_str!("../../testdata/kube-controller-manager-flags.txt");
+    file.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').unwrap()).collect()
+}
+
+#[test]
+fn flags_take_the_forms_that_kube_controller_manager_takes() {
+    let Flags { generic, leader_election, logs, endpointslice, .. } = options(
+        "--leader-elect=false -v=4 --kube-api-qps=-1 --kube_api_burst 7 \
+         --controllers=-endpoints-controller,endpointslice --controllers=* \
+         --endpointslice-updates-batch-period=1m30s --max-endpoints-per-slice=0x10",
+    )
+    .flags;
+    assert!(!leader_election.leader_elect);
+    assert_eq!(logs.verbosity.0, 4);
+    assert!((generic.kube_api_qps + 1.0).abs() < f64::EPSILON);
+    assert_eq!(generic.kube_api_burst, 7);
+    assert_eq!(generic.controllers, ["-endpoints-controller", "endpointslice", "*"]);
+    assert_eq!(endpointslice.endpointslice_updates_batch_period.as_secs(), 90);
+    assert_eq!(endpointslice.max_endpoints_per_slice, 16);
+    assert!(options("--leader-elect").flags.leader_election.leader_elect);
+    for verbosity in ["--v 2", "-v 2", "-v2", "--v=2"] {
+        assert_eq!(options(verbosity).flags.logs.verbosity.0, 2, "{verbosity}");
+    }
+    assert_eq!(options("").flags.generic.controllers, ["*"]);
+}
+
+#[test]
+fn of_several_values_the_last_counts() {
+    let typed = options(
+        "--kube-api-burst=1 --profiling=false --kube-api-burst 2 --profiling --cluster-name=a --cluster-name=b \
+         --cert-dir=a --cert_dir=",
+    );
+    assert_eq!(typed.flags.generic.kube_api_burst, 2);
+    assert!(typed.flags.debugging.profiling);
+    assert_eq!(typed.flags.serving.cert_dir, "");
+    assert_eq!(typed.values.get("cluster-name"), Some(&"b".into()));
+}
+
+#[test]
+fn values_are_left_as_they_are() {
+    let typed = options("--cert-dir --some_folder --kubeconfig -x --cluster_name=a_b");
+    assert_eq!(typed.flags.serving.cert_dir, "--some_folder");
+    assert_eq!(typed.flags.misc.kubeconfig, "-x");
+    assert_eq!(typed.values.get("cluster-name"), Some(&"a_b".into()));
+}
+
+#[test]
+fn every_flag_of_upstream_is_accepted_with_a_value_of_its_type() {
+    let flags = upstream();
+    assert_eq!(flags.len(), 150);
+    for (name, kind) in flags.into_iter().filter(|(name, _)| !["help", "version"].contains(name)) {
+        let value = match kind {
+            "bool" => "true",
+            "int" | "int32" | "Level" | "int32Slice" => "1",
+            "float" | "float32" => "0.5",
+            "duration" => "1h30m",
+            "ip" => "::1",
+            "namedCertKey" => "a,b:c",
+            "quantity" => "64Ki",
+            _ => "a",
+        };
+        let typed = options(&format!("--{name}={value}"));
+        assert!(typed.values.get(name).is_some(), "{name}");
+        assert!(!matches!(kind, "bool") || typed.values.get(name) == Some(&true.into()), "{name}");
+        let underscored = format!("--{}={value}", name.replace('-', "_"));
+        assert_eq!(options(&underscored).values, typed.values, "{underscored}");
+    }
+}
+
+#[test]
+fn help_lists_every_flag_once() {
+    let help = answer("--help");
+    let listed = |name: &str| {
+        let flag = format!("--{name}");
+        let lists = |line: &&str| {
+            let line = line.trim_start().trim_start_matches("-v, ").trim_start_matches("-h, ");
+            line.strip_prefix(&flag)
+                .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+        };
+        help.lines().filter(lists).count()
+    };
+    for (name, _) in upstream().into_iter().chain([("config", ""), ("metrics-bind-address", "")]) {
+        let hidden = ["allow-untagged-cloud", "node-sync-period"].contains(&name);
+        assert_eq!(listed(name), usize::from(!hidden), "--{name} in {help}");
+    }
+}
+
+#[test]
+fn help_is_in_upstreams_order_of_sections() {
+    let help = answer("-h");
+    let headings: Vec<&str> = help.lines().filter_map(|line| line.strip_suffix(" flags:")).collect();
+    assert_eq!(
+        headings,
+        [
+            "Debugging",
+            "Generic",
+            "Secure serving",
+            "Authentication",
+            "Authorization",
+            "Endpoints-controller",
+            "Endpointslice-controller",
+            "Endpointslice-mirroring-controller",
+            "Metrics",
+            "Logs",
+            "Misc",
+            "Global"
+        ]
+    );
+    assert!(help.contains("kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)"));
+}
+
+#[test]
+fn version_is_an_answer() {
+    for line in ["--version", "--version=true", "--version=1"] {
+        assert!(answer(line).starts_with("endpoint-controller-manager v"), "{line}");
+    }
+    assert!(answer("--version=raw").starts_with("version.Info{Major:\""));
+    assert!(matches!(parse_words(["--version=false"]), Parsed::Run(_)));
+}
+
+#[test]
+fn values_are_shown_in_gos_form() {
+    let values = options(
+        "--kube-api-qps=20 --node-monitor-period=90s --profiling=F --controllers=a,b --secure-port=0x10 \
+         --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms",
+    )
+    .values;
+    let texts: BTreeMap<String, String> = values.texts().collect();
+    for (name, text) in [
+        ("kube-api-qps", "20"),
+        ("node-monitor-period", "1m30s"),
+        ("profiling", "false"),
+        ("controllers", "[a,b]"),
+        ("secure-port", "16"),
+        ("node-eviction-rate", "0.25"),
+        ("endpoint-updates-batch-period", "1.5s"),
+        ("min-resync-period", "12h0m0s"),
+        ("tls-cipher-suites", "[]"),
+        ("v", "0"),
+    ] {
+        assert_eq!(texts.get(name).map(String::as_str), Some(text), "{name}");
+    }
+}

@@ -1,0 +1,120 @@
+//! The controllers that run here, all treated alike.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::cache::Cache;
+use controller_runtime::queue::QueueMetrics;
+use controller_runtime::recorder::EventWriter;
+use endpoints_controller::EndpointsController;
+use endpointslice_controller::EndpointSliceController;
+use endpointslice_mirroring_controller::EndpointSliceMirroringController;
+use futures::future::BoxFuture;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::config::Config;
+use crate::controllers::Controller;
+
+/// A controller that has not begun yet.
+pub(crate) struct Prepared {
+    name: &'static str,
+    /// Works until `shut_down`.
+    run: BoxFuture<'static, ()>,
+    shut_down: Box<dyn Fn() + Send>,
+    events: EventWriter,
+}
+
+/// What controllers are made from.
+pub(crate) struct Parts<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) cache: &'a Arc<Cache>,
+    pub(crate) queues: &'a QueueMetrics,
+    pub(crate) registry: &'a mut Registry,
+}
+
+impl Parts<'_> {
+    /// One controller, whose requests go through `client`.
+    pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> Prepared {
+        let Self { config, cache, queues, registry } = self;
+        let cache = Arc::clone(cache);
+        let name = which.name();
+        match which {
+            Controller::Endpoints => {
+                let (controller, events) = EndpointsController::new(config.endpoints, cache, client, queues);
+                let run = Box::pin(Arc::clone(&controller).run());
+                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+            }
+            Controller::EndpointSlice => {
+                let (controller, events) =
+                    EndpointSliceController::new(config.endpointslice, cache, client, queues, registry);
+                let run = Box::pin(Arc::clone(&controller).run());
+                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+            }
+            Controller::EndpointSliceMirroring => {
+                let (controller, events) =
+                    EndpointSliceMirroringController::new(config.mirroring, cache, client, queues, registry);
+                let run = Box::pin(Arc::clone(&controller).run());
+                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+            }
+        }
+    }
+}
+
+/// Controllers at work.
+pub(crate) struct Running {
+    /// They end by themselves only when shut down; each yields its name.
+    work: JoinSet<&'static str>,
+    shut_down: Vec<Box<dyn Fn() + Send>>,
+    events: JoinSet<()>,
+    /// Becomes true when no more events will come.
+    quiet: watch::Sender<bool>,
+}
+
+impl Running {
+    /// Lets them begin.
+    pub(crate) fn start(controllers: Vec<Prepared>) -> Self {
+        let quiet = watch::Sender::new(false);
+        let mut running = Self { work: JoinSet::new(), shut_down: Vec::new(), events: JoinSet::new(), quiet };
+        for Prepared { name, run, shut_down, events } in controllers {
+            running.work.spawn(async move {
+                run.await;
+                name
+            });
+            running.shut_down.push(shut_down);
+            let mut quiet = running.quiet.subscribe();
+            running.events.spawn(events.run(async move { drop(quiet.wait_for(|quiet| *quiet).await) }));
+        }
+        running
+    }
+
+    /// Says which controller has ended although nobody asked it to.
+    pub(crate) async fn ended(&mut self) -> String {
+        match self.work.join_next().await {
+            Some(Ok(name)) => format!("the {name} ended"),
+            Some(Err(error)) => format!("a controller ended: {error}"),
+            None => "there is no controller".to_owned(),
+        }
+    }
+
+    /// Lets writes under way finish, for at most `limit`, and then the events about them.
+    pub(crate) async fn stop(mut self, limit: Duration) {
+        self.shut_down.iter().for_each(|shut_down| shut_down());
+        if timeout(limit, all(&mut self.work)).await.is_err() {
+            warn!("Writes under way did not finish in time");
+        }
+        // After the last sync, so that its events are among those written.
+        self.quiet.send_replace(true);
+        if timeout(limit, all(&mut self.events)).await.is_err() {
+            warn!("Events were not written in time");
+        }
+    }
+}
+
+async fn all<T: 'static>(tasks: &mut JoinSet<T>) {
+    while tasks.join_next().await.is_some() {}
+}

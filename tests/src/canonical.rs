@@ -1,17 +1,18 @@
-//! `EndpointSlices` with everything taken away that may differ between two runs of the same workload.
+//! `EndpointSlices` and Endpoints with everything taken away that may differ between two runs of the same workload.
 //!
 //! Names, uids, resource versions and times differ by nature. Which endpoint sits in which slice of a group is
-//! random upstream, so a group (Service, family, port list) is compared as the union of its endpoints and the
-//! multiset of its slices; and if it has several, which of them a change of one endpoint wrote, and stamped with
+//! random upstream, so a group (Service, family, manager, port list) is compared as the union of its endpoints and
+//! the multiset of its slices; and if it has several, which of them a change of one endpoint wrote, and stamped with
 //! the time of the change, is left out. The order of ports is kept: it is deterministic, and others may rely on it.
+//! In Endpoints the order of subsets and addresses depends on uids, and is left out.
 //!
-//! The form is a sorted multiset of lines that each say everything about one endpoint or one slice: equality
-//! is equality of text, and a difference reads by itself.
+//! The form is a sorted multiset of lines that each say everything about one endpoint, one slice or one Endpoints
+//! object: equality is equality of text, and a difference reads by itself.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
 
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::{EndpointAddress, Endpoints, ObjectReference, Pod, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::ListParams;
@@ -20,7 +21,9 @@ use kube::{Api, Client, ResourceExt};
 use crate::scenario;
 
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 
 /// How much of the slices a workload determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,18 +35,20 @@ pub enum Detail {
 }
 
 /// The objects of a cluster that the form refers to instead of naming their uids.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Snapshot {
     slices: Vec<EndpointSlice>,
+    endpoints: Vec<Endpoints>,
     services: HashMap<(String, String), ObjectMeta>,
     pods: HashMap<(String, String), ObjectMeta>,
 }
 
 impl Snapshot {
-    /// Reads the slices of a namespace and what they refer to.
+    /// Reads the slices and Endpoints of a namespace and what they refer to.
     pub async fn take(client: &Client, namespace: &str) -> Self {
         let all = ListParams::default();
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+        let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), namespace);
         let services: Api<Service> = Api::namespaced(client.clone(), namespace);
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let key = |meta: &ObjectMeta| {
@@ -51,6 +56,7 @@ impl Snapshot {
         };
         Self {
             slices: slices.list(&all).await.expect("listing slices").items,
+            endpoints: endpoints.list(&all).await.expect("listing Endpoints").items,
             services: services
                 .list(&all)
                 .await
@@ -87,7 +93,7 @@ impl Snapshot {
                     let size = slice.endpoints.iter().flatten().count();
                     canonical.add(format!("{group} slice of {size}"));
                     let stamped = group_sizes.get(&group) == Some(&1);
-                    canonical.add(format!("{group} slice {}", self.metadata(slice, stamped)));
+                    canonical.add(format!("{group} slice {}", self.metadata(&slice.metadata, stamped)));
                 }
                 Detail::Content => {
                     let labels = map(slice.labels());
@@ -95,7 +101,41 @@ impl Snapshot {
                 }
             }
         }
+        for endpoints in &self.endpoints {
+            self.add_endpoints(&mut canonical, endpoints, detail);
+        }
         canonical
+    }
+
+    /// Endpoints are all of a piece: their metadata is as determined as their addresses.
+    fn add_endpoints(&self, canonical: &mut Canonical, endpoints: &Endpoints, detail: Detail) {
+        let meta = &endpoints.metadata;
+        let group = format!("{}/{} Endpoints []", optional(meta.namespace.as_ref()), endpoints.name_any());
+        for subset in endpoints.subsets.iter().flatten() {
+            let ports: Vec<String> = subset.ports.iter().flatten().map(endpoints_port).collect();
+            let ports = ports.join(" ");
+            for (ready, addresses) in [(true, &subset.addresses), (false, &subset.not_ready_addresses)] {
+                for address in addresses.iter().flatten() {
+                    canonical
+                        .add(format!("{group} endpoint [{ports}] ready={ready} {}", self.address(address)));
+                }
+            }
+        }
+        let labels = map(endpoints.labels());
+        match detail {
+            Detail::Exact => canonical
+                .add(format!("{group} endpoint labels and annotations {}", self.metadata(meta, true))),
+            Detail::Content => canonical.add(format!("{group} endpoint labels={labels}")),
+        }
+    }
+
+    fn address(&self, address: &EndpointAddress) -> String {
+        let node = optional(address.node_name.as_ref());
+        let mut line = format!("{} node={node} hostname={}", address.ip, optional(address.hostname.as_ref()));
+        if let Some(target) = &address.target_ref {
+            self.add_target(&mut line, target);
+        }
+        line
     }
 
     /// What no state of slices may ever show, whoever made it: a slice over the maximum, an endpoint twice.
@@ -107,7 +147,9 @@ impl Snapshot {
                 violations.push(format!("{} has {size} endpoints", slice.name_any()));
             }
         }
-        let twice = self.canonical(Detail::Content).lines.into_iter().filter(|(_, count)| *count > 1);
+        // What a user writes into Endpoints is the user's affair.
+        let slices = Self { endpoints: Vec::new(), ..self.clone() };
+        let twice = slices.canonical(Detail::Content).lines.into_iter().filter(|(_, count)| *count > 1);
         violations.extend(twice.map(|(line, count)| format!("{count} times: {line}")));
         violations
     }
@@ -133,14 +175,7 @@ impl Snapshot {
         .unwrap();
         write!(line, " hostname={}", optional(endpoint.hostname.as_ref())).unwrap();
         if let Some(target) = &endpoint.target_ref {
-            let key = (target.namespace.clone().unwrap_or_default(), target.name.clone().unwrap_or_default());
-            let uid = uid(target.uid.as_deref(), self.pods.get(&key));
-            write!(line, " target={}/{}/{} uid={uid}", optional(target.kind.as_ref()), key.0, key.1).unwrap();
-            // Neither is ever set; if one is, it shows.
-            for field in [&target.api_version, &target.resource_version, &target.field_path] {
-                write!(line, "{}", field.as_ref().map_or(String::new(), |value| format!(" {value}")))
-                    .unwrap();
-            }
+            self.add_target(&mut line, target);
         }
         if let Some(hints) = &endpoint.hints {
             write!(line, " hints={}", serde_json::to_string(hints).unwrap()).unwrap();
@@ -151,46 +186,72 @@ impl Snapshot {
         line
     }
 
-    fn metadata(&self, slice: &EndpointSlice, stamped: bool) -> String {
-        let meta = &slice.metadata;
-        let service = self.service(slice);
+    fn add_target(&self, line: &mut String, target: &ObjectReference) {
+        let key = (target.namespace.clone().unwrap_or_default(), target.name.clone().unwrap_or_default());
+        let uid = uid(target.uid.as_deref(), self.pods.get(&key));
+        write!(line, " target={}/{}/{} uid={uid}", optional(target.kind.as_ref()), key.0, key.1).unwrap();
+        // Neither is ever set; if one is, it shows.
+        for field in [&target.api_version, &target.resource_version, &target.field_path] {
+            write!(line, "{}", field.as_ref().map_or(String::new(), |value| format!(" {value}"))).unwrap();
+        }
+    }
+
+    /// Of a slice or of Endpoints.
+    fn metadata(&self, meta: &ObjectMeta, stamped: bool) -> String {
+        let service = self.service(meta);
         let mut annotations = meta.annotations.clone().unwrap_or_default();
         if !stamped {
             annotations.remove(TRIGGER_TIME);
         } else if let Some(time) = annotations.get_mut(TRIGGER_TIME) {
             // The workload sets the times of pods; only the creation of a Service is the server's clock. A slice
             // of a predecessor may by chance carry its successor's time, which has the precision of seconds.
-            let owned = |meta: &&ObjectMeta| {
-                slice
-                    .metadata
-                    .owner_references
-                    .iter()
-                    .flatten()
-                    .any(|owner| meta.uid.as_ref() == Some(&owner.uid))
+            let owned = |service: &&ObjectMeta| match &meta.owner_references {
+                Some(owners) => owners.iter().any(|owner| service.uid.as_ref() == Some(&owner.uid)),
+                None => true,
             };
             let creation = service.filter(owned).and_then(|meta| meta.creation_timestamp.as_ref());
             if creation.is_some_and(|created| created.0.to_string() == *time) {
-                "creation of the Service".clone_into(time);
+                "creation-of-the-Service".clone_into(time);
             } else if !time.starts_with(scenario::YEAR) {
-                "another time of the server's clock".clone_into(time);
+                "another-time-of-the-server's-clock".clone_into(time);
             }
         }
         let owners: Vec<String> =
-            meta.owner_references.iter().flatten().map(|owner| owner_text(owner, service)).collect();
+            meta.owner_references.iter().flatten().map(|owner| self.owner_text(owner, meta)).collect();
         format!(
             "labels={} annotations={} owners=[{}] generateName={} finalizers={:?}{}",
-            map(slice.labels()),
+            map(meta.labels.as_ref().unwrap_or(&BTreeMap::new())),
             map(&annotations),
             owners.join("; "),
-            optional(meta.generate_name.as_ref()),
+            // Upstream keeps it only if it makes a slice out of another, of which it takes any.
+            optional(meta.generate_name.as_ref().filter(|_| !is_mirrored(meta))),
             meta.finalizers.clone().unwrap_or_default(),
             if meta.deletion_timestamp.is_some() { " deleting" } else { "" },
         )
     }
 
-    fn service(&self, slice: &EndpointSlice) -> Option<&ObjectMeta> {
-        let name = slice.labels().get(SERVICE_NAME)?;
-        self.services.get(&(slice.namespace()?, name.clone()))
+    /// What the label of a slice says; Endpoints have the name of their Service.
+    fn service(&self, meta: &ObjectMeta) -> Option<&ObjectMeta> {
+        let label = meta.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME));
+        let name = if meta.generate_name.is_some() { label? } else { label.or(meta.name.as_ref())? };
+        self.services.get(&(meta.namespace.clone()?, name.clone()))
+    }
+
+    fn owner_text(&self, owner: &OwnerReference, owned: &ObjectMeta) -> String {
+        let endpoints = || {
+            let mut metas = self.endpoints.iter().map(|endpoints| &endpoints.metadata);
+            metas.find(|meta| meta.name.as_ref() == Some(&owner.name))
+        };
+        let named = if owner.kind == "Endpoints" { endpoints() } else { self.service(owned) };
+        format!(
+            "{} {} {} uid={} controller={} block={}",
+            owner.api_version,
+            owner.kind,
+            owner.name,
+            uid(Some(&owner.uid), named),
+            optional(owner.controller),
+            optional(owner.block_owner_deletion),
+        )
     }
 }
 
@@ -241,12 +302,23 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// Service, family and ports; a slice of no Service goes by its own name.
+/// Service, family, who manages it, and ports; a slice of no Service goes by its own name.
 fn group(slice: &EndpointSlice) -> String {
     let ports: Vec<String> = slice.ports.iter().flatten().map(port).collect();
     let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_else(|| slice.name_any());
     let namespace = slice.namespace().unwrap_or_default();
-    format!("{namespace}/{service} {} [{}]", slice.address_type, ports.join(" "))
+    let mirrored = if is_mirrored(&slice.metadata) { " mirrored" } else { "" };
+    format!("{namespace}/{service} {}{mirrored} [{}]", slice.address_type, ports.join(" "))
+}
+
+fn is_mirrored(meta: &ObjectMeta) -> bool {
+    meta.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|by| by == MIRRORED)
+}
+
+fn endpoints_port(port: &k8s_openapi::api::core::v1::EndpointPort) -> String {
+    let (name, protocol) = (optional(port.name.as_ref()), optional(port.protocol.as_ref()));
+    let app = port.app_protocol.as_ref().map_or(String::new(), |app| format!("({app})"));
+    format!("{name}:{protocol}/{}{app}", port.port)
 }
 
 fn port(port: &EndpointPort) -> String {
@@ -254,18 +326,6 @@ fn port(port: &EndpointPort) -> String {
     let protocol = optional(port.protocol.as_ref());
     let app = port.app_protocol.as_ref().map_or(String::new(), |app| format!("({app})"));
     format!("{name}:{protocol}/{}{app}", optional(port.port))
-}
-
-fn owner_text(owner: &OwnerReference, service: Option<&ObjectMeta>) -> String {
-    format!(
-        "{} {} {} uid={} controller={} block={}",
-        owner.api_version,
-        owner.kind,
-        owner.name,
-        uid(Some(&owner.uid), service),
-        optional(owner.controller),
-        optional(owner.block_owner_deletion),
-    )
 }
 
 /// Whether a uid is that of the object that has the name now.
@@ -296,6 +356,7 @@ mod tests {
         let named = |name: &str| (("a".to_owned(), name.to_owned()), meta(name));
         Snapshot {
             slices: serde_json::from_value(slices).unwrap(),
+            endpoints: Vec::new(),
             services: HashMap::from([named("web")]),
             pods: HashMap::from([named("p"), named("q")]),
         }

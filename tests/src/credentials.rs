@@ -16,16 +16,19 @@ pub enum User {
     EndpointSliceController,
     /// May do what upstream's `EndpointSlice` mirroring controller may do, and nothing more.
     EndpointSliceMirroringController,
+    /// May do what any of the three may do, and nothing more.
+    EndpointControllers,
 }
 
 impl User {
     /// Everyone.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Admin,
         Self::KubeControllerManager,
         Self::EndpointsController,
         Self::EndpointSliceController,
         Self::EndpointSliceMirroringController,
+        Self::EndpointControllers,
     ];
 
     /// The user name that the API server sees.
@@ -36,18 +39,23 @@ impl User {
             Self::EndpointsController => "endpoints-controller",
             Self::EndpointSliceController => "endpointslice-controller",
             Self::EndpointSliceMirroringController => "endpointslice-mirroring-controller",
+            Self::EndpointControllers => "endpoint-controllers",
         }
     }
 
-    /// The role of a fresh API server that the test binds to the user; none if it has its rights already.
-    pub(crate) fn role(self) -> Option<&'static str> {
+    /// The roles of a fresh API server that the test binds to the user; none if it has its rights already.
+    pub(crate) fn roles(self) -> &'static [&'static str] {
+        const ALL: &[&str] = &[
+            "system:controller:endpoint-controller",
+            "system:controller:endpointslice-controller",
+            "system:controller:endpointslicemirroring-controller",
+        ];
         match self {
-            Self::Admin | Self::KubeControllerManager => None,
-            Self::EndpointsController => Some("system:controller:endpoint-controller"),
-            Self::EndpointSliceController => Some("system:controller:endpointslice-controller"),
-            Self::EndpointSliceMirroringController => {
-                Some("system:controller:endpointslicemirroring-controller")
-            }
+            Self::Admin | Self::KubeControllerManager => &[],
+            Self::EndpointsController => &ALL[..1],
+            Self::EndpointSliceController => &ALL[1..2],
+            Self::EndpointSliceMirroringController => &ALL[2..],
+            Self::EndpointControllers => ALL,
         }
     }
 

@@ -32,19 +32,59 @@ impl Kind {
     }
 }
 
+/// What `--controllers` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Controller {
+    /// Services and pods to Endpoints.
+    Endpoints,
+    /// Services and pods to slices.
+    EndpointSlice,
+    /// Custom Endpoints to slices.
+    EndpointSliceMirroring,
+}
+
+impl Controller {
+    /// All three.
+    pub const ALL: &[Self] = &[Self::Endpoints, Self::EndpointSlice, Self::EndpointSliceMirroring];
+
+    /// Its name in flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Endpoints => "endpoints-controller",
+            Self::EndpointSlice => "endpointslice-controller",
+            Self::EndpointSliceMirroring => "endpointslice-mirroring-controller",
+        }
+    }
+
+    /// Several as flags name them.
+    pub fn list(controllers: &[Self]) -> String {
+        controllers.iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",")
+    }
+
+    fn user(self) -> User {
+        match self {
+            Self::Endpoints => User::EndpointsController,
+            Self::EndpointSlice => User::EndpointSliceController,
+            Self::EndpointSliceMirroring => User::EndpointSliceMirroringController,
+        }
+    }
+}
+
 /// What both understand, under the same flags.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
     /// Whose kubeconfig it runs with.
     pub user: User,
     /// `--controllers`.
-    pub controllers: String,
+    pub controllers: &'static [Controller],
     /// `--kube-api-qps`; the burst is the same.
     pub qps: u32,
     /// `--concurrent-service-endpoint-syncs`.
     pub concurrent_syncs: u32,
     /// `--max-endpoints-per-slice`.
     pub max_endpoints_per_slice: u32,
+    /// `--mirroring-max-endpoints-per-subset`.
+    pub max_endpoints_per_subset: u32,
     /// `--endpointslice-updates-batch-period`.
     pub batch_period: Duration,
     /// More flags.
@@ -53,13 +93,25 @@ pub struct ManagerOptions {
 
 impl Default for ManagerOptions {
     fn default() -> Self {
+        Self::of(&[Controller::EndpointSlice])
+    }
+}
+
+impl ManagerOptions {
+    /// For these controllers, with their rights.
+    pub fn of(controllers: &'static [Controller]) -> Self {
+        let user = match controllers {
+            [controller] => controller.user(),
+            _ => User::EndpointControllers,
+        };
         Self {
-            user: User::EndpointSliceController,
-            controllers: "endpointslice-controller".to_owned(),
+            user,
+            controllers,
             // No test is about throttling.
             qps: 1_000,
             concurrent_syncs: 5,
             max_endpoints_per_slice: 100,
+            max_endpoints_per_subset: 1_000,
             batch_period: Duration::ZERO,
             flags: Vec::new(),
         }
@@ -167,12 +219,13 @@ fn start(name: &'static str, program: &Path, cluster: &Cluster, args: Vec<String
 fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", cluster.kubeconfig(options.user).display()),
-        format!("--controllers={}", options.controllers),
+        format!("--controllers={}", Controller::list(options.controllers)),
         "--leader-elect=false".to_owned(),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps),
         format!("--concurrent-service-endpoint-syncs={}", options.concurrent_syncs),
         format!("--max-endpoints-per-slice={}", options.max_endpoints_per_slice),
+        format!("--mirroring-max-endpoints-per-subset={}", options.max_endpoints_per_subset),
         format!("--endpointslice-updates-batch-period={}ms", options.batch_period.as_millis()),
         "-v=2".to_owned(),
     ]

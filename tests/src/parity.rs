@@ -31,11 +31,14 @@ pub struct Record {
     pub slices: Canonical,
     /// What the manager wrote in it.
     pub writes: Writes,
-    /// The same by the names of the slices, without what the server generated of them.
-    pub writes_by_name: BTreeMap<String, Writes>,
+    /// The same by what they are for.
+    pub writes_by_service: BTreeMap<Written, Writes>,
 }
 
-/// Writes of slices, by verb. Failed ones count too: the API server had the work.
+/// What writes are for: `endpoints` or `endpointslices`, and the name of the Service.
+pub type Written = (String, String);
+
+/// Writes of Endpoints and slices, by verb. Failed ones count too: the API server had the work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Writes {
     /// POST.
@@ -54,11 +57,10 @@ impl Writes {
         self.create + self.update + self.delete
     }
 
-    pub(crate) fn by_name(requests: &[Request]) -> BTreeMap<String, Self> {
-        let mut writes: BTreeMap<String, Self> = BTreeMap::new();
-        for request in requests {
-            let name = request.name.rsplit_once('-').map_or(request.name.as_str(), |(name, _)| name);
-            let sum = writes.entry(name.to_owned()).or_default();
+    pub(crate) fn by_service(requests: &[Request]) -> BTreeMap<Written, Self> {
+        let mut writes: BTreeMap<Written, Self> = BTreeMap::new();
+        for request in requests.iter().filter(|request| is_of_endpoints(request)) {
+            let sum = writes.entry((request.resource.clone(), service_of(request).to_owned())).or_default();
             *sum = *sum + Self::count([request]);
         }
         writes
@@ -66,7 +68,7 @@ impl Writes {
 
     pub(crate) fn count<'a>(requests: impl IntoIterator<Item = &'a Request>) -> Self {
         let mut writes = Self::default();
-        for request in requests.into_iter().filter(|request| request.resource == "endpointslices") {
+        for request in requests.into_iter().filter(|request| is_of_endpoints(request)) {
             match request.verb.as_str() {
                 "create" => writes.create += 1,
                 "update" | "patch" => writes.update += 1,
@@ -76,6 +78,17 @@ impl Writes {
         }
         writes
     }
+}
+
+/// Whether it is of Endpoints or slices, not of an event.
+pub(crate) fn is_of_endpoints(request: &Request) -> bool {
+    matches!(request.resource.as_str(), "endpoints" | "endpointslices")
+}
+
+/// The Service's name: that of its Endpoints, and what the server made the name of a slice from.
+pub(crate) fn service_of(request: &Request) -> &str {
+    let name = request.name.as_str();
+    if request.resource == "endpoints" { name } else { name.rsplit_once('-').map_or(name, |(name, _)| name) }
 }
 
 impl std::ops::Add for Writes {
@@ -112,8 +125,8 @@ impl Run {
 
     /// The same with all options of the manager.
     pub async fn start_as(kind: Kind, options: ManagerOptions) -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
-        let world = World::prepare(cluster.client()).await;
+        let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
+        let world = Box::pin(World::prepare(cluster.client(), options.controllers)).await;
         let manager = Manager::start(kind, &cluster, &options).await;
         let run = Self { cluster, world, manager, options };
         run.world.sync().await;
@@ -131,8 +144,8 @@ impl Run {
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
             let slices = snapshot.canonical(phase.detail);
-            let (writes, writes_by_name) = (Writes::count(&requests), Writes::by_name(&requests));
-            records.push(Record { phase: *phase, slices, writes, writes_by_name });
+            let (writes, writes_by_service) = (Writes::count(&requests), Writes::by_service(&requests));
+            records.push(Record { phase: *phase, slices, writes, writes_by_service });
         }
         records
     }
@@ -204,10 +217,10 @@ pub fn compare(reference: &[Record], candidate: &[Record]) {
         known = difference;
         if left.phase.detail == Detail::Exact && right.writes.total() > left.writes.total() {
             writeln!(failures, "\nmore writes in \"{name}\": {} > {}", right.writes, left.writes).unwrap();
-            for (slice, writes) in &right.writes_by_name {
-                let reference = left.writes_by_name.get(slice).copied().unwrap_or_default();
+            for (written, writes) in &right.writes_by_service {
+                let reference = left.writes_by_service.get(written).copied().unwrap_or_default();
                 if writes.total() > reference.total() {
-                    writeln!(failures, "  of {slice}: {writes} > {reference}").unwrap();
+                    writeln!(failures, "  {} of {}: {writes} > {reference}", written.0, written.1).unwrap();
                 }
             }
         }

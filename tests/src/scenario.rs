@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::manager::Controller;
 use crate::sentinel::Sentinel;
 use crate::wait::{self, LIMIT};
 
@@ -114,9 +115,10 @@ pub struct World {
 }
 
 impl World {
-    /// Prepares a cluster: the namespace, nodes `a` and `b` in zones of the same names, node `c` without one.
-    pub async fn prepare(client: Client) -> Self {
-        let sentinel = Sentinel::place(&client).await;
+    /// Prepares a cluster for these controllers: the namespace, nodes `a` and `b` in zones of the same names, node
+    /// `c` without one.
+    pub async fn prepare(client: Client, controllers: &'static [Controller]) -> Self {
+        let sentinel = Sentinel::place(&client, controllers).await;
         let world = Self {
             services: Api::namespaced(client.clone(), NAMESPACE),
             pods: Api::namespaced(client.clone(), NAMESPACE),

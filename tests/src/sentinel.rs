@@ -8,12 +8,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Service};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
+use crate::manager::Controller;
 use crate::wait::{self, LIMIT};
 
 /// Where the sentinels are.
@@ -21,23 +24,29 @@ pub const NAMESPACE: &str = "sentinel";
 
 const BY_SERVICE: &str = "by-service";
 const BY_POD: &str = "by-pod";
+/// The custom Endpoints, whose Service has no selector.
+const BY_ENDPOINTS: &str = "by-endpoints";
 const ROUND: &str = "round";
+const ADDRESS: &str = "10.255.255.254";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The sentinels of one cluster.
 #[derive(Debug)]
 pub struct Sentinel {
+    /// Who is waited for.
+    controllers: &'static [Controller],
     nodes: Api<Node>,
     services: Api<Service>,
     pods: Api<Pod>,
+    endpoints: Api<Endpoints>,
     slices: Api<EndpointSlice>,
     round: AtomicU64,
 }
 
 impl Sentinel {
-    /// Puts them into a cluster.
-    pub async fn place(client: &Client) -> Self {
+    /// Puts them into a cluster where these controllers run.
+    pub async fn place(client: &Client, controllers: &'static [Controller]) -> Self {
         let create = PostParams::default();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
@@ -47,16 +56,19 @@ impl Sentinel {
         nodes.create(&create, &node).await.expect("creating a node");
 
         let sentinel = Self {
+            controllers,
             nodes,
             services: Api::namespaced(client.clone(), NAMESPACE),
             pods: Api::namespaced(client.clone(), NAMESPACE),
+            endpoints: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
             round: AtomicU64::new(0),
         };
-        for name in [BY_SERVICE, BY_POD] {
+        for name in [BY_SERVICE, BY_POD, BY_ENDPOINTS] {
+            let selector = (name != BY_ENDPOINTS).then(|| json!({"app": name}));
             let service = json!({
                 "metadata": {"name": name, "labels": {ROUND: "0"}},
-                "spec": {"selector": {"app": name}, "clusterIP": "None", "ipFamilies": ["IPv4"]},
+                "spec": {"selector": selector, "clusterIP": "None", "ipFamilies": ["IPv4"]},
             });
             let service = serde_json::from_value(service).unwrap();
             sentinel.services.create(&create, &service).await.expect("creating a Service");
@@ -66,6 +78,14 @@ impl Sentinel {
             "spec": {"nodeName": NAMESPACE, "containers": [{"name": "main", "image": "none"}]},
         });
         sentinel.pods.create(&create, &serde_json::from_value(pod).unwrap()).await.expect("creating a pod");
+        if sentinel.runs(Controller::EndpointSliceMirroring) {
+            let endpoints = json!({
+                "metadata": {"name": BY_ENDPOINTS, "labels": {ROUND: "0"}},
+                "subsets": [{"addresses": [{"ip": ADDRESS}]}],
+            });
+            let endpoints = serde_json::from_value(endpoints).unwrap();
+            sentinel.endpoints.create(&create, &endpoints).await.expect("creating Endpoints");
+        }
         sentinel
     }
 
@@ -78,16 +98,41 @@ impl Sentinel {
         self.round().await;
     }
 
-    /// Returns when the controllers have also handled what they delay after a change of a slice.
+    fn runs(&self, controller: Controller) -> bool {
+        self.controllers.contains(&controller)
+    }
+
+    /// Returns when the controllers have also handled what they delay after a change of what they made.
     pub async fn settle(&self) {
         self.barrier().await;
-        let before = self.slice_of(BY_SERVICE).await.expect("left by the barrier");
-        self.slices.delete(&before.name_any(), &DeleteParams::default()).await.expect("deleting a slice");
-        wait::until("sentinel slice to come back", LIMIT, || async {
-            self.slice_of(BY_SERVICE).await.map(drop)
+        let now = DeleteParams::default();
+        if self.runs(Controller::Endpoints) {
+            self.endpoints.delete(BY_SERVICE, &now).await.expect("deleting Endpoints");
+        }
+        let services = self.services_with_slices();
+        for service in &services {
+            let before = self.slice_of(service).await.expect("left by the barrier");
+            self.slices.delete(&before.name_any(), &now).await.expect("deleting a slice");
+        }
+        wait::until("sentinels to come back", LIMIT, || async {
+            try_join_all(services.iter().map(|service| self.slice_of(service))).await?;
+            if self.runs(Controller::Endpoints) {
+                self.endpoints_of(BY_SERVICE).await.map(drop)
+            } else {
+                Ok(())
+            }
         })
         .await;
         self.barrier().await;
+    }
+
+    /// Of which a slice is deleted to see it come back.
+    fn services_with_slices(&self) -> Vec<&'static str> {
+        [(Controller::EndpointSlice, BY_SERVICE), (Controller::EndpointSliceMirroring, BY_ENDPOINTS)]
+            .into_iter()
+            .filter(|(controller, _)| self.runs(*controller))
+            .map(|(_, service)| service)
+            .collect()
     }
 
     /// Returns when the controllers know of every earlier change of a node.
@@ -95,6 +140,9 @@ impl Sentinel {
     /// Nodes are watched apart from pods, and no change of a node alone makes upstream write. So the sentinel's node
     /// moves, and its pod is changed until its endpoint is seen to have moved as well.
     pub async fn nodes_seen(&self) {
+        if !self.runs(Controller::EndpointSlice) {
+            return;
+        }
         let zone = format!("zone-{}", self.round.load(Ordering::Relaxed));
         let label = Patch::Merge(json!({"metadata": {"labels": {ZONE: zone}}}));
         self.nodes
@@ -112,42 +160,81 @@ impl Sentinel {
 
     async fn round(&self) {
         let round = self.round.fetch_add(1, Ordering::Relaxed) + 1;
-        let label = json!({"metadata": {"labels": {ROUND: round.to_string()}}});
+        let label: Value = json!({"metadata": {"labels": {ROUND: round.to_string()}}});
         let ready = !round.is_multiple_of(2);
         let status = json!({"status": {
             "phase": "Running",
-            "podIP": "10.255.255.254",
-            "podIPs": [{"ip": "10.255.255.254"}],
+            "podIP": ADDRESS,
+            "podIPs": [{"ip": ADDRESS}],
             "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
         }});
         let merge = PatchParams::default();
-        let (service, pod) = (Patch::Merge(label), Patch::Merge(status));
+        let (label, status) = (Patch::Merge(label), Patch::Merge(status));
         let (service, pod) = tokio::join!(
-            self.services.patch(BY_SERVICE, &merge, &service),
-            self.pods.patch_status(NAMESPACE, &merge, &pod),
+            self.services.patch(BY_SERVICE, &merge, &label),
+            self.pods.patch_status(NAMESPACE, &merge, &status),
         );
         service.expect("changing the sentinel Service");
         pod.expect("changing the sentinel pod");
+        if self.runs(Controller::EndpointSliceMirroring) {
+            let changed = self.endpoints.patch(BY_ENDPOINTS, &merge, &label).await;
+            changed.expect("changing the sentinel Endpoints");
+        }
         wait::until("controllers to react to the sentinels", LIMIT, || async {
-            let by_service = self.slice_of(BY_SERVICE).await?;
-            let by_pod = self.slice_of(BY_POD).await?;
-            let endpoint = by_pod.endpoints.iter().flatten().next();
-            let seen = endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready);
-            if by_service.labels().get(ROUND) != Some(&round.to_string()) {
-                Err(format!("the Service's label is not yet {round}"))
-            } else if seen != Some(ready) {
-                Err(format!("the endpoint's readiness is {seen:?}"))
-            } else {
-                Ok(())
+            for controller in self.controllers {
+                self.reacted(*controller, round, ready).await?;
             }
+            Ok::<(), String>(())
         })
         .await;
     }
 
-    async fn slice_of(&self, service: &str) -> Result<EndpointSlice, String> {
-        // From the server's watch cache: what it shows has been sent to every watcher.
-        let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service}")).match_any();
-        let list = self.slices.list(&query).await.map_err(|error| error.to_string())?;
-        list.items.into_iter().next().ok_or_else(|| format!("{service} has no slice"))
+    /// Whether a controller has seen what a round changed.
+    async fn reacted(&self, controller: Controller, round: u64, ready: bool) -> Result<(), String> {
+        let (label, seen) = match controller {
+            Controller::Endpoints => {
+                let (by_service, by_pod) =
+                    (self.endpoints_of(BY_SERVICE).await?, self.endpoints_of(BY_POD).await?);
+                let subset = by_pod.subsets.iter().flatten().next();
+                (label(&by_service), subset.map(|subset| subset.addresses.is_some()))
+            }
+            Controller::EndpointSlice => {
+                let (by_service, by_pod) = (self.slice_of(BY_SERVICE).await?, self.slice_of(BY_POD).await?);
+                let endpoint = by_pod.endpoints.iter().flatten().next();
+                (label(&by_service), endpoint.and_then(|endpoint| endpoint.conditions.as_ref()?.ready))
+            }
+            Controller::EndpointSliceMirroring => (label(&self.slice_of(BY_ENDPOINTS).await?), Some(ready)),
+        };
+        let name = controller.name();
+        if label != Some(round.to_string()) {
+            Err(format!("{name}: the label is {label:?}, not yet {round}"))
+        } else if seen != Some(ready) {
+            Err(format!("{name}: the endpoint's readiness is {seen:?}"))
+        } else {
+            Ok(())
+        }
     }
+
+    async fn slice_of(&self, service: &str) -> Result<EndpointSlice, String> {
+        first(&self.slices, ListParams::default().labels(&format!("{SERVICE_NAME}={service}"))).await
+    }
+
+    async fn endpoints_of(&self, service: &str) -> Result<Endpoints, String> {
+        first(&self.endpoints, ListParams::default().fields(&format!("metadata.name={service}"))).await
+    }
+}
+
+/// From the server's watch cache: what it shows has been sent to every watcher.
+async fn first<K>(api: &Api<K>, query: ListParams) -> Result<K, String>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let query = query.match_any();
+    let list = api.list(&query).await.map_err(|error| error.to_string())?;
+    let selector = query.label_selector.or(query.field_selector);
+    list.items.into_iter().next().ok_or_else(|| format!("nothing has {}", selector.unwrap_or_default()))
+}
+
+fn label(object: &impl ResourceExt) -> Option<String> {
+    object.labels().get(ROUND).cloned()
 }

@@ -160,7 +160,7 @@ async fn it_serves_and_ends_when_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_carries_on_after_the_api_server_was_away() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;
-    let world = World::prepare(cluster.client()).await;
+    let world = World::prepare(cluster.client(), ManagerOptions::default().controllers).await;
     let mut manager = Manager::ours(&cluster, &ManagerOptions::default()).await;
     let spec = serde_json::json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
     world.pod(Pod::new("web-0", "web", 0)).await;

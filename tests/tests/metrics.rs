@@ -55,7 +55,7 @@ async fn observe(kind: Kind, script: impl AsyncFn(&World)) -> Observation {
     let options = ManagerOptions::default();
     let mark = cluster.audit().mark();
     let mut observed = Observed::start(kind, &cluster, &options).await;
-    let world = World::prepare(cluster.client()).await;
+    let world = World::prepare(cluster.client(), ManagerOptions::default().controllers).await;
     sentinels_have_slices(&world).await;
     world.sync().await;
     script(&world).await;

@@ -7,6 +7,8 @@
 //! | `PARITY_MAX` | `--max-endpoints-per-slice` | by the seed |
 //! | `PARITY_OVERLAP` | operations between two barriers | 1 |
 //! | `PARITY_TOPOLOGY` | `true` or `false`: whether Services ask for topology-aware hints | [`TOPOLOGY`] |
+//! | `PARITY_CONTROLLERS` | who runs, by the names of `--controllers`; `*` is all | `*` |
+//! | `PARITY_SELF` | compare upstream with itself | |
 //! | `PARITY_PRINT` | print the traces, and run nothing | |
 #![allow(clippy::panic, reason = "a wrong variable fails the test")]
 
@@ -16,11 +18,23 @@ use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
 
 use futures::FutureExt as _;
+use tests::manager::{Controller, Kind};
 use tests::random::{Options, TOPOLOGY, run};
 
 fn variable<T: FromStr<Err: Debug>>(name: &str) -> Option<T> {
     let text = env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error:?}")))
+}
+
+fn controllers() -> &'static [Controller] {
+    let text = env::var("PARITY_CONTROLLERS").unwrap_or_default();
+    if matches!(text.as_str(), "" | "*") {
+        return Controller::ALL;
+    }
+    let named = |name| Controller::ALL.iter().find(|controller| controller.name() == name).copied();
+    let all: Option<Vec<Controller>> = text.split(',').map(named).collect();
+    // Once in the life of the test.
+    Vec::leak(all.unwrap_or_else(|| panic!("PARITY_CONTROLLERS={text}")))
 }
 
 fn seeds() -> Vec<u64> {
@@ -45,6 +59,8 @@ async fn random_operations_leave_the_same_slices() {
             max: variable("PARITY_MAX"),
             overlap: variable("PARITY_OVERLAP").unwrap_or(1),
             topology: variable("PARITY_TOPOLOGY").unwrap_or(TOPOLOGY),
+            controllers: controllers(),
+            candidate: if env::var_os("PARITY_SELF").is_some() { Kind::Upstream } else { Kind::Ours },
             ..Options::new(seed, variable("PARITY_OPERATIONS").unwrap_or(150))
         };
         if env::var_os("PARITY_PRINT").is_some() {
@@ -58,7 +74,7 @@ async fn random_operations_leave_the_same_slices() {
             options.max()
         );
         // A failure of one seed, which has said what it is by now, does not hide those of others.
-        match AssertUnwindSafe(run(&options)).catch_unwind().await {
+        match AssertUnwindSafe(Box::pin(run(&options))).catch_unwind().await {
             Ok(report) => {
                 println!("{report}");
                 let writes = report.writes();

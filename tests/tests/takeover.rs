@@ -8,7 +8,7 @@ use tests::workload::PHASES;
 async fn nothing_is_written(first: Kind, second: Kind) {
     let run = Run::start(first).await;
     run.record(PHASES).await;
-    let writes = run.hand_over(second).await;
+    let writes = Box::pin(run.hand_over(second)).await;
     let writes: Vec<String> = writes.iter().map(ToString::to_string).collect();
     assert!(writes.is_empty(), "{} wrote after {}:\n{}", second.name(), first.name(), writes.join("\n"));
 }

@@ -1,14 +1,15 @@
 //! Lets an operation happen on a cluster.
 
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::operation::{Operation, PodStatus, Readiness, Step};
+use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::scenario::{NAMESPACE, World};
 
 /// Lets a step happen. With `wait`, the controllers have handled the operation before the Services are touched,
@@ -37,11 +38,21 @@ pub(crate) async fn touch(world: &World, mark: &str, step: &Step) {
     join_all(step.synced.iter().map(|service| world.change_service(service, change.clone()))).await;
 }
 
+/// Deletes the mirrored slices of Endpoints.
+pub(crate) async fn delete_mirrored(world: &World, service: &str) {
+    let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service},{MANAGED_BY}={MIRRORED}"));
+    for slice in world.slices().list(&query).await.expect("listing slices") {
+        let deleted = delete(world.slices(), &slice.name_any(), DeleteParams::default()).await;
+        unless_missing(deleted).expect("deleting a slice");
+    }
+}
+
 async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
     let client = world.client();
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let nodes: Api<Node> = Api::all(client.clone());
+    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     match operation {
         Operation::CreateService { object, .. } => create(&services, object.clone()).await,
         Operation::ChangeService { name, patch, .. } => merge(&services, name, patch).await,
@@ -84,6 +95,27 @@ async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Err
             nodes.patch_status(name, &PatchParams::default(), &status).await.map(drop)
         }
         Operation::DeleteNode { name } => delete(&nodes, name, DeleteParams::default()).await,
+        Operation::SetEndpoints { name, object } => set(&endpoints, name, object).await,
+        Operation::DeleteEndpoints { name } => {
+            unless_missing(delete(&endpoints, name, DeleteParams::default()).await).map(drop)
+        }
+    }
+}
+
+/// Replaces the object, or creates it.
+async fn set(api: &Api<Endpoints>, name: &str, object: &Value) -> Result<(), kube::Error> {
+    let endpoints = serde_json::from_value(object.clone()).expect("an object of its kind");
+    match unless_missing(api.replace(name, &PostParams::default(), &endpoints).await)? {
+        Some(_) => Ok(()),
+        None => create(api, object.clone()).await,
+    }
+}
+
+fn unless_missing<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

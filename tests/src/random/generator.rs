@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::endpoints;
 use super::operation::{Chance, Operation, PodStatus, Readiness, Step};
 use super::rng::Rng;
 use super::services::{self, Service, with};
@@ -25,6 +26,8 @@ pub(crate) struct Generator {
     rng: Rng,
     /// Whether Services may ask for topology-aware hints.
     topology: bool,
+    /// Whether there are custom Endpoints.
+    custom_endpoints: bool,
     chance: Chance,
     services: BTreeMap<&'static str, Service>,
     pods: BTreeMap<String, Pod>,
@@ -93,6 +96,8 @@ enum Choice {
     LabelNode,
     NodeReadiness,
     DeleteNode,
+    SetEndpoints,
+    DeleteEndpoints,
 }
 
 const CHOICES: [(Choice, usize); 24] = [
@@ -122,11 +127,15 @@ const CHOICES: [(Choice, usize); 24] = [
     (Choice::DeleteNode, 1),
 ];
 
+/// Those with custom Endpoints.
+const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
+
 impl Generator {
-    pub(crate) fn new(seed: u64, topology: bool) -> Self {
+    pub(crate) fn new(seed: u64, topology: bool, custom_endpoints: bool) -> Self {
         Self {
             rng: Rng::new(seed),
             topology,
+            custom_endpoints,
             chance: Chance::default(),
             services: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -138,7 +147,9 @@ impl Generator {
 
     /// The next step. A longer trace of a seed begins like a shorter one.
     pub(crate) fn step(&mut self) -> Step {
-        let sum: usize = CHOICES.iter().map(|(_, weight)| weight).sum();
+        let more: &[(Choice, usize)] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
+        let choices = || CHOICES.iter().chain(more);
+        let sum: usize = choices().map(|(_, weight)| weight).sum();
         let operation = loop {
             // A cluster in use is what changes of all kinds meet.
             if (self.pods.len() < FEW_PODS || self.services.len() < FEW_SERVICES) && self.rng.percent(60) {
@@ -149,7 +160,7 @@ impl Generator {
                 }
             }
             let mut left = self.rng.below(sum);
-            let choice = CHOICES.iter().find(|(_, weight)| {
+            let choice = choices().find(|(_, weight)| {
                 let found = left < *weight;
                 left = left.saturating_sub(*weight);
                 found
@@ -162,11 +173,17 @@ impl Generator {
         let named = |which: fn(&Service) -> bool| {
             self.services.iter().filter(move |(_, service)| which(service)).map(|(name, _)| *name)
         };
-        self.chance.hints = named(Service::has_topology_mode).collect();
+        // Slices that are no longer kept up to date, those of a deleted Service for one, keep the hints they have.
+        for name in named(|service| service.is_synced() && !service.has_topology_mode()) {
+            self.chance.hints.remove(name);
+        }
+        self.chance.hints.extend(named(Service::has_topology_mode));
         self.chance.trigger_times.extend(&self.chance.hints);
+        self.chance.endpoints_times = named(Service::has_headless_label).collect();
         self.chance.headless.extend(named(Service::is_external_name));
-        let synced = named(Service::is_synced).map(ToOwned::to_owned).collect();
-        Step { touch: is_silent(&operation), operation, synced, chance: self.chance.clone() }
+        let synced: Vec<String> = named(Service::is_synced).map(ToOwned::to_owned).collect();
+        let touch = is_silent(&operation, &synced);
+        Step { touch, operation, synced, chance: self.chance.clone() }
     }
 
     /// None if there is nothing that it could happen to.
@@ -188,6 +205,8 @@ impl Generator {
             Choice::LabelNode => self.label_node(),
             Choice::NodeReadiness => self.node_readiness(),
             Choice::DeleteNode => self.delete_node(),
+            Choice::SetEndpoints => Some(endpoints::set(&mut self.rng)),
+            Choice::DeleteEndpoints => Some(endpoints::delete(&mut self.rng)),
             _ => self.change_service(choice),
         }
     }
@@ -197,7 +216,7 @@ impl Generator {
     fn create_service(&mut self) -> Option<Operation> {
         let missing = services::NAMES.into_iter().filter(|name| !self.services.contains_key(name));
         let name = self.rng.any(missing)?;
-        let (service, operation) = Service::create(&mut self.rng, name, self.topology);
+        let (service, operation) = Service::create(&mut self.rng, name, self.topology, self.custom_endpoints);
         self.services.insert(name, service);
         Some(operation)
     }
@@ -425,8 +444,10 @@ impl Generator {
 }
 
 /// See the table of [`super`]: what upstream sees only when something else happens.
-fn is_silent(operation: &Operation) -> bool {
+fn is_silent(operation: &Operation, synced: &[String]) -> bool {
     match operation {
+        // Those that the controller keeps itself.
+        Operation::SetEndpoints { name, .. } => synced.contains(name),
         Operation::BindPod { .. } | Operation::ChangePodStatus { what: "pod ends", .. } => true,
         // Not a change of readiness, but a change of its time.
         Operation::ChangePodStatus { status, .. } => status.ready == Some(Readiness::Absent),
@@ -491,7 +512,7 @@ mod tests {
     use super::*;
 
     fn trace(seed: u64, steps: usize) -> Vec<Step> {
-        let mut generator = Generator::new(seed, false);
+        let mut generator = Generator::new(seed, false, false);
         (0..steps).map(|_| generator.step()).collect()
     }
 

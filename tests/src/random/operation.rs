@@ -73,6 +73,15 @@ pub enum Operation {
     DeleteNode {
         name: String,
     },
+    /// Custom Endpoints as they are from now on, whether there were any or not.
+    SetEndpoints {
+        name: String,
+        object: Value,
+    },
+    /// If there are any.
+    DeleteEndpoints {
+        name: String,
+    },
 }
 
 /// A change of a pod's status; what is none stays.
@@ -95,10 +104,13 @@ pub enum Readiness {
 /// Names of Services of which upstream leaves something to chance or history: see the table of [`super`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chance {
-    /// The hints: those that are spread over zones.
+    /// The hints: those that are spread over zones, or were when the slices were last kept up to date.
     pub hints: BTreeSet<&'static str>,
     /// The trigger times: those whose hints were ever spread over zones.
     pub trigger_times: BTreeSet<&'static str>,
+    /// The trigger times of their Endpoints, and how often these are written: those that carry, or carried, a label
+    /// that the controller keeps for itself.
+    pub endpoints_times: BTreeSet<&'static str>,
     /// Whether they are marked as headless: those that came back from `ExternalName`.
     pub headless: BTreeSet<&'static str>,
 }
@@ -144,6 +156,8 @@ impl Operation {
             Self::LabelNode { .. } => "label node",
             Self::ChangeNodeReadiness { .. } => "node readiness",
             Self::DeleteNode { .. } => "delete node",
+            Self::SetEndpoints { .. } => "set Endpoints",
+            Self::DeleteEndpoints { .. } => "delete Endpoints",
         }
     }
 
@@ -155,9 +169,13 @@ impl Operation {
     /// The object's name, and what is said about it.
     fn detail(&self) -> (&str, Value) {
         match self {
-            Self::CreateService { name, object } => (name, object.clone()),
+            Self::CreateService { name, object } | Self::SetEndpoints { name, object } => {
+                (name, object.clone())
+            }
             Self::ChangeService { name, patch, .. } => (name, patch.clone()),
-            Self::DeleteService { name } | Self::DeleteNode { name } => (name, Value::Null),
+            Self::DeleteService { name } | Self::DeleteNode { name } | Self::DeleteEndpoints { name } => {
+                (name, Value::Null)
+            }
             Self::CreatePod { name, object, status } => {
                 let mut object = object.clone();
                 object["status"] = status.to_json();

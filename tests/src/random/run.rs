@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use super::apply::{apply, touch};
+use k8s_openapi::api::core::v1::{Endpoints, Service};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt};
+
+use super::apply::{apply, delete_mirrored, touch};
 use super::generator::Generator;
 use super::operation::Step;
 use super::view::{Pair, View};
 use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, Snapshot};
-use crate::manager::{Kind, ManagerOptions};
-use crate::parity::{Run, Writes};
+use crate::manager::{Controller, Kind, ManagerOptions};
+use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::scenario::NAMESPACE;
 
 /// How long what differs has time to become equal. Upstream tries again after 1 s, 2 s, 4 s, … what it took for
@@ -32,17 +36,30 @@ pub struct Options {
     pub overlap: usize,
     /// Whether Services may ask for topology-aware hints.
     pub topology: bool,
+    /// Who runs. With the mirroring controller, there are custom Endpoints.
+    pub controllers: &'static [Controller],
+    /// Who is compared with upstream: ours, or upstream itself, which shows what is left to chance.
+    pub candidate: Kind,
 }
 
 impl Options {
     /// The usual run of a seed.
     pub fn new(seed: u64, operations: usize) -> Self {
-        Self { seed, operations, max: None, overlap: 1, topology: super::TOPOLOGY }
+        Self {
+            seed,
+            operations,
+            max: None,
+            overlap: 1,
+            topology: super::TOPOLOGY,
+            controllers: Controller::ALL,
+            candidate: Kind::Ours,
+        }
     }
 
     /// The steps.
     pub fn trace(&self) -> Vec<Step> {
-        let mut generator = Generator::new(self.seed, self.topology);
+        let custom_endpoints = self.controllers.contains(&Controller::EndpointSliceMirroring);
+        let mut generator = Generator::new(self.seed, self.topology, custom_endpoints);
         (0..self.operations).map(|_| generator.step()).collect()
     }
 
@@ -63,6 +80,12 @@ impl Options {
         }
         if self.topology != super::TOPOLOGY {
             command.push_str(if self.topology { " --topology" } else { " --no-topology" });
+        }
+        if self.controllers != Controller::ALL {
+            write!(command, " --controllers {}", Controller::list(self.controllers)).unwrap();
+        }
+        if self.candidate == Kind::Upstream {
+            command.push_str(" --self");
         }
         write!(command, " {}", self.seed).unwrap();
         command
@@ -123,10 +146,14 @@ struct Race<'a> {
 /// number of the operation, the difference, and the command to run it again.
 pub async fn run(options: &Options) -> Report {
     let start = Instant::now();
-    let managers = || ManagerOptions { max_endpoints_per_slice: options.max(), ..ManagerOptions::default() };
+    let managers = || ManagerOptions {
+        max_endpoints_per_slice: options.max(),
+        max_endpoints_per_subset: options.max(),
+        ..ManagerOptions::of(options.controllers)
+    };
     let (upstream, ours) = tokio::join!(
         Box::pin(Run::start_as(Kind::Upstream, managers())),
-        Box::pin(Run::start_as(Kind::Ours, managers())),
+        Box::pin(Run::start_as(options.candidate, managers())),
     );
     let mut race = Race {
         options,
@@ -148,13 +175,24 @@ pub async fn run(options: &Options) -> Report {
     race.report.final_groups = race.before.groups_in_total();
     let Race { upstream, ours, mut report, excess, .. } = race;
     let (seed, again) = (options.seed, options.command());
+    let restless = match steps.last() {
+        Some(last) if options.topology => restless(&upstream, last).await,
+        _ => BTreeSet::new(),
+    };
     assert!(excess.is_empty(), "seed {seed}: ours wrote more than upstream\n{excess}\nAgain: {again}");
-    let (by_ours, by_upstream) =
-        tokio::join!(Box::pin(upstream.hand_over(Kind::Ours)), Box::pin(ours.hand_over(Kind::Upstream)));
-    let by_ours = of_slices(&by_ours);
-    let mut by_upstream = of_slices(&by_upstream);
+    tokio::join!(remove_leftovers(&upstream), remove_leftovers(&ours));
+    let (by_ours, by_upstream) = tokio::join!(
+        Box::pin(upstream.hand_over(options.candidate)),
+        Box::pin(ours.hand_over(Kind::Upstream))
+    );
+    let mut by_ours = of_endpoints(&by_ours);
+    by_ours.retain(|write| !restless.contains(service_of(write)));
+    let mut by_upstream = of_endpoints(&by_upstream);
     if let Some(Step { chance, .. }) = steps.last() {
-        by_upstream.retain(|write| !chance.hints.iter().any(|service| is_of(write, service)));
+        by_upstream.retain(|write| match write.resource.as_str() {
+            "endpoints" => !chance.endpoints_times.contains(service_of(write)),
+            _ => !chance.hints.contains(service_of(write)),
+        });
     }
     for (who, writes) in [("ours after upstream", by_ours), ("upstream after ours", by_upstream)] {
         assert!(writes.is_empty(), "seed {seed}: {who} wrote:\n{}\nAgain: {again}", texts(&writes));
@@ -218,6 +256,9 @@ impl Race<'_> {
                 // Upstream may have found its view stale, and its next try is far away. Ours must not need this.
                 touch(&self.upstream.world, &format!("{number} again {}", self.report.late), step).await;
             }
+            for service in differing(&differences) {
+                delete_mirrored(&self.upstream.world, service).await;
+            }
             tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
         }
     }
@@ -225,7 +266,7 @@ impl Race<'_> {
     fn failure(&self, steps: &[Step], number: usize, differences: &str, marks: [Mark; 2]) -> String {
         let again = Options { operations: number + 1, ..self.options.clone() };
         let [upstream, ours] = [(&self.upstream, marks[0]), (&self.ours, marks[1])]
-            .map(|(run, mark)| texts(&of_slices(&run.writes_since(mark))));
+            .map(|(run, mark)| texts(&of_endpoints(&run.writes_since(mark))));
         format!(
             "seed {}: the slices differ (- upstream, + ours) after operation {number}, {}\n\n{differences}\n\
              written by upstream since this operation:\n{upstream}by ours:\n{ours}\
@@ -244,23 +285,37 @@ impl Race<'_> {
     }
 
     fn count(&mut self, requests: &[Vec<Request>; 2], after: &Pair, number: usize, step: &Step) {
-        let writes: [BTreeMap<String, Writes>; 2] =
-            [Writes::by_name(&requests[0]), Writes::by_name(&requests[1])];
-        let services: BTreeSet<&String> = writes.iter().flat_map(BTreeMap::keys).collect();
-        for service in services {
-            let of = |side: usize| writes[side].get(service).copied().unwrap_or_default();
+        let writes: [BTreeMap<Written, Writes>; 2] =
+            [Writes::by_service(&requests[0]), Writes::by_service(&requests[1])];
+        let all: BTreeSet<&Written> = writes.iter().flat_map(BTreeMap::keys).collect();
+        for written in all {
+            let of = |side: usize| writes[side].get(written).copied().unwrap_or_default();
             let (upstream, ours) = (of(0), of(1));
-            let determined = self.options.overlap == 1 && self.before.determines_writes(after, service);
+            let (resource, service) = written;
+            let determined = self.options.overlap == 1
+                && if resource == "endpoints" {
+                    // One object, without a choice. The API server deletes it with the Service, and who sees the one
+                    // before the other creates it once more.
+                    step.operation.kind() != "delete Service" || step.operation.name() != service
+                } else {
+                    self.before.determines_writes(after, service)
+                };
             self.add(&[upstream, ours], determined);
-            if determined && ours.total() > upstream.total() {
+            let excess = match self.options.candidate {
+                Kind::Ours => ours.total() > upstream.total(),
+                // It tries in vain now and then.
+                Kind::Upstream => ours.total() - ours.failed > upstream.total() - upstream.failed,
+            };
+            if determined && excess {
                 let of_service = |requests: &[Request]| {
-                    let mut requests = of_slices(requests);
-                    requests.retain(|request| is_of(request, service));
+                    let mut requests = of_endpoints(requests);
+                    requests
+                        .retain(|request| service_of(request) == service && request.resource == *resource);
                     texts(&requests)
                 };
                 writeln!(
                     self.excess,
-                    "operation {number}, {step}\n  of {service}: upstream {upstream}, ours {ours}\n  upstream:\n{}  ours:\n{}",
+                    "operation {number}, {step}\n  {resource} of {service}: upstream {upstream}, ours {ours}\n  upstream:\n{}  ours:\n{}",
                     of_service(&requests[0]),
                     of_service(&requests[1]),
                 )
@@ -277,13 +332,8 @@ impl Race<'_> {
     }
 }
 
-fn of_slices(requests: &[Request]) -> Vec<&Request> {
-    requests.iter().filter(|request| request.resource == "endpointslices").collect()
-}
-
-/// Whether a slice is of a Service, by what the server made its name from.
-fn is_of(request: &Request, service: &str) -> bool {
-    request.name.rsplit_once('-').is_some_and(|(name, _)| name == service)
+fn of_endpoints(requests: &[Request]) -> Vec<&Request> {
+    requests.iter().filter(|request| is_of_endpoints(request)).collect()
 }
 
 fn texts(requests: &[&Request]) -> String {
@@ -291,6 +341,48 @@ fn texts(requests: &[&Request]) -> String {
         let line: String = request.to_string().chars().take(600).collect();
         text + "    " + &line + "\n"
     })
+}
+
+/// The Services whose mirrored slices a text of differences names.
+fn differing(differences: &str) -> BTreeSet<&str> {
+    let lines = differences.lines().filter_map(|line| line.split_once(" × "));
+    let mirrored = lines.map(|(_, line)| line).filter(|line| line.contains(" mirrored "));
+    mirrored.filter_map(|line| line.split_once(' ')).map(|(service, _)| service).collect()
+}
+
+/// Removes the Endpoints of Services that are gone, as each Endpoints controller does when it starts.
+async fn remove_leftovers(run: &Run) {
+    let endpoints: Api<Endpoints> = Api::namespaced(run.world.client().clone(), NAMESPACE);
+    let services: Api<Service> = Api::namespaced(run.world.client().clone(), NAMESPACE);
+    let all = ListParams::default();
+    let services = services.list(&all).await.expect("listing Services").items;
+    let known: BTreeSet<String> = services.iter().map(ResourceExt::name_any).collect();
+    for left in endpoints.list(&all).await.expect("listing Endpoints") {
+        if !known.contains(&left.name_any()) {
+            let deleted = endpoints.delete(&left.name_any(), &DeleteParams::default()).await;
+            deleted.expect("deleting Endpoints");
+        }
+    }
+    run.world.settle().await;
+}
+
+/// The Services whose slices upstream writes again and again although nothing changes, until it is lucky: those with
+/// hints over the maximum of a zone.
+async fn restless(upstream: &Run, last: &Step) -> BTreeSet<String> {
+    const TRIES: usize = 5;
+    let mut restless = BTreeSet::new();
+    for number in 0..TRIES {
+        let mark = upstream.audit().mark();
+        touch(&upstream.world, &format!("at rest? {number}"), last).await;
+        upstream.world.settle().await;
+        let writes = upstream.writes_since(mark);
+        restless = of_endpoints(&writes).into_iter().map(|write| service_of(write).to_owned()).collect();
+        restless.retain(|service| last.chance.hints.contains(service.as_str()));
+        if restless.is_empty() {
+            break;
+        }
+    }
+    restless
 }
 
 /// The last steps that were about Services or pods that a text names, or about nodes.

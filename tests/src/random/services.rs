@@ -11,6 +11,7 @@ pub(crate) const NAMES: [&str; 9] =
 
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const HEADLESS: &str = "None";
+const HEADLESS_LABEL: &str = "service.kubernetes.io/headless";
 
 /// What matters about a Service for what may happen to it next.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub(crate) struct Service {
     publish_not_ready: bool,
     traffic_distribution: Option<&'static str>,
     topology: Option<&'static str>,
+    /// Whether the user ever set the label that controllers keep for themselves.
+    headless_label: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +61,27 @@ impl Kind {
 
 impl Service {
     /// A new one, and the operation that creates it.
-    pub(crate) fn create(rng: &mut Rng, name: &str, topology: bool) -> (Self, Operation) {
+    pub(crate) fn create(
+        rng: &mut Rng,
+        name: &str,
+        topology: bool,
+        custom_endpoints: bool,
+    ) -> (Self, Operation) {
         let kind = *rng.pick(&Kind::ALL);
         let mut service = Self {
             name: name.to_owned(),
             kind,
             families: families(rng),
             ports: ports(rng, kind == Kind::Headless),
-            selector: if rng.percent(90) { Some(selector(rng)) } else { None },
+            selector: if rng.percent(if custom_endpoints { 50 } else { 90 }) {
+                Some(selector(rng))
+            } else {
+                None
+            },
             publish_not_ready: rng.percent(20),
             traffic_distribution: if rng.percent(25) { Some(traffic_distribution(rng)) } else { None },
             topology: None,
+            headless_label: false,
         };
         if topology && rng.percent(20) {
             service.topology = Some(TOPOLOGY_KEYS[0]);
@@ -79,6 +92,7 @@ impl Service {
         spec["trafficDistribution"] = json!(service.traffic_distribution);
         let labels =
             rng.some(&labels(), 3).into_iter().fold(json!({}), |all, (key, value)| with(all, key, value));
+        service.headless_label = labels.get(HEADLESS_LABEL).is_some();
         let annotations = service.topology.map_or(json!({}), |key| json!({key: "Auto"}));
         let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
         let object = json!({"metadata": metadata, "spec": spec});
@@ -92,6 +106,10 @@ impl Service {
 
     pub(crate) fn is_external_name(&self) -> bool {
         self.kind == Kind::ExternalName
+    }
+
+    pub(crate) fn has_headless_label(&self) -> bool {
+        self.headless_label
     }
 
     pub(crate) fn has_topology_mode(&self) -> bool {
@@ -124,8 +142,9 @@ impl Service {
         self.change("Service selector", json!({"spec": {"selector": patch}}))
     }
 
-    pub(crate) fn change_labels(&self, rng: &mut Rng) -> Operation {
+    pub(crate) fn change_labels(&mut self, rng: &mut Rng) -> Operation {
         let (key, value) = *rng.pick(&labels());
+        self.headless_label |= key == HEADLESS_LABEL;
         let value = if rng.percent(30) { Value::Null } else { json!(value) };
         self.change("Service labels", json!({"metadata": {"labels": {key: value}}}))
     }
@@ -283,8 +302,8 @@ fn labels() -> [(&'static str, &'static str); 9] {
         ("empty", "not"),
         ("kubernetes.io/service-name", "someone"),
         ("endpointslice.kubernetes.io/managed-by", "someone"),
-        ("service.kubernetes.io/headless", "yes"),
-        ("service.kubernetes.io/headless", ""),
+        (HEADLESS_LABEL, "yes"),
+        (HEADLESS_LABEL, ""),
     ]
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct View {
     services: BTreeMap<String, Groups>,
 }
 
+const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time=";
+
 type Groups = BTreeMap<String, Group>;
 type Lines = BTreeMap<String, usize>;
 
@@ -62,9 +64,13 @@ impl View {
             let (group, what) = line.split_once("] ").expect("a group ends with its ports");
             let (service, group) = group.split_once(' ').expect("a group begins with its Service");
             let service = service.rsplit('/').next().expect("a name");
+            let of_endpoints = group.starts_with("Endpoints");
             let groups = view.services.entry(service.to_owned()).or_default();
             let group = groups.entry(format!("{group}]")).or_default();
             let mut what = what.to_owned();
+            if of_endpoints && chance.endpoints_times.contains(service) {
+                remove(&mut what, TRIGGER_TIME);
+            }
             let lines = if what.starts_with("endpoint ") {
                 if chance.hints.contains(service) {
                     *group.hinted.entry(what.clone()).or_default() += count;
@@ -75,10 +81,10 @@ impl View {
                 &mut group.fills
             } else {
                 if chance.trigger_times.contains(service) {
-                    remove(&mut what, "endpoints.kubernetes.io/last-change-trigger-time=", &['}']);
+                    remove(&mut what, TRIGGER_TIME);
                 }
                 if chance.headless.contains(service) {
-                    remove(&mut what, "service.kubernetes.io/headless=", &['}', ' ']);
+                    remove(&mut what, "service.kubernetes.io/headless=");
                 }
                 &mut group.metadata
             };
@@ -94,11 +100,10 @@ fn remove_hints(line: &mut String) {
     }
 }
 
-/// Removes a label or an annotation, so that nothing tells that it was there. The trigger time, whose value may be
-/// several words, is the only annotation.
-fn remove(line: &mut String, key: &str, ends: &[char]) {
+/// Removes a label or an annotation, so that nothing tells that it was there. Neither has a value of several words.
+fn remove(line: &mut String, key: &str) {
     if let Some(start) = line.find(key)
-        && let Some(length) = line[start..].find(ends)
+        && let Some(length) = line[start..].find(['}', ' '])
     {
         line.replace_range(start..start + length, "");
         *line = line.replace("{ ", "{").replace("  ", " ").replace(" }", "}");
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn what_chance_decides_is_left_out() {
         let web = || BTreeSet::from(["web"]);
-        let chance = Chance { hints: web(), trigger_times: web(), headless: web() };
+        let chance = Chance { hints: web(), trigger_times: web(), headless: web(), ..Chance::default() };
         let of = |lines: [&str; 2], chance: &Chance| {
             let mut canonical = Canonical::default();
             for line in lines {
@@ -340,7 +345,7 @@ mod tests {
             }
             View::new(&canonical, chance, Vec::new())
         };
-        let time = "endpoints.kubernetes.io/last-change-trigger-time=creation of the Service";
+        let time = "endpoints.kubernetes.io/last-change-trigger-time=creation-of-the-Service";
         let more =
             format!("slice labels={{a=b service.kubernetes.io/headless= team=red}} annotations={{{time}}}");
         let upstream = ["endpoint a zone=b hints={\"forZones\":[]}", &more];

@@ -40,7 +40,4 @@ pub use operation::{Chance, Operation, PodStatus, Readiness, Step};
 pub use run::{Options, Report, run};
 
 /// Whether Services ask for topology-aware hints unless told otherwise.
-///
-/// Not by default: upstream can leave hints that it would write again itself at the next sync (see the `endpointslice`
-/// crate's `topology`), so a takeover of such a cluster is not free of writes, for either side.
-pub const TOPOLOGY: bool = false;
+pub const TOPOLOGY: bool = true;

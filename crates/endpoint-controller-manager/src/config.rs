@@ -102,6 +102,9 @@ fn checked(
     let names = list(&generic.controllers);
     let controllers = errors.keep(controllers::selected(&names));
     without_effect.extend(controllers::others(&names).iter().map(|name| format!("--controllers={name}")));
+    if generic.use_service_account_credentials {
+        without_effect.push("--use-service-account-credentials (not yet)".to_owned());
+    }
     let leader_election = errors.keep(checks::leader_election(&flags.leader_election));
     let metrics_address = errors.keep(checks::loopback(&own.metrics_bind_address));
     let server = server::checked(flags, gates.as_ref(), errors);

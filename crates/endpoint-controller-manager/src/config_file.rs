@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use serde_yaml::Value as Yaml;
 
+use crate::controllers;
 use crate::options::FlagValues;
 use fields::{Entry, FIELDS, Form, IGNORED_SECTIONS};
 
@@ -123,14 +124,20 @@ fn shown(value: &Yaml) -> String {
     text.chars().take(LONGEST).chain("…".chars()).collect()
 }
 
-/// The configuration in force, with the sections that apply: the value of `/configz` under [`GROUP`].
+/// The configuration in force, with the sections that apply: the value of `/configz` under [`GROUP`]. Controllers have
+/// their canonical names.
 #[allow(dead_code, reason = "for the server that will show it")]
 pub(crate) fn configz(values: &FlagValues) -> Value {
     let mut document = Map::new();
     document.insert("kind".to_owned(), KIND.into());
     document.insert("apiVersion".to_owned(), API_VERSION.into());
     for entry in FIELDS {
-        let value = values.get(entry.flag).cloned().unwrap_or_default();
+        let value = match values.get(entry.flag) {
+            Some(Value::Array(names)) if entry.flag == "controllers" => {
+                names.iter().filter_map(Value::as_str).map(controllers::canonical).collect()
+            }
+            value => value.cloned().unwrap_or_default(),
+        };
         insert(&mut document, entry.path, value);
     }
     // Upstream shows the insecure port that it no longer has.

@@ -75,6 +75,13 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     }
 }
 
+/// An entry with the canonical name in place of the alias.
+pub(crate) fn canonical(entry: &str) -> String {
+    let (minus, name) = entry.strip_prefix('-').map_or(("", entry), |name| ("-", name));
+    let name = Controller::named(name).map_or(name, |controller| controller.name());
+    format!("{minus}{name}")
+}
+
 /// The entries of a list that are about controllers of kube-controller-manager that are not here.
 pub(crate) fn others(entries: &[String]) -> Vec<&str> {
     let is_other = |entry: &&str| upstream::OTHERS.contains(&entry.strip_prefix('-').unwrap_or(entry));

@@ -91,7 +91,24 @@ fn decimal(number: u128, size: u128) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(nanoseconds in 0..=i64::MAX.unsigned_abs() / 1000) {
+            // Below 104 days a double holds all nanoseconds of each part.
+            let duration = Duration::from_nanos(nanoseconds);
+            prop_assert_eq!(parse_go_duration(&format_go_duration(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(text in any::<String>(), like in "[-+0-9.hmsnuµ]{0,12}") {
+            drop(parse_go_duration(&text));
+            drop(parse_go_duration(&like));
+        }
+    }
 
     #[test]
     fn durations_are_read_as_go_reads_them() {

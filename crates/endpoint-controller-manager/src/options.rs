@@ -123,9 +123,10 @@ impl Options {
     }
 }
 
-/// What a message says, whatever line breaks the input brought into it.
+/// What a message says, whatever line breaks and terminal codes the input brought into it.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.replace(char::is_control, "?")
 }
 
 /// Prints what was asked for.

@@ -55,10 +55,21 @@ pub(super) fn in_range(flag: &str, value: i32, max: usize) -> Result<usize, Stri
     }
 }
 
+/// Gates that nothing obeys yet, and what holds meanwhile: better refused than ignored.
+const NOT_YET: [(&str, bool); 2] = [
+    (gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, false),
+    (gates::ENDPOINT_SLICE_TERMINATING_CONDITION, true),
+];
+
 pub(super) fn gates(flags: &flags::Generic) -> Result<FeatureGates, String> {
     let versions =
         Versions::new(&flags::list(&flags.emulated_version), &flags::list(&flags.min_compatibility_version))?;
-    FeatureGates::new(&flags.feature_gates, versions).map_err(|error| format!("--feature-gates: {error}"))
+    let gates = FeatureGates::new(&flags.feature_gates, versions);
+    let gates = gates.map_err(|error| format!("--feature-gates: {error}"))?;
+    match NOT_YET.iter().find(|(name, default)| gates.enabled(name) != *default) {
+        Some((name, default)) => Err(format!("--feature-gates: {name} can't be {} yet", !default)),
+        None => Ok(gates),
+    }
 }
 
 pub(super) fn qps(qps: f64) -> Result<f64, String> {

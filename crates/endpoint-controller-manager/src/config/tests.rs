@@ -117,7 +117,8 @@ fn a_command_line_of_kubeadm_is_understood() {
             "--service-account-private-key-file",
             "--service-cluster-ip-range",
             "--controllers=bootstrapsigner",
-            "--controllers=tokencleaner"
+            "--controllers=tokencleaner",
+            "--use-service-account-credentials (not yet)"
         ]
     );
 }

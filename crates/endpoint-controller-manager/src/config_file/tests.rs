@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::options::{self, Parsed};
 
@@ -32,8 +34,9 @@ fn fields_are_there_once_and_stand_for_flags() {
 
 #[test]
 fn configz_has_upstreams_shape() {
-    let shown =
-        configz(&values("--endpoint-updates-batch-period=90s --kube-api-qps=2.5 --controllers=endpoint,-*"));
+    let shown = configz(&values(
+        "--endpoint-updates-batch-period=90s --kube-api-qps=2.5 --controllers=endpoint,-endpointslicemirroring",
+    ));
     assert_eq!(
         shown,
         json!({
@@ -60,7 +63,7 @@ fn configz_has_upstreams_shape() {
                     "resourceName": "endpoint-controller-manager",
                     "resourceNamespace": "kube-system"
                 },
-                "Controllers": ["endpoint", "-*"],
+                "Controllers": ["endpoints-controller", "-endpointslice-mirroring-controller"],
                 "Debugging": {"enableProfiling": true, "enableContentionProfiling": false},
                 "LeaderMigrationEnabled": false
             },
@@ -102,4 +105,15 @@ fn other_controllers_sections_are_accepted_whole() {
     let file = parse(text).unwrap();
     assert_eq!(file.without_effect, ["GarbageCollectorController"]);
     assert!(file.fields.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>(), like in "[-{}:,\\[\\]&*!|> \na-zA-Z0-9\"']{0,60}") {
+        for text in [text, like] {
+            let head = format!("apiVersion: {API_VERSION}\nkind: {KIND}\n{text}");
+            drop(parse(&text));
+            drop(parse(&head));
+        }
+    }
 }

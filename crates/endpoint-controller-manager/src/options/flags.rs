@@ -89,7 +89,7 @@ pub(crate) struct Generic {
     #[arg(long, value_delimiter = ',', value_name = "VERSION")]
     pub(crate) emulated_version: Vec<String>,
 
-    /// Feature gates as [kube:]Name=true|false, several with commas
+    /// Feature gates as Name=true|false or kube:Name=true|false, several with commas
     #[arg(long, value_name = "GATES")]
     pub(crate) feature_gates: Vec<String>,
 

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn parse_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Parsed {
@@ -161,5 +163,30 @@ fn values_are_shown_in_gos_form() {
         ("v", "0"),
     ] {
         assert_eq!(texts.get(name).map(String::as_str), Some(text), "{name}");
+    }
+}
+
+/// A flag with a value, or something like it.
+fn word() -> impl Strategy<Value = String> {
+    let names: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
+    let value = prop_oneof!["[-+0-9.a-z*:,= _]{0,8}", any::<String>()];
+    prop_oneof![
+        (prop::sample::select(names.clone()), value.clone())
+            .prop_map(|(name, value)| format!("--{name}={value}")),
+        prop::sample::select(names).prop_map(|name| format!("--{}", name.replace('-', "_"))),
+        value,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn whatever_is_typed_has_one_answer(words in prop::collection::vec(word(), 0..5)) {
+        match parse_words(words.iter().map(String::as_str)) {
+            Parsed::Run(options) => drop(crate::config::Config::try_from(*options)),
+            Parsed::Refused(reason) => prop_assert!(!reason.contains(char::is_control) && !reason.is_empty(), "{reason:?}"),
+            Parsed::Answer(text) => prop_assert!(!text.is_empty()),
+        }
     }
 }

@@ -114,6 +114,14 @@ const UPSTREAM: &[(&str, &str)] = &[
 
 /// What is refused here only.
 const OURS: &[(&str, &str)] = &[
+    (
+        "--feature-gates=EndpointControllerNameWellKnownLabel=true",
+        "--feature-gates: EndpointControllerNameWellKnownLabel can't be true yet",
+    ),
+    (
+        "--emulated-version=1.33",
+        "--feature-gates: PreferSameTrafficDistribution is off (emulated version 1.33), which is not supported",
+    ),
     ("--controllers=", "--controllers: no controller is selected"),
     ("--concurrent-endpoint-syncs=0", "--concurrent-endpoint-syncs must not be less than 1, but got 0"),
     (

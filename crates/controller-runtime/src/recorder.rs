@@ -40,7 +40,7 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use endpointslice::Version;
+use endpointslice::{Service, Version};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::mpsc;
@@ -145,6 +145,11 @@ pub fn object_reference(kind: &str, key: &ObjectKey, uid: String, version: Versi
         resource_version: version.number().map(|version| version.to_string()),
         field_path: None,
     }
+}
+
+/// What an event says about the Service that it concerns.
+pub fn service_reference(service: &Service) -> ObjectReference {
+    object_reference("Service", &ObjectKey::from(service), service.uid.to_string(), service.version)
 }
 
 /// The number of events that were lost.

@@ -2,7 +2,7 @@
 
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::error_chain;
-use controller_runtime::recorder::EventType;
+use controller_runtime::recorder::{EventType, service_reference};
 use endpointslice::{Service, Skipped, SkippedReason};
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
 
@@ -48,15 +48,7 @@ impl EndpointsController {
             if let SkippedReason::AddressNotAllowed(address) = reason {
                 let message =
                     format!("Skipping IP address {address} of Pod {name}: not allowed in Endpoints");
-                let object = ObjectReference {
-                    api_version: Some("v1".to_owned()),
-                    kind: Some("Service".to_owned()),
-                    namespace: Some(service.namespace.to_string()),
-                    name: Some(service.name.to_string()),
-                    uid: Some(service.uid.to_string()),
-                    resource_version: service.version.number().map(|version| version.to_string()),
-                    field_path: None,
-                };
+                let object = service_reference(service);
                 self.recorder.event(&object, EventType::Warning, "InvalidIPAddress", message);
             }
         }

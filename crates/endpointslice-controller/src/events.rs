@@ -1,7 +1,6 @@
 //! What users are told about a Service, with upstream's reasons and messages (`endpointslice_controller.go`).
 
-use controller_runtime::cache::ObjectKey;
-use controller_runtime::recorder::{EventType, object_reference};
+use controller_runtime::recorder::{EventType, service_reference};
 use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
 
 use crate::controller::EndpointSliceController;
@@ -43,8 +42,6 @@ impl EndpointSliceController {
     }
 
     fn tell(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
-        let key = ObjectKey::from(service);
-        let object = object_reference("Service", &key, service.uid.to_string(), service.version);
-        self.recorder.event(&object, event_type, reason, message);
+        self.recorder.event(&service_reference(service), event_type, reason, message);
     }
 }

@@ -1,17 +1,12 @@
 //! The same writes as upstream's own controller, on thousands of random inputs.
 //!
-//! `hack/testenv/mirroring` calls `syncEndpoints` of `pkg/controller/endpointslicemirroring` and records what it writes,
-//! tells and counts; here the pure part of this crate gets the same input (`hack/golden/README.md`).
+//! `hack/golden` calls `syncEndpoints` of `pkg/controller/endpointslicemirroring` and records what it writes, tells and
+//! counts; here the pure part of this crate gets the same input.
 //!
 //! Upstream leaves two things to chance, the order of endpoints in a slice and which doomed slice gets which new content.
 //! All else agrees: the number of creates, updates and deletes, the slices deleted or recycled, members, ports in order,
-//! metadata, events, figures. Where we differ on purpose, `Differences` says what still holds.
-//!
-//! ```text
-//! cargo test -p endpointslice-mirroring-controller --test golden
-//! GOLDEN_CASE=17 cargo test -p endpointslice-mirroring-controller --test golden         only that case
-//! GOLDEN_FILE=/tmp/more.gz cargo test -p endpointslice-mirroring-controller --test golden   other cases
-//! ```
+//! metadata, events, figures. Where we differ on purpose, `Differences` says what still holds. `golden-cases` says how to
+//! replay one case, or others.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -21,7 +16,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controller_runtime::cache::CachedEndpoints;
 use controller_runtime::kinds::Kind;
@@ -63,40 +58,32 @@ struct Case {
     gauges: [i64; 3],
 }
 
+/// Cases in which Endpoints are mirrored, and those of them that are compared in full.
+static MIRRORED: AtomicUsize = AtomicUsize::new(0);
+static EXACT: AtomicUsize = AtomicUsize::new(0);
+
 #[test]
 fn the_same_writes_as_upstream() {
-    let given = std::env::var("GOLDEN_FILE").ok();
-    let only: Option<usize> = std::env::var("GOLDEN_CASE").ok().map(|number| number.parse().unwrap());
-    let file = std::fs::File::open(given.as_deref().unwrap_or(CASES)).unwrap();
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    let cases: Vec<Case> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(given.is_some() || cases.len() >= AT_LEAST);
-
-    let (mut failures, mut exact, mut mirrored) = (Vec::new(), 0, 0);
-    for case in cases.into_iter().filter(|case| only.is_none_or(|number| case.number == number)) {
-        let differences = replay(&case);
-        exact += usize::from(differences.exact);
-        mirrored += usize::from(differences.mirrored);
-        if !differences.found.is_empty() {
-            let found = differences.found.join("\n  ");
-            failures.push(format!("case {} ({})\n  {found}", case.number, case.kind));
-        }
-    }
-    let shown = failures.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
-    assert!(failures.is_empty(), "{} cases differ:\n{shown}", failures.len());
-    if only.is_none() {
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "endpointslice-mirroring-controller");
+    let (mirrored, exact) = (MIRRORED.load(Ordering::Relaxed), EXACT.load(Ordering::Relaxed));
+    if std::env::var_os("GOLDEN_CASE").is_none() {
         assert!(mirrored > 2000 && exact * 10 > mirrored * 9, "{exact} of {mirrored} mirrored cases in full");
+    }
+}
+
+impl golden_cases::Case for Case {
+    fn title(&self) -> (usize, String) {
+        (self.number, self.kind.clone())
+    }
+
+    fn differences(self) -> Vec<String> {
+        replay(&self).found
     }
 }
 
 #[derive(Default)]
 struct Differences {
     found: Vec<String>,
-    /// The Endpoints were mirrored.
-    mirrored: bool,
-    /// ... and everything was compared.
-    exact: bool,
 }
 
 impl Differences {
@@ -128,7 +115,7 @@ fn replay(case: &Case) -> Differences {
     let planned = Writes::planned(&mirror.plan, &case.existing);
     let recorded = Writes::new(case.create.clone(), case.update.clone(), case.delete.clone(), &case.existing);
     compare_numbers(&planned, &recorded, &mirror.plan, &mut found);
-    found.mirrored = true;
+    MIRRORED.fetch_add(1, Ordering::Relaxed);
     if shares_beyond_maximum(&endpoints, case.max) {
         // Upstream desires more than fits, and writes what it drew.
         found.equal(
@@ -138,7 +125,7 @@ fn replay(case: &Case) -> Differences {
         );
         return found;
     }
-    found.exact = true;
+    EXACT.fetch_add(1, Ordering::Relaxed);
     compare_contents(&planned, &recorded, &mirror.plan, &mut found);
     compare_updates(case, &endpoints, &planned, &recorded, &mut found);
     compare_figures(case, &mirror, &mut found);

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::discovery::v1::Endpoint;
 
 use crate::address::AddressType;
+use crate::conditions::{Conditions, ready_only};
 use crate::endpoint_set::EndpointSet;
 use crate::port_set::PortSet;
 
@@ -20,6 +21,7 @@ use crate::port_set::PortSet;
 pub struct Desired {
     pub(crate) types: BTreeMap<AddressType, BTreeMap<PortSet, EndpointSet>>,
     skipped: Vec<Skipped>,
+    pub(crate) conditions: Conditions,
 }
 
 /// Something wanted that could not become an endpoint.
@@ -45,7 +47,7 @@ impl Desired {
     pub fn new(types: impl IntoIterator<Item = AddressType>) -> Self {
         Self {
             types: types.into_iter().map(|address_type| (address_type, BTreeMap::new())).collect(),
-            skipped: vec![],
+            ..Self::default()
         }
     }
 
@@ -62,6 +64,24 @@ impl Desired {
     /// Notes that something could not become an endpoint. Whoever applies the plan reports it and tries again later.
     pub fn skip(&mut self, skipped: Skipped) {
         self.skipped.push(skipped);
+    }
+
+    /// The same as it was before the conditions `serving` and `terminating` existed ([`Conditions::ReadyOnly`]).
+    ///
+    /// Terminating endpoints are left out, unless they are ready: then their Service publishes addresses whatever their
+    /// state. What the others say beside `ready` is dropped, and does not count when they are compared with slices.
+    #[must_use]
+    pub fn ready_only(mut self) -> Self {
+        self.conditions = Conditions::ReadyOnly;
+        for groups in self.types.values_mut() {
+            groups.retain(|_, endpoints| {
+                let all = std::mem::take(endpoints);
+                let was_empty = all.is_empty();
+                *endpoints = all.into_sorted().into_iter().filter_map(ready_only).collect();
+                was_empty || !endpoints.is_empty()
+            });
+        }
+        self
     }
 
     /// What could not become an endpoint.

@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions};
+use k8s_openapi::api::discovery::v1::Endpoint;
+
+use crate::conditions::Conditions;
 
 /// A set of endpoints of one address type and port set.
 ///
@@ -131,15 +133,13 @@ fn identity_hash(endpoint: &Endpoint) -> u64 {
 
 /// True if two endpoints with the same identity also agree in what is published about them.
 ///
-/// Compares node, zone, the three conditions (absent is not false) and the target with its uid but without its
+/// Compares node, zone, the conditions that are published and the target with its uid but without its
 /// resourceVersion; hints and the deprecated topology don't count (`util/controller_utils.go`
 /// `EndpointsEqualBeyondHash`).
-pub(crate) fn equal_beyond_identity(a: &Endpoint, b: &Endpoint) -> bool {
-    const NO_CONDITIONS: &EndpointConditions =
-        &EndpointConditions { ready: None, serving: None, terminating: None };
+pub(crate) fn equal_beyond_identity(a: &Endpoint, b: &Endpoint, conditions: Conditions) -> bool {
     a.node_name == b.node_name
         && a.zone == b.zone
-        && a.conditions.as_ref().unwrap_or(NO_CONDITIONS) == b.conditions.as_ref().unwrap_or(NO_CONDITIONS)
+        && conditions.agree(a, b)
         && match (&a.target_ref, &b.target_ref) {
             (None, None) => true,
             (Some(a), Some(b)) => same_target(a, b),
@@ -159,6 +159,8 @@ fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::discovery::v1::EndpointConditions;
+
     use super::*;
 
     fn endpoint(address: &str, pod: &str) -> Endpoint {
@@ -213,7 +215,7 @@ mod tests {
         let with = |change: fn(&mut Endpoint)| {
             let mut changed = base.clone();
             change(&mut changed);
-            equal_beyond_identity(&base, &changed)
+            equal_beyond_identity(&base, &changed, Conditions::All)
         };
         let condition = |e: &mut Endpoint| e.conditions.get_or_insert_default().ready = Some(false);
         assert!(with(|_| ()));

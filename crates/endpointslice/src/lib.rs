@@ -70,6 +70,7 @@
 //! documentation says so.
 
 mod address;
+mod conditions;
 mod desired;
 mod endpoint_set;
 mod fnv;
@@ -95,6 +96,7 @@ mod uid;
 pub mod well_known;
 
 pub use address::{AddressType, is_allowed_in_slices, parse_ip};
+pub use conditions::Conditions;
 pub use desired::{Desired, Skipped, SkippedReason};
 pub use endpoint_set::EndpointSet;
 pub use from_endpoints::{Mirrored, desired_from_endpoints};

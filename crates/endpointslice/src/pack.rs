@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use crate::address::AddressType;
+use crate::conditions::Conditions;
 use crate::endpoint_set::{EndpointSet, equal_beyond_identity};
 use crate::port_set::PortSet;
 use crate::template::SliceTemplate;
@@ -45,11 +46,12 @@ impl<S> Default for Packed<'_, S> {
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     mut desired: EndpointSet,
+    conditions: Conditions,
     max: usize,
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
 ) -> Packed<'a, S> {
-    let mut packed = keep(existing, &mut desired, template);
+    let mut packed = keep(existing, &mut desired, conditions, template);
     packed.added = desired.len();
     let mut rest = desired.into_sorted().into_iter();
     packed.update.sort_by_key(|slice| Reverse(endpoint_count(slice)));
@@ -75,12 +77,13 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
 fn keep<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     desired: &mut EndpointSet,
+    conditions: Conditions,
     template: &SliceTemplate,
 ) -> Packed<'a, S> {
     let mut packed = Packed::default();
     for shared in existing {
         let slice = shared.borrow();
-        let (kept, changed) = kept_endpoints(slice, desired);
+        let (kept, changed) = kept_endpoints(slice, desired, conditions);
         let removed = endpoint_count(slice) - kept.len();
         packed.removed += removed;
         packed.updated += changed;
@@ -106,6 +109,7 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
 pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     mut desired: EndpointSet,
+    conditions: Conditions,
     max: usize,
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
@@ -118,7 +122,7 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     let mut unchanged = false;
     if let Some(present) = first {
         let present = present.borrow();
-        let (kept, changed) = kept_endpoints(present, &mut desired);
+        let (kept, changed) = kept_endpoints(present, &mut desired, conditions);
         packed.updated = changed;
         packed.removed = endpoint_count(present) - kept.len();
         let complete = kept.len() == wanted.min(max);
@@ -144,12 +148,16 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
 }
 
 /// The desired form of the endpoints of `slice` that are still wanted, and how many of them have changed.
-fn kept_endpoints(slice: &EndpointSlice, desired: &mut EndpointSet) -> (Vec<Endpoint>, usize) {
+fn kept_endpoints(
+    slice: &EndpointSlice,
+    desired: &mut EndpointSet,
+    conditions: Conditions,
+) -> (Vec<Endpoint>, usize) {
     let mut changed = 0;
     let present = slice.endpoints.iter().flatten();
     let kept = present.filter_map(|present| {
         let wanted = desired.take(present)?;
-        changed += usize::from(!equal_beyond_identity(&wanted, present));
+        changed += usize::from(!equal_beyond_identity(&wanted, present, conditions));
         Some(wanted)
     });
     (kept.collect(), changed)

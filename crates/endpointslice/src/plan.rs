@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::address::AddressType;
+use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::endpoint_set::EndpointSet;
 use crate::hints::Hints;
@@ -152,8 +153,10 @@ pub fn plan<S: Borrow<EndpointSlice>>(
             _ => unsupported.push(slice.borrow().clone()),
         }
     }
+    let conditions = desired.conditions;
     let types = desired.types.into_iter().map(|(address_type, groups)| {
-        plan_type(by_type.remove(&address_type).unwrap_or_default(), groups, template, rules, address_type)
+        let existing = by_type.remove(&address_type).unwrap_or_default();
+        plan_type(existing, (groups, conditions), template, rules, address_type)
     });
     SlicePlan { types: types.collect(), unsupported }
 }
@@ -166,7 +169,7 @@ fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
 
 fn plan_type<S: Borrow<EndpointSlice>>(
     existing: Vec<&S>,
-    desired: BTreeMap<PortSet, EndpointSet>,
+    (desired, conditions): (BTreeMap<PortSet, EndpointSet>, Conditions),
     template: &SliceTemplate,
     rules: &Rules,
     address_type: AddressType,
@@ -185,9 +188,10 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
         let (endpoint_count, present_count) = (endpoints.len(), present.len());
+        let group = (address_type, &ports);
         let packed = match rules.packing {
-            Packing::Pack { .. } => pack(present, endpoints, max, template, (address_type, &ports)),
-            Packing::Single { .. } => pack_single(present, endpoints, max, template, (address_type, &ports)),
+            Packing::Pack { .. } => pack(present, endpoints, conditions, max, template, group),
+            Packing::Single { .. } => pack_single(present, endpoints, conditions, max, template, group),
         };
         let slices = present_count + packed.create.len() - packed.delete.len();
         statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
@@ -209,6 +213,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     let delete = recycle(&mut create, &mut update, delete, template);
     for slice in create.iter_mut().chain(&mut update) {
         template.stamp(slice);
+        conditions.trim(slice);
     }
     debug_assert!(create.iter().all(|slice| endpoint_count(slice) <= max));
     AddressTypePlan {

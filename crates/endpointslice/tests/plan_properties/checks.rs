@@ -192,6 +192,39 @@ pub(crate) fn updates_change_something(before: &Cluster, plan: &SlicePlan) -> Ch
     Ok(())
 }
 
+/// Switching the terminating condition off is no reason for a write. Endpoints that leave are, and may move the hints of
+/// others, if these are spread over zones.
+pub(crate) fn only_slices_with_endpoints_that_leave_are_written(
+    before: &Cluster,
+    plan: &SlicePlan,
+) -> Checked {
+    let leaves = |endpoint: &Endpoint| {
+        let conditions = endpoint.conditions.as_ref();
+        conditions.is_some_and(|it| it.terminating == Some(true) && it.ready != Some(true))
+    };
+    let any = before.slices.iter().flat_map(endpoints).any(leaves);
+    let spread = matches!(before.hints(), Hints::Topology(_));
+    for update in plan.types.iter().flat_map(|plan| &plan.update) {
+        let old = before.slice(name_of(update));
+        let reason = endpoints(old).iter().any(leaves) || size(old) == 0 || spread;
+        prop_assert!(any && reason, "{} is written for nothing", name_of(update));
+    }
+    Ok(())
+}
+
+/// What is written says `ready` and nothing else, and nothing else was touched.
+pub(crate) fn conditions_beside_ready_are_only_where_nothing_was_written(
+    before: &Cluster,
+    after: &Cluster,
+) -> Checked {
+    for slice in after.slices.iter().filter(|slice| !before.slices.contains(slice)) {
+        let conditions = || endpoints(slice).iter().filter_map(|endpoint| endpoint.conditions.as_ref());
+        prop_assert!(conditions().all(|it| it.ready.is_some()));
+        prop_assert!(conditions().all(|it| it.serving.is_none() && it.terminating.is_none()));
+    }
+    Ok(())
+}
+
 /// The labels that are worth a write.
 fn labels(slice: &EndpointSlice) -> BTreeMap<String, String> {
     let mut labels = slice.metadata.labels.clone().unwrap_or_default();

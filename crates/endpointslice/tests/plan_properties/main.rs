@@ -17,7 +17,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use endpointslice::plan;
+use endpointslice::{Conditions, plan};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -126,6 +126,23 @@ proptest! {
         let mut after = before.clone();
         after.apply(&plan);
         checks::statistics_count_endpoints_and_slices(&after, &plan)?;
+    }
+
+    /// Switching the terminating condition off writes the slices that lose an endpoint, and those completely; switching
+    /// it on again brings all back.
+    #[test]
+    fn the_terminating_condition_goes_with_the_next_write(mut cluster in case()) {
+        cluster.apply(&cluster.plan());
+        let before = cluster.clone();
+        cluster.conditions = Conditions::ReadyOnly;
+        let plan = cluster.plan();
+        checks::only_slices_with_endpoints_that_leave_are_written(&cluster, &plan)?;
+        cluster.apply(&plan);
+        checks::conditions_beside_ready_are_only_where_nothing_was_written(&before, &cluster)?;
+        prop_assert!(cluster.plan().is_empty());
+        cluster.conditions = Conditions::All;
+        cluster.apply(&cluster.plan());
+        checks::desired_endpoints_and_no_others(&cluster)?;
     }
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.

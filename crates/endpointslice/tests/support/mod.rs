@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
 use endpointslice::{
-    Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
+    Conditions, Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
     desired_from_service, plan,
 };
 use k8s_openapi::api::core::v1::{
@@ -67,6 +67,8 @@ pub(crate) struct Cluster {
     pub(crate) trigger_time: Option<String>,
     /// Empty lists come back absent, as they do from a protobuf API server.
     pub(crate) absent_if_empty: bool,
+    /// What endpoints say of themselves.
+    pub(crate) conditions: Conditions,
     pub(crate) written: usize,
 }
 
@@ -81,6 +83,7 @@ impl Cluster {
             max: 100,
             trigger_time: Some(TRIGGER_TIME.to_owned()),
             absent_if_empty: false,
+            conditions: Conditions::All,
             written: 0,
         }
     }
@@ -129,7 +132,11 @@ impl Cluster {
         let pods: Vec<Pod> = self.pods.iter().map(Pod::from).collect();
         let nodes = self.compact_nodes();
         let node = |name: &str| nodes.iter().find(|node| &*node.name == name);
-        desired_from_service(&self.compact_service(), &pods, node)
+        let desired = desired_from_service(&self.compact_service(), &pods, node);
+        match self.conditions {
+            Conditions::All => desired,
+            Conditions::ReadyOnly => desired.ready_only(),
+        }
     }
 
     pub(crate) fn plan(&self) -> SlicePlan {

@@ -39,7 +39,7 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
     node: impl Fn(&str) -> Option<&'a Node>,
-    addresses: impl Fn(&'a Pod) -> A,
+    mut addresses: impl FnMut(&'a Pod) -> A,
 ) -> Desired {
     let types = service.address_types();
     let mut desired = Desired::new(types.iter().copied());

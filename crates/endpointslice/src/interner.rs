@@ -15,12 +15,15 @@ use crate::pod::NamedPort;
 /// sharing them takes a cached pod from kilobytes to bytes. Entries that nothing else refers to any more are dropped
 /// when a table has doubled since the last sweep, so the interner never holds more than twice what is alive.
 ///
+/// It also knows which annotations Pods and Services keep, see [`Self::keeping_annotations`].
+///
 /// Cost: one hash and one comparison for each hit, no allocation.
 #[derive(Default)]
 pub struct Interner {
     strings: Table<Arc<str>>,
     labels: Table<LabelSet>,
     ports: Table<Arc<[NamedPort]>>,
+    kept_annotations: Vec<String>,
 }
 
 struct Table<T> {
@@ -53,6 +56,19 @@ fn label_hash<K: AsRef<str>, V: AsRef<str>>(labels: impl Iterator<Item = (K, V)>
 }
 
 impl Interner {
+    /// An interner through which Pods and Services keep the annotations of these keys, for controllers that read them.
+    /// By default they keep none: annotations are often larger than all that endpoints depend on.
+    pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { kept_annotations: keys.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Those of these annotations that are kept.
+    pub(crate) fn annotations(&mut self, annotations: &[(&str, &str)]) -> LabelSet {
+        let is_kept = |key: &str| self.kept_annotations.iter().any(|kept| kept == key);
+        let mut kept: Vec<_> = annotations.iter().filter(|(key, _)| is_kept(key)).copied().collect();
+        if kept.is_empty() { LabelSet::default() } else { self.labels(&mut kept) }
+    }
+
     /// The shared form of `text`.
     pub fn string(&mut self, text: &str) -> Arc<str> {
         let hash = hash_of(text);
@@ -132,6 +148,15 @@ mod tests {
         assert!(one.same(&other));
         assert_eq!(one.get("b"), Some("2"));
         assert_eq!(one.identity(), other.identity());
+    }
+
+    #[test]
+    fn annotations_are_kept_by_their_keys() {
+        let annotations = [("b", "2"), ("c", "3"), ("a", "1")];
+        assert!(Interner::default().annotations(&annotations).is_empty());
+        let kept = Interner::keeping_annotations(["a", "b", "d"]).annotations(&annotations);
+        let kept: Vec<(&str, &str)> = kept.iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(kept, [("a", "1"), ("b", "2")]);
     }
 
     #[test]

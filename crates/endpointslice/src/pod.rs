@@ -25,6 +25,8 @@ pub struct Pod {
     pub version: Version,
     /// The labels, which Services select by.
     pub labels: LabelSet,
+    /// The annotations that the interner [keeps](Interner::keeping_annotations); by default none.
+    pub annotations: LabelSet,
     /// `spec.nodeName`, once scheduled.
     pub node_name: Option<Arc<str>>,
     /// `spec.hostname`, unless empty.
@@ -76,6 +78,8 @@ pub struct PodFields<'a> {
     pub resource_version: &'a str,
     /// `metadata.labels`, in any order.
     pub labels: Vec<(&'a str, &'a str)>,
+    /// `metadata.annotations`, in any order.
+    pub annotations: Vec<(&'a str, &'a str)>,
     /// `metadata.deletionTimestamp`, in seconds since the epoch.
     pub deletion_timestamp: Option<i64>,
     /// `spec.nodeName`.
@@ -109,6 +113,7 @@ impl Pod {
             uid: fields.uid.into(),
             version: fields.resource_version.into(),
             labels: interner.labels(&mut fields.labels),
+            annotations: interner.annotations(&fields.annotations),
             node_name: interner.non_empty(fields.node_name),
             hostname: (!fields.hostname.is_empty()).then(|| fields.hostname.into()),
             subdomain: interner.non_empty(fields.subdomain),
@@ -139,6 +144,7 @@ impl Pod {
             || self.hostname != other.hostname
             || self.subdomain != other.subdomain
             || self.ports != other.ports
+            || self.annotations != other.annotations
     }
 
     /// The compact form of an API object, with an interner shared between calls.
@@ -162,6 +168,7 @@ impl<'a> From<&'a core::Pod> for PodFields<'a> {
             uid: text(metadata.uid.as_ref()),
             resource_version: text(metadata.resource_version.as_ref()),
             labels: pairs(metadata.labels.as_ref()),
+            annotations: pairs(metadata.annotations.as_ref()),
             deletion_timestamp: metadata.deletion_timestamp.as_ref().map(|time| time.0.as_second()),
             ..Self::default()
         };
@@ -212,5 +219,23 @@ mod tests {
     #[test]
     fn a_pod_is_small() {
         assert!(size_of::<Pod>() <= 256, "{}", size_of::<Pod>());
+    }
+
+    #[test]
+    fn an_annotation_matters_if_it_is_kept() {
+        let pod = |interner: &mut Interner, value| {
+            let annotations = vec![("other", value), ("read", value)];
+            Pod::new(PodFields { annotations, ..PodFields::default() }, interner)
+        };
+        for (mut interner, kept) in
+            [(Interner::default(), false), (Interner::keeping_annotations(["read"]), true)]
+        {
+            let [old, new] = ["old", "new"].map(|value| pod(&mut interner, value));
+            assert_eq!(old.differs_as_endpoint(&new), kept);
+            assert_eq!(
+                (new.annotations.get("read"), new.annotations.get("other")),
+                (kept.then_some("new"), None)
+            );
+        }
     }
 }

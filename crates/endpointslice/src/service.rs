@@ -30,6 +30,8 @@ pub struct Service {
     pub deleting: bool,
     /// The labels, which slices carry too.
     pub labels: LabelSet,
+    /// The annotations that the interner [keeps](Interner::keeping_annotations); by default none.
+    pub annotations: LabelSet,
     /// The selector; `None` if absent or empty, which mean the same.
     pub selector: Option<LabelSet>,
     /// The ports, in spec order.
@@ -161,6 +163,7 @@ impl Service {
             created: fields.created,
             deleting: fields.deleting,
             labels: interner.labels(&mut fields.labels),
+            annotations: interner.annotations(&fields.annotations),
             selector: (!fields.selector.is_empty()).then(|| interner.labels(&mut fields.selector)),
             ports: fields.ports.iter().map(|port| ServicePort::new(port, interner)).collect(),
             service_type: match fields.service_type {

@@ -1,0 +1,33 @@
+//! Prometheus' own tool as a judge, where it is installed.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// Prometheus' own tool reads what ours serves, and complains of nothing that it would not complain of in upstream.
+pub(crate) fn check(upstream: &str, ours: &str) {
+    let (Some(accepted), Some(found)) = (promtool(upstream), promtool(ours)) else {
+        // Not `eprintln!`, which is only shown if the test fails.
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "SKIPPED: `promtool check metrics`: promtool is not installed").unwrap();
+        return;
+    };
+    let more: Vec<&str> =
+        found.lines().filter(|line| !accepted.lines().any(|known| known == *line)).collect();
+    assert!(more.is_empty(), "promtool check metrics:\n{}", more.join("\n"));
+}
+
+/// What the tool complains of, about style; none if it is not installed.
+fn promtool(text: &str) -> Option<String> {
+    let mut command = Command::new("promtool");
+    command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        child => child.unwrap(),
+    };
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // 3 is for style; anything else means that it could not read the text.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "promtool: {}: {said}", output.status);
+    Some(said)
+}

@@ -1,0 +1,135 @@
+//! A cluster with a manager, and namespaces in it with one Service and its custom Endpoints each.
+
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tests::audit::{Mark, Request};
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Kind, Manager, ManagerOptions};
+use tests::sentinel::Sentinel;
+
+/// Of the Service and the Endpoints in every namespace.
+pub(crate) const NAME: &str = "test-123";
+
+pub(crate) struct Setting {
+    sentinel: Sentinel,
+    options: ManagerOptions,
+    // Fields drop in this order: the manager before its cluster.
+    _manager: Manager,
+    pub(crate) cluster: Cluster,
+}
+
+impl Setting {
+    pub(crate) async fn start(kind: Kind, options: ManagerOptions) -> Self {
+        let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
+        let sentinel = Sentinel::place(&cluster.client(), options.controllers).await;
+        let manager = Manager::start(kind, &cluster, &options).await;
+        sentinel.barrier().await;
+        Self { sentinel, options, _manager: manager, cluster }
+    }
+
+    /// A namespace of its own.
+    pub(crate) async fn place(&self, namespace: &str) -> Place {
+        let namespaces: Api<Namespace> = Api::all(self.cluster.client());
+        let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+        namespaces.create(&PostParams::default(), &object).await.unwrap();
+        self.existing(namespace)
+    }
+
+    pub(crate) fn existing(&self, namespace: &str) -> Place {
+        Place { client: self.cluster.client(), namespace: namespace.to_owned() }
+    }
+
+    /// Returns when all that was done is handled.
+    pub(crate) async fn settle(&self) {
+        self.sentinel.settle().await;
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        self.cluster.audit().mark()
+    }
+
+    /// What the manager asked to be done to slices, successfully or not.
+    pub(crate) fn writes_of_slices(&self, mark: Mark, namespace: &str) -> Vec<Request> {
+        let mut writes = self.cluster.audit().writes_since(mark, self.options.user);
+        writes.retain(|write| write.resource == "endpointslices" && write.namespace == namespace);
+        writes
+    }
+}
+
+/// A namespace.
+pub(crate) struct Place {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+}
+
+impl Place {
+    fn services(&self) -> Api<Service> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(crate) fn endpoints(&self) -> Api<Endpoints> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(crate) async fn create_service(&self, selector: Option<&Value>) {
+        self.create_service_named(NAME, selector).await;
+    }
+
+    pub(crate) async fn create_service_named(&self, name: &str, selector: Option<&Value>) {
+        let spec = json!({"ports": [{"port": 80}], "selector": selector});
+        let service = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        self.services().create(&PostParams::default(), &service).await.unwrap();
+    }
+
+    /// Replaces the Service by itself with another selector: an empty one arrives as such, not as a patch that changes
+    /// nothing.
+    pub(crate) async fn set_selector(&self, selector: Option<&Value>) {
+        let mut service = self.services().get(NAME).await.unwrap();
+        let selector = selector.map(|selector| serde_json::from_value(selector.clone()).unwrap());
+        service.spec.as_mut().unwrap().selector = selector;
+        self.services().replace(NAME, &PostParams::default(), &service).await.unwrap();
+    }
+
+    /// Returns what was sent, to be changed and sent again.
+    pub(crate) async fn create_endpoints(&self, subsets: &Value) -> Endpoints {
+        self.create_endpoints_named(NAME, subsets).await
+    }
+
+    pub(crate) async fn create_endpoints_named(&self, name: &str, subsets: &Value) -> Endpoints {
+        let endpoints = json!({"metadata": {"name": name}, "subsets": subsets});
+        let endpoints: Endpoints = serde_json::from_value(endpoints).unwrap();
+        self.endpoints().create(&PostParams::default(), &endpoints).await.unwrap();
+        endpoints
+    }
+
+    /// Whatever is stored.
+    pub(crate) async fn replace_endpoints(&self, endpoints: &Endpoints) {
+        self.endpoints().replace(NAME, &PostParams::default(), endpoints).await.unwrap();
+    }
+
+    pub(crate) async fn delete_endpoints(&self) {
+        self.endpoints().delete(NAME, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// All slices in the namespace, whoever made them.
+    pub(crate) async fn slices(&self) -> Vec<EndpointSlice> {
+        let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), &self.namespace);
+        slices.list(&ListParams::default()).await.unwrap().items
+    }
+}
+
+/// Who manages a slice.
+pub(crate) fn manager(slice: &EndpointSlice) -> String {
+    slice.labels().get("endpointslice.kubernetes.io/managed-by").cloned().unwrap_or_default()
+}
+
+/// The addresses of a slice, sorted.
+pub(crate) fn addresses(slice: &EndpointSlice) -> Vec<String> {
+    let endpoints = slice.endpoints.iter().flatten();
+    let mut addresses: Vec<String> = endpoints.flat_map(|endpoint| endpoint.addresses.clone()).collect();
+    addresses.sort();
+    addresses
+}

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError};
 use kube::client::Body;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::encoding::{Encoding, Object};
 use super::error::{ApiError, Status};
+use super::metrics::{ClientMetrics, ServerMetrics};
 use super::rate_limit::RateLimiter;
+use super::service_account::ServiceAccount;
 use crate::election::Leadership;
 
 /// How long one request may take, its answer included. The API server itself gives up after 60 s.
@@ -36,6 +38,8 @@ pub struct ApiClient {
     user_agent: HeaderValue,
     limiter: Option<Arc<RateLimiter>>,
     leadership: Option<Leadership>,
+    service_account: Option<Arc<ServiceAccount>>,
+    metrics: Arc<ServerMetrics>,
 }
 
 /// What must still be true of an object for it to be deleted.
@@ -53,7 +57,22 @@ impl ApiClient {
     pub fn new(client: kube::Client, encoding: Encoding, user_agent: &str) -> Self {
         let visible: String = user_agent.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         let user_agent = HeaderValue::from_str(&visible).unwrap_or_else(|_| HeaderValue::from_static(""));
-        Self { client, encoding, user_agent, limiter: None, leadership: None }
+        // Until there are others, nobody sees these.
+        let metrics = Arc::new(ClientMetrics::default().of_server(&http::Uri::default()));
+        Self { client, encoding, user_agent, limiter: None, leadership: None, service_account: None, metrics }
+    }
+
+    /// The same client, counting in `metrics`.
+    #[must_use]
+    pub fn with_metrics(self, metrics: &ServerMetrics) -> Self {
+        Self { metrics: Arc::new(metrics.clone()), ..self }
+    }
+
+    /// The same client with the rights of a service account. Its connection must be anonymous, as of
+    /// [`connect_anonymously`](super::connect_anonymously): other credentials would come on top.
+    #[must_use]
+    pub fn with_service_account(self, account: ServiceAccount) -> Self {
+        Self { service_account: Some(Arc::new(account)), ..self }
     }
 
     /// The same client with a bound on its requests.
@@ -145,14 +164,15 @@ impl ApiClient {
         serde_json::from_slice(&answer).map_err(ApiError::malformed)
     }
 
-    /// Opens a list or a watch; the caller reads the body. Only the wait for the header is bounded here.
+    /// Opens a watch; the caller reads the body. Only the wait for the header is bounded here.
     pub(crate) async fn open(
         &self,
         path_and_query: &str,
         header_timeout: Duration,
     ) -> Result<Response<Body>, ApiError> {
         let no_body = Bytes::new();
-        let response = within(header_timeout, self.send(&Method::GET, path_and_query, &no_body)).await?;
+        let response =
+            within(header_timeout, self.send(&Method::GET, path_and_query, &no_body, false)).await?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -161,9 +181,19 @@ impl ApiClient {
         Err(refusal(parts.status, &parts.headers, &body))
     }
 
-    /// Reads a whole body, within the usual time and size.
-    pub(crate) async fn read_body(&self, body: Body) -> Result<Bytes, ApiError> {
-        within(REQUEST_TIMEOUT, read_all(body)).await
+    /// Reads a page of a list. The body may take the usual time, from the header on.
+    pub(crate) async fn page(
+        &self,
+        path_and_query: &str,
+        header_timeout: Duration,
+    ) -> Result<(Encoding, Bytes), ApiError> {
+        let running = self.metrics.request(&Method::GET);
+        running.sent(0);
+        let response = self.open(path_and_query, header_timeout).await?;
+        let encoding = Encoding::of_answer(response.headers());
+        let body = within(REQUEST_TIMEOUT, read_all(response.into_body())).await?;
+        running.received(body.len());
+        Ok((encoding, body))
     }
 
     async fn write<T: Object>(&self, method: Method, path: &str, body: Vec<u8>) -> Result<T, ApiError> {
@@ -193,35 +223,55 @@ impl ApiClient {
         body: Vec<u8>,
     ) -> Result<(HeaderMap, Bytes), ApiError> {
         let body = Bytes::from(body);
+        let running = self.metrics.request(&method);
         let mut retries = 0;
         loop {
             if let Some(limiter) = &self.limiter {
+                let start = Instant::now();
                 limiter.acquire().await;
+                running.waited_since(start);
             }
             let exchange = async {
-                let (parts, answer) = self.send(&method, path, &body).await?.into_parts();
+                let (parts, answer) = self.send(&method, path, &body, retries > 0).await?.into_parts();
                 Ok((parts, read_all(answer).await?))
             };
+            running.sent(body.len());
             let (parts, answer) = within(REQUEST_TIMEOUT, exchange).await?;
-            if parts.status.is_success() {
-                return Ok((parts.headers, answer));
+            let delay = retry_after(parts.status, &parts.headers).filter(|_| retries < MAX_RETRIES);
+            if let Some(delay) = delay.filter(|delay| *delay <= MAX_RETRY_AFTER) {
+                retries += 1;
+                sleep(delay).await;
+                continue;
             }
-            match retry_after(parts.status, &parts.headers).filter(|_| retries < MAX_RETRIES) {
-                Some(delay) if delay <= MAX_RETRY_AFTER => {
-                    retries += 1;
-                    sleep(delay).await;
-                }
-                _ => return Err(refusal(parts.status, &parts.headers, &answer)),
-            }
+            running.received(answer.len());
+            return if parts.status.is_success() {
+                Ok((parts.headers, answer))
+            } else {
+                Err(refusal(parts.status, &parts.headers, &answer))
+            };
         }
     }
 
-    async fn send(&self, method: &Method, path: &str, body: &Bytes) -> Result<Response<Body>, ApiError> {
+    /// One try. Counted, with the credentials of the service account if there is one.
+    async fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+        is_retry: bool,
+    ) -> Result<Response<Body>, ApiError> {
+        let authorization = match &self.service_account {
+            Some(account) => Some((account, account.authorization().await?)),
+            None => None,
+        };
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(ACCEPT, self.encoding.accept())
             .header(USER_AGENT, &self.user_agent);
+        if let Some((_, value)) = &authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
         if *method == Method::PATCH {
             request = request.header(CONTENT_TYPE, "application/strategic-merge-patch+json");
         } else if !body.is_empty() {
@@ -229,7 +279,16 @@ impl ApiClient {
         }
         let body = Body::from(body.clone());
         let request = request.body(body).map_err(|error| ApiError::Transport(Box::new(error)))?;
-        self.client.send(request).await.map_err(|error| ApiError::Transport(Box::new(error)))
+        let mut counted = self.metrics.try_of(method, is_retry);
+        let response = self.client.send(request).await;
+        let response = response.map_err(|error| ApiError::Transport(Box::new(error)))?;
+        counted.answered(response.status());
+        if let Some((account, value)) =
+            authorization.filter(|_| response.status() == StatusCode::UNAUTHORIZED)
+        {
+            account.reject(&value);
+        }
+        Ok(response)
     }
 }
 
@@ -245,15 +304,15 @@ async fn read_all(body: Body) -> Result<Bytes, ApiError> {
     Ok(collected?.to_bytes())
 }
 
-fn refusal(code: http::StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {
+fn refusal(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {
     let mut status = Status::from_answer(code, Encoding::of_answer(headers), body);
     status.retry_after = status.retry_after.or_else(|| retry_after(code, headers));
     ApiError::Refused(Box::new(status))
 }
 
 /// How long the server asks to wait: only overload (429) and failures of its own (5xx) are worth repeating.
-fn retry_after(code: http::StatusCode, headers: &HeaderMap) -> Option<Duration> {
-    let worth_it = code == http::StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
+fn retry_after(code: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let worth_it = code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error();
     let seconds = headers.get(RETRY_AFTER).filter(|_| worth_it)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
 }

@@ -6,6 +6,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::ConfigExt;
+use kube::config::AuthInfo;
 use tower::{BoxError, ServiceBuilder};
 
 /// A connection could not be set up from its configuration.
@@ -42,4 +43,11 @@ pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
         .map_err(BoxError::from)
         .service(http);
     Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+/// The same without credentials: for [`ApiClient::with_service_account`](super::ApiClient::with_service_account).
+pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    let mut anonymous = config.clone();
+    anonymous.auth_info = AuthInfo::default();
+    connect(&anonymous)
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
@@ -35,10 +35,10 @@ pub use metrics::ListWatchMetrics;
 
 use self::events::{Event, EventStream, Unreadable, list_page};
 use self::fallback::Fallback;
+use self::metrics::Series;
 use crate::api::{ApiClient, Encoding};
 use crate::cache::Cache;
 use crate::kinds::Kind;
-use crate::plain_counter::PlainCounter;
 use crate::queue::Lane;
 
 /// The bounds on a list-watch, in time.
@@ -77,11 +77,13 @@ pub struct ListWatch<K> {
     client: ApiClient,
     cache: Arc<Cache>,
     timing: Timing,
+    /// What of the kind is asked for, as a part of the query; empty for all.
+    selection: String,
     synced: watch::Sender<bool>,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
     fallback: Fallback,
-    unreadable: PlainCounter,
+    metrics: Series,
     kind: PhantomData<K>,
 }
 
@@ -89,14 +91,22 @@ impl<K: Kind> ListWatch<K> {
     /// A list-watch of all objects of the kind.
     pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
         let synced = watch::Sender::new(false);
-        let (fallback, unreadable) = (Fallback::default(), PlainCounter::default());
-        Self { client, cache, timing, synced, resume: None, fallback, unreadable, kind: PhantomData }
+        let (fallback, metrics) = (Fallback::default(), ListWatchMetrics::default().of_kind::<K>());
+        let selection = String::new();
+        Self { client, cache, timing, selection, synced, resume: None, fallback, metrics, kind: PhantomData }
+    }
+
+    /// Keeps only objects whose labels match the selector, such as `app=web` or `!app`. To the cache, an object that no
+    /// longer matches is deleted, and one that begins to is new.
+    #[must_use]
+    pub fn with_label_selector(self, selector: &str) -> Self {
+        Self { selection: format!("&labelSelector={}", escape(selector)), ..self }
     }
 
     /// Counts in `metrics`; otherwise nobody sees what is counted.
     #[must_use]
     pub fn with_metrics(self, metrics: &ListWatchMetrics) -> Self {
-        Self { unreadable: metrics.unreadable(K::RESOURCE), ..self }
+        Self { metrics: metrics.of_kind::<K>(), ..self }
     }
 
     /// Becomes true when the cache holds everything the server held, and stays true.
@@ -156,14 +166,17 @@ impl<K: Kind> ListWatch<K> {
 
     /// One watch, from the last resourceVersion or else with a streaming list before it.
     async fn watch(&mut self) -> Result<(), WatchError> {
+        let selection = &self.selection;
         let lifetime = self.timing.lifetime.mul_f64(1.0 + fastrand::f64());
         let seconds = lifetime.as_secs();
         let from = match &self.resume {
             Some(resource_version) => format!("resourceVersion={}", escape(resource_version)),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
-        let query =
-            format!("{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&{from}", K::PATH);
+        let query = format!(
+            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&{from}{selection}",
+            K::PATH
+        );
         let response = self.client.open(&query, self.timing.header).await?;
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
@@ -177,7 +190,11 @@ impl<K: Kind> ListWatch<K> {
             let next =
                 timeout_at(deadline.min(Instant::now() + patience), events.next::<K>(self.cache.interner()));
             match next.await.map_err(|_| WatchError::Silent)?? {
-                Some(event) => self.handle(event)?,
+                Some(event) => {
+                    let start = Instant::now();
+                    self.handle(event)?;
+                    self.metrics.processed(start.elapsed());
+                }
                 None if self.resume.is_none() => return Err(WatchError::Incomplete),
                 None => return Ok(()),
             }
@@ -211,8 +228,7 @@ impl<K: Kind> ListWatch<K> {
         };
         // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
         if !listing && !resource_version.is_empty() {
-            self.cache.observe::<K>(&resource_version);
-            self.resume = Some(resource_version);
+            self.go_on_from(resource_version);
         }
         Ok(())
     }
@@ -220,17 +236,23 @@ impl<K: Kind> ListWatch<K> {
     /// Leaves an object that can't be read as it was: losing sight of it would delete its endpoints.
     fn skip(&self, Unreadable { namespace, name, error }: &Unreadable) {
         warn!(resource = K::RESOURCE, namespace, name, err = error, "Skipping an unreadable object");
-        self.unreadable.inc();
+        self.metrics.skipped();
         self.cache.keep::<K>(namespace, name);
     }
 
     fn finish_list(&mut self, resource_version: String) {
         self.cache.finish_list::<K>();
-        self.cache.observe::<K>(&resource_version);
-        self.resume = Some(resource_version);
+        self.go_on_from(resource_version);
         if !self.synced.send_replace(true) {
             info!(resource = K::RESOURCE, "Caches populated");
         }
+    }
+
+    /// The cache holds this moment, and what comes after it is wanted next.
+    fn go_on_from(&mut self, resource_version: String) {
+        self.cache.observe::<K>(&resource_version);
+        self.metrics.at(&resource_version);
+        self.resume = Some(resource_version);
     }
 
     /// The whole list, a page at a time.
@@ -238,16 +260,14 @@ impl<K: Kind> ListWatch<K> {
         self.cache.begin_list::<K>();
         let mut continue_token = String::new();
         loop {
-            let mut query = format!("{}?limit={PAGE_SIZE}", K::PATH);
+            let mut query = format!("{}?limit={PAGE_SIZE}{}", K::PATH, self.selection);
             if !continue_token.is_empty() {
                 query.push_str("&continue=");
                 query.push_str(&escape(&continue_token));
             }
-            let response = self.client.open(&query, self.timing.header).await?;
-            let encoding = Encoding::of_answer(response.headers());
-            let body = timeout(self.timing.silence, self.client.read_body(response.into_body()));
-            let body = body.await.map_err(|_| WatchError::Silent)??;
+            let (encoding, body) = self.client.page(&query, self.timing.header).await?;
             let page = list_page::<K>(encoding, &body, self.cache.interner())?;
+            let start = Instant::now();
             let resource_version = of_a_moment(page.resource_version)?;
             for item in page.items {
                 match item {
@@ -255,6 +275,7 @@ impl<K: Kind> ListWatch<K> {
                     Err(object) => self.skip(&object),
                 }
             }
+            self.metrics.processed(start.elapsed());
             if page.continue_token.is_empty() {
                 self.finish_list(resource_version);
                 return Ok(());

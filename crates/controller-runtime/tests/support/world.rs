@@ -37,8 +37,17 @@ impl World {
     }
 
     pub(crate) async fn play_kind<K: Kind>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::play_selected::<K>(wire, None, steps).await
+    }
+
+    /// The same for objects that a label selector selects.
+    pub(crate) async fn play_selected<K: Kind>(
+        wire: Wire,
+        selector: Option<&str>,
+        steps: impl IntoIterator<Item = Step>,
+    ) -> Self {
         let script = Script::new(steps);
-        let world = Self::start::<K>(script.client(), &script, wire, Timing::default());
+        let world = Self::start_selected::<K>(script.client(), &script, wire, Timing::default(), selector);
         world.script.played(LONG).await;
         world
     }
@@ -50,12 +59,26 @@ impl World {
         Wire(encoding): Wire,
         timing: Timing,
     ) -> Self {
+        Self::start_selected::<K>(client, script, Wire(encoding), timing, None)
+    }
+
+    fn start_selected<K: Kind>(
+        client: kube::Client,
+        script: &Arc<Script>,
+        Wire(encoding): Wire,
+        timing: Timing,
+        selector: Option<&str>,
+    ) -> Self {
         let (cache, changes) = (Arc::new(Cache::default()), Arc::new(Changes::default()));
         cache.attach(Arc::clone(&changes) as Arc<dyn Handler>, |_| {});
         let client = ApiClient::new(client, encoding, "test/1.0");
         let mut registry = Registry::default();
-        let metrics = ListWatchMetrics::register(&mut registry);
+        let metrics = ListWatchMetrics::register(&mut registry, "test");
         let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing).with_metrics(&metrics);
+        let list_watch = match selector {
+            Some(selector) => list_watch.with_label_selector(selector),
+            None => list_watch,
+        };
         let synced = list_watch.synced();
         let running = tokio::spawn(list_watch.run());
         Self { script: Arc::clone(script), cache, synced, changes, registry, running }

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView, TargetPort};
 
-use crate::cache::{CachedEndpoints, CachedKind, CachedSlice};
+use crate::cache::{CachedEndpoints, CachedKind, CachedSlice, DelegatedService};
 
 /// A kind that can be listed and watched into the cache.
 pub trait Kind: CachedKind {
@@ -39,6 +39,7 @@ impl Kind for Pod {
             uid: meta.uid,
             resource_version: meta.resource_version,
             labels: meta.labels,
+            annotations: meta.annotations,
             deletion_timestamp: meta.deletion_timestamp,
             node_name,
             hostname,
@@ -102,6 +103,25 @@ impl Kind for Service {
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
         let service: core::Service = serde_json::from_str(json)?;
         Ok(Self::from_api(&service, interner))
+    }
+}
+
+/// Watched beside [`Service`], with another label selector. Whole objects come, although little is read: the API server
+/// encodes an event once for all who watch whole Services, and once more for each who doesn't.
+impl Kind for DelegatedService {
+    const PATH: &'static str = <Service as Kind>::PATH;
+    const RESOURCE: &'static str = "delegated-services";
+
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        let meta = kube_protobuf::meta(raw)?;
+        Ok(Self { namespace: interner.string(meta.namespace), name: meta.name.into() })
+    }
+
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        let service: core::Service = serde_json::from_str(json)?;
+        let metadata = service.metadata;
+        let text = Option::unwrap_or_default;
+        Ok(Self { namespace: interner.string(&text(metadata.namespace)), name: text(metadata.name).into() })
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Config {
     /// Whether the annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints`, where it says yes or no, counts
     /// instead of `publishNotReadyAddresses` (feature gate `TolerateUnreadyEndpointsAnnotation`).
     pub tolerate_unready_annotation: bool,
+    /// Whether a Service that is not in the cache may exist and belong to another controller (feature gate
+    /// `EndpointControllerNameWellKnownLabel`).
+    pub services_may_be_delegated: bool,
 }
 
 /// Keeps the Endpoints of all Services with a selector as they should be, and deletes those whose Service is gone.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use controller_runtime::cache::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{
     ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTS_OVER_CAPACITY, HEADLESS, LAST_CHANGE_TRIGGER_TIME,
@@ -26,6 +27,12 @@ pub(crate) fn labels(service: &Service) -> Map {
     }
     labels.insert(ENDPOINTS_MANAGED_BY.to_owned(), ENDPOINTS_CONTROLLER.to_owned());
     labels
+}
+
+/// True if this controller manages the object, by its label. One that can't be read counts as somebody else's.
+pub(crate) fn is_ours(endpoints: &CachedEndpoints) -> bool {
+    kube_protobuf::meta(&endpoints.encoded)
+        .is_ok_and(|meta| meta.labels.contains(&(ENDPOINTS_MANAGED_BY, ENDPOINTS_CONTROLLER)))
 }
 
 /// True if stored labels need no write: ours to manage, and otherwise the Service's. Whether `headless` is right is not

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use controller_runtime::api::ApiError;
 use controller_runtime::cache::{CachedEndpoints, ObjectKey, State};
 use controller_runtime::worker;
 use endpointslice::{Pod, Service, ServiceType};
@@ -11,6 +12,7 @@ use tracing::debug;
 
 use crate::controller::EndpointsController;
 use crate::desired::{Unready, desired_subsets, refused_addresses};
+use crate::metadata::is_ours;
 use crate::plan::{Plan, plan};
 use crate::writer::WriteError;
 
@@ -23,6 +25,9 @@ pub enum SyncError {
     /// The write failed.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The API server doesn't say whether the Service still exists.
+    #[error("cannot tell whether Service {0} was deleted or belongs to another controller")]
+    Unclear(ObjectKey, #[source] ApiError),
     /// The object in the cache could not be read.
     #[error("unreadable Endpoints in the cache")]
     Unreadable(#[from] DecodeError),
@@ -33,7 +38,7 @@ impl worker::SyncError for SyncError {
         match self {
             Self::StaleCache => true,
             Self::Write(error) => error.heals_by_itself(),
-            Self::Unreadable(_) => false,
+            Self::Unclear(..) | Self::Unreadable(_) => false,
         }
     }
 }
@@ -44,6 +49,9 @@ enum Snapshot {
     NothingToDo,
     /// The Service is gone; this is what it left behind.
     Leftover(Arc<CachedEndpoints>),
+    /// Somebody else's object, whose Service has left our view: it was deleted, or given to another controller, and the
+    /// cache doesn't show it there yet.
+    Unclear(Arc<CachedEndpoints>),
     /// A Service with a selector.
     Service { service: Arc<Service>, pods: Vec<Arc<Pod>>, stored: Option<Arc<CachedEndpoints>> },
 }
@@ -54,6 +62,13 @@ impl EndpointsController {
         let result = match self.snapshot(key)? {
             Snapshot::NothingToDo => return Ok(()),
             Snapshot::Leftover(endpoints) => self.delete(key, &endpoints).await,
+            Snapshot::Unclear(endpoints) => {
+                let exists = self.writer.service_exists(key).await;
+                if exists.map_err(|error| SyncError::Unclear(key.clone(), error))? {
+                    return Ok(());
+                }
+                self.delete(key, &endpoints).await
+            }
             Snapshot::Service { service, pods, stored } => {
                 let stored = stored.map(|stored| stored.decode()).transpose()?;
                 let plan = self.plan(&service, &pods, stored.as_ref());
@@ -75,7 +90,7 @@ impl EndpointsController {
                 None => {
                     self.check_not_behind(key, stored, state)?;
                     self.forget(key);
-                    Ok(stored.cloned().map_or(Snapshot::NothingToDo, Snapshot::Leftover))
+                    Ok(stored.map_or(Snapshot::NothingToDo, |stored| self.left_behind(key, stored, state)))
                 }
                 Some(service) if service.service_type == ServiceType::ExternalName => {
                     Ok(Snapshot::NothingToDo)
@@ -89,6 +104,20 @@ impl EndpointsController {
                 }
             }
         })
+    }
+
+    /// What becomes of an object whose Service is not in our view.
+    ///
+    /// If the Service was deleted it goes, whoever made it, as upstream does it. If the Service belongs to another
+    /// controller, only what is ours goes (KEP-4770).
+    fn left_behind(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Snapshot {
+        if !self.config.services_may_be_delegated || is_ours(stored) {
+            Snapshot::Leftover(Arc::clone(stored))
+        } else if state.is_delegated(key) {
+            Snapshot::NothingToDo
+        } else {
+            Snapshot::Unclear(Arc::clone(stored))
+        }
     }
 
     /// Decided while the cache is locked for reading, so that the event we wait for cannot slip by unnoticed.

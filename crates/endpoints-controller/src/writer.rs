@@ -1,4 +1,4 @@
-//! The only place that writes Endpoints.
+//! The only place that writes Endpoints, and asks about them.
 
 use std::fmt;
 
@@ -54,6 +54,16 @@ impl WriteError {
 impl EndpointsWriter {
     pub(crate) fn new(client: ApiClient) -> Self {
         Self { client }
+    }
+
+    /// Whether there is a Service of this name, with whatever labels.
+    pub(crate) async fn service_exists(&self, key: &ObjectKey) -> Result<bool, ApiError> {
+        let path = format!("/api/v1/namespaces/{}/services/{}", key.namespace, key.name);
+        match self.client.get_raw(&path).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Creates the object; `None` if the namespace is being deleted, where nothing can be created any more.

@@ -13,6 +13,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+mod delegation;
 mod fake;
 mod support;
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, ObjectKey};
+use controller_runtime::cache::{Cache, ObjectKey, State};
 use controller_runtime::own_slices::OwnSlices;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::slice_writer::SliceWriter;
 use controller_runtime::worker::run_workers;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{TopologyCache, TriggerTimes};
+use endpointslice::{Conditions, TopologyCache, TriggerTimes};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
@@ -27,6 +27,9 @@ pub struct Config {
     pub max_endpoints_per_slice: usize,
     /// How long a change of a pod waits for more of them (`--endpointslice-updates-batch-period`).
     pub batch_period: Duration,
+    /// What is said of endpoints, and whether terminating pods are published (feature gate
+    /// `EndpointSliceTerminatingCondition`).
+    pub conditions: Conditions,
 }
 
 /// Keeps the EndpointSlices of all Services with a selector as they should be.
@@ -77,13 +80,12 @@ impl EndpointSliceController {
         (Arc::new(controller), events)
     }
 
-    /// Syncs every Service once and then whatever changes, until [`Self::shut_down`]. The cache must be synced.
+    /// Syncs every Service once, and those that belong to another controller by now and still have slices of ours, and
+    /// then whatever changes, until [`Self::shut_down`]. The cache must be synced.
     pub async fn run(self: Arc<Self>) {
         self.cache.attach(Arc::clone(&self) as _, |state| {
             self.load_nodes(state);
-            for service in state.services.iter() {
-                self.queue.add_background(ObjectKey::from(&**service));
-            }
+            self.look_at_everything(state);
         });
         let queue = self.queue.clone();
         let workers = self.config.workers;
@@ -92,6 +94,17 @@ impl EndpointSliceController {
             async move { controller.sync(&key).await }
         })
         .await;
+    }
+
+    fn look_at_everything(&self, state: &State) {
+        for service in state.services.iter() {
+            self.queue.add_background(ObjectKey::from(&**service));
+        }
+        for service in state.delegated.iter() {
+            if !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty() {
+                self.queue.add_background(ObjectKey::from(&**service));
+            }
+        }
     }
 
     /// Takes no more work; [`Self::run`] returns when what is under way is done.

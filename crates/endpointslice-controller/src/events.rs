@@ -4,7 +4,7 @@ use controller_runtime::recorder::{EventType, service_reference};
 use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
 
 use crate::controller::EndpointSliceController;
-use crate::sync::SyncError;
+use crate::sync_error::SyncError;
 
 /// The source of events, as upstream's.
 pub(crate) const COMPONENT: &str = "endpoint-slice-controller";

@@ -2,7 +2,7 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_runtime::cache::{CachedSlice, Change, Handler, ObjectKey, State};
+use controller_runtime::cache::{CachedSlice, Change, DelegatedService, Handler, ObjectKey, State};
 use controller_runtime::queue::Lane;
 use endpointslice::{Node, Pod, Service};
 
@@ -22,6 +22,13 @@ impl Handler for EndpointSliceController {
         let (Change::Added(service) | Change::Updated { new: service, .. } | Change::Deleted(service)) =
             change;
         self.queue.add_to(lane, ObjectKey::from(&**service));
+    }
+
+    /// One that is no longer delegated comes into our view, and that is its own event.
+    fn delegated(&self, change: &Change<DelegatedService>, _state: &State, lane: Lane) {
+        if let Change::Added(service) = change {
+            self.queue.add_to(lane, ObjectKey::from(&**service));
+        }
     }
 
     /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.

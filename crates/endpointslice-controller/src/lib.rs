@@ -13,7 +13,8 @@ mod events;
 mod handlers;
 mod metrics;
 mod sync;
+mod sync_error;
 mod topology;
 
 pub use controller::{Config, EndpointSliceController};
-pub use sync::SyncError;
+pub use sync_error::SyncError;

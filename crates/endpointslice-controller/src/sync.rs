@@ -1,17 +1,15 @@
 //! One Service: from a consistent read of the cache to its writes.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use controller_runtime::cache::{CachedSlice, ObjectKey, State};
 use controller_runtime::own_slices::{StaleCache, decode_all};
 use controller_runtime::slice_writer::{WriteError, Written};
-use controller_runtime::{error_chain, summary, worker};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    AddressType, Desired, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason,
+    AddressType, Conditions, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason,
     SlicePlan, SliceTemplate, TopologyEvent, desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -19,57 +17,16 @@ use tracing::debug;
 
 use crate::controller::EndpointSliceController;
 use crate::metrics::SyncResult;
+use crate::sync_error::SyncError;
 
-/// A sync that must be tried again.
-#[derive(Debug)]
-pub enum SyncError {
-    /// The cache does not show our own last writes yet.
-    StaleCache,
-    /// Writes failed; all of them are listed.
-    Write(Vec<WriteError>),
-    /// A slice in the cache could not be read.
-    Unreadable(kube_protobuf::DecodeError),
-    /// Pods were left out; everything else was written.
-    Skipped(Vec<Skipped>),
-}
-
-impl fmt::Display for SyncError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::StaleCache => StaleCache.fmt(f),
-            Self::Unreadable(error) => write!(f, "unreadable EndpointSlice in the cache: {error}"),
-            Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
-            Self::Skipped(pods) => f.write_str(&summary(pods.iter().map(describe))),
-        }
-    }
-}
-
-fn describe(skipped: &Skipped) -> String {
-    match &skipped.reason {
-        SkippedReason::NodeNotFound(node) => {
-            format!("skipping Pod {}: Node {node:?} not found", skipped.name)
-        }
-        SkippedReason::AddressNotAllowed(address) => format!("skipping {address} of Pod {}", skipped.name),
-    }
-}
-
-impl std::error::Error for SyncError {}
-
-impl SyncError {
-    /// True if the next try, with a newer cache, is all it takes.
-    pub(crate) fn heals_by_itself(&self) -> bool {
-        match self {
-            Self::StaleCache => true,
-            Self::Write(errors) => errors.iter().all(WriteError::is_conflict),
-            Self::Unreadable(_) | Self::Skipped(_) => false,
-        }
-    }
-}
-
-impl worker::SyncError for SyncError {
-    fn is_stale(&self) -> bool {
-        matches!(self, Self::StaleCache)
-    }
+/// Whose slices a sync is about.
+enum Found {
+    /// Nobody's: a Service that is gone, or whose endpoints are not ours to publish.
+    Nothing,
+    /// Another controller's: these slices are all that is left of ours.
+    Delegated(Vec<Arc<CachedSlice>>),
+    /// Ours.
+    Service(Snapshot),
 }
 
 /// What one sync looks at: everything of the same moment.
@@ -103,7 +60,11 @@ impl EndpointSliceController {
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let Some(snapshot) = self.snapshot(key)? else { return Ok(()) };
+        let snapshot = match self.find(key)? {
+            Found::Nothing => return Ok(()),
+            Found::Delegated(slices) => return self.hand_over(key, &slices).await,
+            Found::Service(snapshot) => snapshot,
+        };
         let existing = decode_all(&snapshot.slices).map_err(SyncError::Unreadable)?;
         let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);
         drop(existing);
@@ -124,33 +85,51 @@ impl EndpointSliceController {
         outcome
     }
 
-    /// Reads the cache, or says that there is nothing to do.
+    /// Reads the cache.
     ///
     /// A Service that is gone leaves its slices to the garbage collector; one without a selector, or of type
-    /// `ExternalName`, keeps what it has (`endpointslice_controller.go` `syncService`).
-    fn snapshot(&self, key: &ObjectKey) -> Result<Option<Snapshot>, SyncError> {
+    /// `ExternalName`, keeps what it has (`endpointslice_controller.go` `syncService`). One that was given to another
+    /// controller still exists, so nobody but us removes our slices (KEP-4770).
+    fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
         self.cache.read(|state| {
+            let slices = || self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache);
+            if state.is_delegated(key) {
+                return Ok(Found::Delegated(slices()?));
+            }
             let Some(service) = state.services.get(&key.namespace, &key.name) else {
                 self.forget(key);
-                return Ok(None);
+                self.slices.forget(key);
+                return Ok(Found::Nothing);
             };
-            let Some(selector) = &service.selector else { return Ok(None) };
+            let Some(selector) = &service.selector else { return Ok(Found::Nothing) };
             if service.service_type == ServiceType::ExternalName {
-                return Ok(None);
+                return Ok(Found::Nothing);
             }
-            let slices = self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache)?;
+            let slices = slices()?;
             let pods = state.pods_selected(&key.namespace, selector);
             let nodes = nodes_of(&pods, state);
-            Ok(Some(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
+            Ok(Found::Service(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
         })
+    }
+
+    /// Deletes our slices of a Service that belongs to another controller.
+    async fn hand_over(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
+        self.forget(key);
+        let plan = SlicePlan::delete_all(decode_all(slices).map_err(SyncError::Unreadable)?);
+        let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
+        debug!(service = %key, slices = slices.len(), "Left to another controller");
+        applied.map_err(SyncError::Write)
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
         let Snapshot { service, pods, nodes, .. } = snapshot;
         let pods = || pods.iter().map(|pod| &**pod);
         let trigger_time = self.trigger_times.lock().compute(service, pods());
-        let desired: Desired =
-            desired_from_service(service, pods(), |name| nodes.get(name).map(|node| &**node));
+        let desired = desired_from_service(service, pods(), |name| nodes.get(name).map(|node| &**node));
+        let desired = match self.config.conditions {
+            Conditions::All => desired,
+            Conditions::ReadyOnly => desired.ready_only(),
+        };
         let skipped = desired.skipped().to_vec();
         let template = SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER, trigger_time);
         let rules = Rules {
@@ -168,9 +147,9 @@ impl EndpointSliceController {
         self.metrics.written(written);
     }
 
+    /// Forgets a Service that is not ours, but not what was written for it: that may still have to be deleted.
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
-        self.slices.forget(key);
         self.topology.lock().forget(&key.namespace, &key.name);
         self.metrics.forget(key);
     }

@@ -21,9 +21,11 @@
 //! | `TestServiceControllerKey` | `slices::a_slice_without_a_service_concerns_nobody` |
 //! | `metrics` (all) | `src/metrics/tests.rs` |
 
+mod delegation;
 mod fake;
 mod nodes;
 mod slices;
+mod terminating;
 
 use std::time::Duration;
 

@@ -167,6 +167,16 @@ impl<T: Served> FakeApi<T> {
         self.server.lock().requests.clear();
     }
 
+    /// A Service that the API server has, whatever the cache shows.
+    pub fn has_service(&self, name: &str) {
+        self.server.lock().services.insert(name.to_owned());
+    }
+
+    /// The Services that were asked for by name so far.
+    pub fn asked(&self) -> Vec<String> {
+        self.server.lock().asked.clone()
+    }
+
     /// The events posted so far, as reason and message.
     pub fn told(&self) -> Vec<(String, String)> {
         let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
@@ -189,7 +199,7 @@ impl<T: Served> FakeApi<T> {
         self.server.lock().lost_answers = count;
     }
 
-    /// Answers so many writes with a failure.
+    /// Answers so many requests with a failure.
     pub fn refuse(&self, count: usize) {
         self.server.lock().refuse = count;
     }

@@ -1,6 +1,6 @@
 //! What the API server does with writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use controller_runtime::cache::Cache;
 use http::{Method, Request, Response, StatusCode};
@@ -17,7 +17,11 @@ pub(crate) struct Server<T> {
     pub(crate) objects: BTreeMap<String, T>,
     pub(crate) requests: Vec<String>,
     pub(crate) events: Vec<Value>,
-    /// So many writes are refused.
+    /// Services that exist.
+    pub(crate) services: BTreeSet<String>,
+    /// Services that were asked for.
+    pub(crate) asked: Vec<String>,
+    /// So many requests are refused.
     pub(crate) refuse: usize,
     /// So many writes meet a conflict.
     pub(crate) conflicts: usize,
@@ -37,6 +41,8 @@ impl<T> Default for Server<T> {
             objects: BTreeMap::new(),
             requests: Vec::new(),
             events: Vec::new(),
+            services: BTreeSet::new(),
+            asked: Vec::new(),
             refuse: 0,
             conflicts: 0,
             terminating: false,
@@ -69,12 +75,17 @@ impl<T: Served> Server<T> {
         object
     }
 
+    /// The answer to whatever is asked, if it is to be refused.
+    fn refused(&mut self) -> Option<Response<Body>> {
+        self.refuse = self.refuse.checked_sub(1)?;
+        Some(status(StatusCode::FORBIDDEN, "Forbidden", "exceeded quota"))
+    }
+
     /// The answer to a write that is not accepted, if it isn't.
     fn refusal(&mut self, method: &Method, object: &T, name: &str) -> Option<Response<Body>> {
-        let (forbidden, conflict) = (StatusCode::FORBIDDEN, StatusCode::CONFLICT);
-        if self.refuse > 0 {
-            self.refuse -= 1;
-            return Some(status(forbidden, "Forbidden", "exceeded quota"));
+        let conflict = StatusCode::CONFLICT;
+        if let Some(refusal) = self.refused() {
+            return Some(refusal);
         }
         if self.conflicts > 0 {
             self.conflicts -= 1;
@@ -93,8 +104,23 @@ impl<T: Served> Server<T> {
         }
     }
 
+    /// Services are only looked for.
+    fn look_for_service(&mut self, name: &str) -> Response<Body> {
+        self.asked.push(name.to_owned());
+        if let Some(refusal) = self.refused() {
+            refusal
+        } else if self.services.contains(name) {
+            answer_json(StatusCode::OK, &json!({"kind": "Service", "metadata": {"name": name}}))
+        } else {
+            status(StatusCode::NOT_FOUND, "NotFound", "not found")
+        }
+    }
+
     /// This server insists on the uid of what is to be deleted.
     fn delete(&mut self, name: &str, options: &Value) -> Response<Body> {
+        if let Some(refusal) = self.refused() {
+            return refusal;
+        }
         let Some(present) = self.objects.get(name).map(T::metadata) else {
             return status(StatusCode::NOT_FOUND, "NotFound", "not found");
         };
@@ -130,6 +156,10 @@ pub(crate) async fn answer<T: Served>(
         let event: Value = serde_json::from_slice(&body).unwrap();
         server.lock().events.push(event.clone());
         return answer_json(StatusCode::OK, &event);
+    }
+    if parts.method == Method::GET {
+        assert!(parts.uri.path().contains("/services/"), "{} is not served", parts.uri);
+        return server.lock().look_for_service(&name);
     }
     if parts.method == Method::DELETE {
         let options = serde_json::from_slice(&body).unwrap_or_default();

@@ -11,6 +11,7 @@
 //!
 //! Objects are shared and immutable; a change replaces the `Arc`. Whoever still reads the old object keeps it.
 
+mod delegated;
 mod endpoints;
 mod key;
 mod nodes;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use endpointslice::{Interner, Node, Pod, Service};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+pub use delegated::DelegatedService;
 pub use endpoints::CachedEndpoints;
 pub use key::ObjectKey;
 pub use slices::CachedSlice;
@@ -38,6 +40,8 @@ pub struct State {
     pub pods: Store<Pod>,
     /// Services, indexed by selector.
     pub services: Store<Service>,
+    /// Services of other controllers, if somebody watches them; these are not among [`Self::services`].
+    pub delegated: Store<DelegatedService>,
     /// Nodes.
     pub nodes: Store<Node>,
     /// EndpointSlices of every controller, indexed by the Service they belong to.
@@ -55,6 +59,8 @@ pub trait Handler: Send + Sync {
     fn pod(&self, _change: &Change<Pod>, _state: &State, _lane: Lane) {}
     /// A Service changed.
     fn service(&self, _change: &Change<Service>, _state: &State, _lane: Lane) {}
+    /// A Service was given to another controller, or is no longer.
+    fn delegated(&self, _change: &Change<DelegatedService>, _state: &State, _lane: Lane) {}
     /// A Node changed.
     fn node(&self, _change: &Change<Node>, _state: &State, _lane: Lane) {}
     /// An EndpointSlice changed.
@@ -80,6 +86,12 @@ pub trait CachedKind: Cached {
 }
 
 impl Cache {
+    /// A cache whose Pods and Services keep the annotations of these keys, for controllers that read them. By default
+    /// they keep none.
+    pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { interner: Mutex::new(Interner::keeping_annotations(keys)), ..Self::default() }
+    }
+
     /// Reads the cache: everything seen through `read` is of one moment. Must be short, and must not wait.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         read(&self.state.read())

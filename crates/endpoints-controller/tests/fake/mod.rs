@@ -32,8 +32,17 @@ impl Deref for Fake {
     }
 }
 
-fn run(api: &FakeApi<Endpoints>, batch_period: Duration) -> Running<EndpointsController> {
-    let config = Config { concurrent_syncs: 5, batch_period, tolerate_unready_annotation: false };
+fn run(
+    api: &FakeApi<Endpoints>,
+    batch_period: Duration,
+    services_may_be_delegated: bool,
+) -> Running<EndpointsController> {
+    let config = Config {
+        concurrent_syncs: 5,
+        batch_period,
+        tolerate_unready_annotation: false,
+        services_may_be_delegated,
+    };
     api.run(
         |cache, client, queues, _| EndpointsController::new(config, cache, client, queues),
         EndpointsController::run,
@@ -45,7 +54,15 @@ impl Fake {
     pub fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
         let api = FakeApi::default();
         fill(&api);
-        let running = run(&api, batch_period);
+        let running = run(&api, batch_period, false);
+        Self { api, running }
+    }
+
+    /// The same, where Services may belong to other controllers.
+    pub fn start_delegating(fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        let running = run(&api, Duration::ZERO, true);
         Self { api, running }
     }
 
@@ -55,7 +72,7 @@ impl Fake {
         running.controller.shut_down();
         api.settle().await;
         api.forget_requests();
-        let running = run(&api, Duration::ZERO);
+        let running = run(&api, Duration::ZERO, false);
         Self { api, running }
     }
 

@@ -10,9 +10,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use endpointslice::{Node, Pod, Service};
+use controller_runtime::cache::DelegatedService;
+use endpointslice::{Conditions, Node, Pod, Service};
 use endpointslice_controller::{Config, EndpointSliceController};
 use fake_api::{FakeApi, NAMESPACE, Running, merged};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 /// A Service that selects `app: NAME`, with `changes` merged in.
@@ -36,6 +38,11 @@ pub fn pod(name: &str, address: &str, ready: bool) -> Value {
         "status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}],
             "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}]},
     })
+}
+
+/// A slice of somebody else, as the API would take it.
+pub fn slice(value: Value) -> EndpointSlice {
+    serde_json::from_value(value).unwrap()
 }
 
 /// The controller, running.
@@ -69,13 +76,21 @@ impl Filler<'_> {
         self.0.show::<Pod>(object);
     }
 
+    pub fn delegated(&self, name: &str) {
+        self.0.show::<DelegatedService>(json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
+    }
+
+    pub fn slice(&self, slice: EndpointSlice) {
+        self.0.add_slice(slice);
+    }
+
     pub fn remove_service(&self, name: &str) {
         self.0.hide::<Service>(name);
     }
 }
 
-fn run(api: &FakeApi, batch_period: Duration) -> Running<EndpointSliceController> {
-    let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period };
+fn run(api: &FakeApi, batch_period: Duration, conditions: Conditions) -> Running<EndpointSliceController> {
+    let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions };
     api.run(
         |cache, client, queues, registry| {
             EndpointSliceController::new(config, cache, client, queues, registry)
@@ -88,17 +103,22 @@ impl Fake {
     pub fn start(batch_period: Duration, fill: impl FnOnce(Filler<'_>)) -> Self {
         let api = FakeApi::default();
         fill(Filler(&api));
-        let running = run(&api, batch_period);
+        let running = run(&api, batch_period, Conditions::All);
         Self { api, running }
     }
 
     /// Ends the controller and starts another, on the same cache and the same slices.
     pub async fn restart(self) -> Self {
+        self.restart_with(Conditions::All).await
+    }
+
+    /// The same; the new one publishes these conditions.
+    pub async fn restart_with(self, conditions: Conditions) -> Self {
         let Self { api, running } = self;
         running.controller.shut_down();
         api.settle().await;
         api.forget_requests();
-        let running = run(&api, Duration::ZERO);
+        let running = run(&api, Duration::ZERO, conditions);
         Self { api, running }
     }
 
@@ -108,6 +128,24 @@ impl Fake {
 
     pub fn node(&self, name: &str, zone: &str) {
         Filler(&self.api).node(name, zone);
+    }
+
+    pub fn service(&self, object: Value) {
+        Filler(&self.api).service(object);
+    }
+
+    pub fn remove_service(&self, name: &str) {
+        Filler(&self.api).remove_service(name);
+    }
+
+    /// The Service is seen in the hands of another controller.
+    pub fn delegate(&self, name: &str) {
+        Filler(&self.api).delegated(name);
+    }
+
+    /// The Service is no longer seen in the hands of another controller.
+    pub fn undelegate(&self, name: &str) {
+        self.hide::<DelegatedService>(name);
     }
 
     pub fn remove_pod(&self, name: &str) {

@@ -1,0 +1,65 @@
+//! Services that belong to another controller.
+
+use std::sync::Arc;
+
+use super::nodes::NoIndex;
+use super::store::{Cached, Change, Store};
+use super::{CachedKind, Handler, ObjectKey, State};
+use crate::queue::Lane;
+
+/// A Service with the label `service.kubernetes.io/endpoint-controller-name`: nothing but its name.
+///
+/// It is not among [`State::services`], so that no change of a pod leads to it. That it exists is known for one purpose:
+/// a Service that leaves our view without being here was deleted, and the garbage collector removes its slices; of one
+/// that is here, we have to remove ours. (The event is the same for both: `DELETED`, with the object as it was last
+/// seen.) Any two of the same name are the same, so the label's value, or any other change, is no change here.
+#[derive(Debug)]
+pub struct DelegatedService {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl Cached for DelegatedService {
+    type Index = NoIndex;
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_same(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl CachedKind for DelegatedService {
+    fn store(state: &mut State) -> &mut Store<Self> {
+        &mut state.delegated
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
+        handler.delegated(change, state, lane);
+    }
+}
+
+impl State {
+    /// True if this Service is in no view of ours and belongs to another controller.
+    ///
+    /// The two views are not of one moment: a Service that is in both has just changed hands, and until the other view
+    /// says so too it counts as ours.
+    pub fn is_delegated(&self, key: &ObjectKey) -> bool {
+        self.services.get(&key.namespace, &key.name).is_none()
+            && self.delegated.get(&key.namespace, &key.name).is_some()
+    }
+}
+
+impl From<&DelegatedService> for ObjectKey {
+    fn from(service: &DelegatedService) -> Self {
+        Self { namespace: Arc::clone(&service.namespace), name: Arc::clone(&service.name) }
+    }
+}

@@ -1,0 +1,146 @@
+//! Services that belong to another controller. The cache shows two views, of ours and of theirs, and neither waits for
+//! the other.
+
+use controller_runtime::cache::DelegatedService;
+use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
+use endpointslice::{Pod, Service};
+use fake_api::{FakeApi, NAMESPACE};
+use k8s_openapi::api::core::v1::Endpoints;
+use serde_json::{Value, json};
+
+use crate::NONE;
+use crate::fake::{Fake, endpoints};
+use crate::support::{pod, service, stored};
+
+fn delegated(api: &FakeApi<Endpoints>, name: &str) {
+    api.show::<DelegatedService>(json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
+    api.has_service(name);
+}
+
+/// The object of `name` as this controller, or somebody else, wrote it.
+fn object(name: &str, managed_by: Option<&str>) -> Endpoints {
+    let labels: Value = managed_by.map(|value| json!({ENDPOINTS_MANAGED_BY: value})).unwrap_or_default();
+    let subsets = json!([{"addresses": [{"ip": "192.0.2.1"}]}]);
+    endpoints(stored(name, subsets, json!({"metadata": {"labels": labels}})))
+}
+
+/// The ways to say whose an object is, and whether that is ours.
+const OWNERS: [(Option<&str>, bool); 4] =
+    [(Some(ENDPOINTS_CONTROLLER), true), (Some("them"), false), (Some(""), false), (None, false)];
+
+#[tokio::test(start_paused = true)]
+async fn our_object_goes_and_comes_back_with_the_service() {
+    let web = || service("web", json!({}));
+    for delegated_is_seen_first in [true, false] {
+        let fake = Fake::start_delegating(|api| {
+            api.show::<Service>(web());
+            api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        });
+        fake.settle().await;
+        if delegated_is_seen_first {
+            delegated(&fake, "web");
+            fake.settle().await;
+            assert_eq!(fake.requests(), ["POST web"], "still in our view");
+        }
+        fake.hide::<Service>("web");
+        fake.settle().await;
+        delegated(&fake, "web");
+        fake.settle().await;
+        assert_eq!(fake.requests(), ["POST web", "DELETE web"]);
+        fake.service(web());
+        fake.settle().await;
+        assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+        assert_eq!(fake.asked(), NONE, "whose it is says the label");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
+    for (managed_by, is_ours) in OWNERS {
+        for in_doubt in [false, true] {
+            let fake = Fake::start_delegating(|api| {
+                api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+                api.put(object("web", managed_by));
+                api.has_service("web");
+            });
+            fake.settle().await;
+            if !in_doubt {
+                delegated(&fake, "web");
+            }
+            fake.hide::<Service>("web");
+            fake.settle().await;
+            assert_eq!(fake.stored("web").is_none(), is_ours, "{managed_by:?}");
+            assert_eq!(fake.asked().len(), usize::from(in_doubt && !is_ours), "{managed_by:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
+    for (managed_by, is_ours) in OWNERS {
+        let fake = Fake::start_delegating(|api| {
+            api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+            api.put(object("web", managed_by));
+        });
+        fake.settle().await;
+        fake.hide::<Service>("web");
+        fake.settle().await;
+        assert_eq!(fake.requests(), ["DELETE web"], "{managed_by:?}");
+        assert_eq!(fake.asked().len(), usize::from(!is_ours), "{managed_by:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted() {
+    let fake = Fake::start_delegating(|api| {
+        api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+        api.put(object("web", None));
+        api.has_service("web");
+    });
+    fake.settle().await;
+    fake.refuse(3);
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    assert_eq!((fake.asked().len(), fake.requests()), (4, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
+    let fake = Fake::start_delegating(|api| {
+        for name in ["ours", "theirs", "unseen", "leader"] {
+            api.has_service(name);
+        }
+        for name in ["ours", "theirs"] {
+            delegated(api, name);
+        }
+        api.put(object("ours", Some(ENDPOINTS_CONTROLLER)));
+        api.put(object("theirs", None));
+        api.put(object("unseen", None));
+        api.put(object("orphan", None));
+        let annotations = json!({"metadata": {"annotations": {LEADER: ""}}});
+        api.put(endpoints(stored("leader", json!([]), annotations)));
+    });
+    fake.settle().await;
+    let mut requests = fake.requests();
+    requests.sort();
+    assert_eq!(requests, ["DELETE orphan", "DELETE ours"]);
+    let mut asked = fake.asked();
+    asked.sort();
+    assert_eq!(asked, ["orphan", "unseen"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_what_others_wrote_cost_nothing() {
+    let fake = Fake::start_delegating(|api| {
+        delegated(api, "web");
+        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.put(object("web", None));
+    });
+    fake.settle().await;
+    fake.put(object("web", Some("them")));
+    fake.pod(pod("web-2", &["10.0.0.2"], true));
+    delegated(&fake, "web");
+    fake.take("web");
+    fake.settle().await;
+    assert_eq!((fake.asked(), fake.requests()), (vec![], vec![]));
+}

@@ -86,3 +86,9 @@ impl Board {
 pub(crate) fn service(slice: &EndpointSlice) -> &str {
     slice.labels().get("kubernetes.io/service-name").map_or("", String::as_str)
 }
+
+/// Whether it was made from Endpoints, not from pods.
+pub(crate) fn is_mirrored(slice: &EndpointSlice) -> bool {
+    let manager = slice.labels().get("endpointslice.kubernetes.io/managed-by");
+    manager.is_some_and(|manager| manager == "endpointslicemirroring-controller.k8s.io")
+}

@@ -1,4 +1,4 @@
-//! `hack/demo`: Services, pods and slices on a real API server, changing in the terminal.
+//! `hack/demo`: Services, pods, Endpoints and slices on a real API server, changing in the terminal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{Namespace, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
 use tests::cluster::{Cluster, ClusterOptions};
-use tests::manager::{Kind, Manager, ManagerOptions};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::wait::LIMIT;
 
@@ -22,7 +22,7 @@ use crate::table::Table;
 pub(crate) const NAMESPACE: &str = "shop";
 
 /// How long to wait for writes that nobody needs. There are none.
-const AFTERMATH: Duration = Duration::from_millis(300);
+const AFTERMATH: Duration = Duration::from_millis(200);
 
 /// For reading.
 const PAUSE: Duration = Duration::from_millis(1_700);
@@ -74,7 +74,7 @@ impl Stage {
             nodes: NodesAtWork::new(client, NAMESPACE),
             cluster,
             kind,
-            options: ManagerOptions::default(),
+            options: ManagerOptions::of(Controller::ALL),
             table: Table::default(),
             steps: 0,
             pauses,
@@ -103,16 +103,18 @@ impl Stage {
 
     /// Waits until the slices say it.
     pub(crate) async fn until(&self, reached: impl Fn(&Board) -> bool) {
-        let progress = |board: &Board| Table::default().render(board);
+        let progress = |board: &Board| Table::default().slices(board);
         self.observer.until("the slices to follow", LIMIT, reached, progress).await;
     }
 
-    /// Shows the slices, and what was written since the step began.
+    /// Shows the slices, the Endpoints that changed, and what was written since the step began.
     pub(crate) async fn show(&mut self, step: &Step, remark: &str) {
         tokio::time::sleep(AFTERMATH).await;
         let writes = self.writes_since(step);
-        let table = self.observer.with(|board| self.table.render(board));
-        println!("    {}; {remark}\n{}", summary(&writes), table.trim_end());
+        println!("    {}; {remark}", summary(&writes));
+        let endpoints = self.endpoints().list(&ListParams::default()).await.expect("listing Endpoints");
+        print!("{}", self.observer.with(|board| self.table.slices(board)));
+        print!("{}", self.table.changed_endpoints(&endpoints.items));
         if self.pauses {
             tokio::time::sleep(PAUSE).await;
         }
@@ -132,6 +134,16 @@ impl Stage {
         let services: Api<Service> = Api::namespaced(self.client(), NAMESPACE);
         let change = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
         services.patch(service, &PatchParams::default(), &change).await.expect("labelling a Service");
+    }
+
+    /// Writes custom Endpoints, as their users do.
+    pub(crate) async fn change_endpoints(&self, name: &str, change: Value) {
+        let change = Patch::Merge(change);
+        self.endpoints().patch(name, &PatchParams::default(), &change).await.expect("changing Endpoints");
+    }
+
+    fn endpoints(&self) -> Api<Endpoints> {
+        Api::namespaced(self.client(), NAMESPACE)
     }
 
     /// Starts the manager, and says when it was ready, if it can tell.

@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::core::DynamicObject;
+use serde_json::json;
 use tests::manager::Kind;
 
 use crate::board::{Board, Counts};
@@ -31,6 +32,7 @@ pub(crate) async fn play(kind: Kind, pauses: bool) {
     pods_become_ready(&mut stage, &objects).await;
     one_pod_comes_and_goes(&mut stage).await;
     a_service_is_relabelled(&mut stage).await;
+    somebody_else_says_where_a_service_is(&mut stage).await;
     many_pods_at_once(&mut stage, &objects).await;
     the_manager_is_restarted(&mut stage).await;
     println!("\n{}", stage.stop_manager().await);
@@ -43,7 +45,7 @@ pub(crate) async fn play(kind: Kind, pauses: bool) {
 
 async fn apply(stage: &mut Stage, objects: &[DynamicObject]) {
     stage.begin("The manifests of config/samples are applied. Nobody has started the pods yet");
-    for kind in ["Node", "Service", "Pod"] {
+    for kind in ["Node", "Service", "Pod", "Endpoints"] {
         let of_kind: Vec<_> = objects.iter().filter(|object| samples::kind(object) == kind).collect();
         for object in &of_kind {
             samples::apply(&stage.client(), NAMESPACE, object).await;
@@ -54,10 +56,12 @@ async fn apply(stage: &mut Stage, objects: &[DynamicObject]) {
 }
 
 async fn start(stage: &mut Stage) {
-    let step = stage.begin("The manager starts. Every Service gets its slices, empty as yet");
+    let step = stage.begin(
+        "The manager starts. Services get their Endpoints and slices, empty as yet; those of archive are mirrored",
+    );
     stage.start_manager().await;
     let reached = |board: &Board| {
-        [("web", 1), ("database", 1), ("dns", 2)]
+        [("web", 1), ("database", 1), ("dns", 2), ("archive", 1)]
             .into_iter()
             .all(|(service, count)| board.slices_of(service).len() == count)
     };
@@ -110,6 +114,15 @@ async fn a_service_is_relabelled(stage: &mut Stage) {
             .all(|slice| slice.labels().get("team").is_some_and(|team| team == "network"))
     };
     stage.end(step, "the change", labelled).await;
+}
+
+async fn somebody_else_says_where_a_service_is(stage: &mut Stage) {
+    let step = stage.begin(
+        "The archive, a Service without a selector, moves: its user writes the Endpoints, the slice follows",
+    );
+    let subset = json!({"addresses": [{"ip": "192.0.2.20"}], "ports": [{"name": "https", "port": 8443}]});
+    stage.change_endpoints("archive", json!({"subsets": [subset]})).await;
+    stage.end(step, "the change", |board| board.counts("archive").all == 1).await;
 }
 
 async fn many_pods_at_once(stage: &mut Stage, objects: &[DynamicObject]) {

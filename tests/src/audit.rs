@@ -1,5 +1,6 @@
 //! The audit log: what was asked of the API server, by whom, and how it answered.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -20,7 +21,7 @@ pub struct AuditLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// One answered request.
+/// One answered request; a watch counts from the beginning of the answer.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// `create`, `update`, `patch`, `delete`, `deletecollection`; `get`, `list`, `watch` of controllers.
@@ -90,6 +91,17 @@ impl AuditLog {
         complete.lines().filter_map(parse).collect()
     }
 
+    /// How often `user` has begun to list or watch each resource since `mark`.
+    pub fn list_watches_since(&self, mark: Mark, user: User) -> BTreeMap<String, usize> {
+        let mut list_watches = BTreeMap::new();
+        for request in self.since(mark) {
+            if request.user == user.name() && matches!(request.verb.as_str(), "list" | "watch") {
+                *list_watches.entry(request.resource).or_default() += 1;
+            }
+        }
+        list_watches
+    }
+
     /// The writes of `user` since `mark`.
     pub fn writes_since(&self, mark: Mark, user: User) -> Vec<Request> {
         let mut requests = self.since(mark);
@@ -98,11 +110,12 @@ impl AuditLog {
     }
 }
 
-/// One line of the log; none if it is not the final stage of a request.
+/// One line of the log; none if it is not the stage of a request that counts.
 fn parse(line: &str) -> Option<Request> {
     let event: Event = serde_json::from_str(line).expect("an audit event");
     let object = event.object_ref?;
-    (event.stage == "ResponseComplete").then(|| Request {
+    let stage = if event.verb == "watch" { "ResponseStarted" } else { "ResponseComplete" };
+    (event.stage == stage).then(|| Request {
         verb: event.verb,
         resource: match object.subresource {
             Some(sub) => format!("{}/{sub}", object.resource),
@@ -190,9 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_watch_is_not_a_request() {
-        let line = r#"{"stage":"ResponseStarted","verb":"watch","user":{"username":"me"},
-            "objectRef":{"resource":"pods"}}"#;
-        assert!(parse(line).is_none());
+    fn a_watch_counts_once_and_from_its_beginning() {
+        let line = |stage| {
+            format!(
+                r#"{{"stage":"{stage}","verb":"watch","user":{{"username":"me"}},"objectRef":{{"resource":"pods"}}}}"#
+            )
+        };
+        assert!(parse(&line("ResponseStarted")).is_some());
+        assert!(parse(&line("ResponseComplete")).is_none());
     }
 }

@@ -18,9 +18,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
+use crate::manager::Controller;
 use crate::scenario;
 
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
+/// What the Endpoints controller sets itself.
+const RESERVED: [&str; 2] = ["endpoints.kubernetes.io/managed-by", "service.kubernetes.io/headless"];
 pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
@@ -76,6 +80,18 @@ impl Snapshot {
         }
     }
 
+    /// Without what only other controllers than these can have made.
+    pub(crate) fn of(&self, controllers: &[Controller]) -> Self {
+        let mut own = self.clone();
+        if !controllers.contains(&Controller::Endpoints) {
+            own.endpoints.clear();
+        }
+        if !controllers.contains(&Controller::EndpointSliceMirroring) {
+            own.slices.retain(|slice| !is_mirrored(&slice.metadata));
+        }
+        own
+    }
+
     /// The canonical form.
     pub fn canonical(&self, detail: Detail) -> Canonical {
         let mut canonical = Canonical::default();
@@ -123,10 +139,20 @@ impl Snapshot {
         }
         let labels = map(endpoints.labels());
         match detail {
-            Detail::Exact => canonical
-                .add(format!("{group} endpoint labels and annotations {}", self.metadata(meta, true))),
+            Detail::Exact => {
+                let metadata = self.metadata(meta, !self.is_written_at_every_sync(meta));
+                canonical.add(format!("{group} endpoint labels and annotations {metadata}"));
+            }
             Detail::Content => canonical.add(format!("{group} endpoint labels={labels}")),
         }
+    }
+
+    /// Whether upstream writes these Endpoints whatever happens, if only to take the time of the last change away.
+    fn is_written_at_every_sync(&self, meta: &ObjectMeta) -> bool {
+        let has =
+            |map: Option<&BTreeMap<String, String>>, key: &str| map.is_some_and(|map| map.contains_key(key));
+        let labels = self.service(meta).and_then(|service| service.labels.as_ref());
+        has(meta.annotations.as_ref(), OVER_CAPACITY) || RESERVED.iter().any(|key| has(labels, key))
     }
 
     fn address(&self, address: &EndpointAddress) -> String {

@@ -7,11 +7,14 @@
 //! | [`process`] | child processes that never outlive the test |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
+//! | [`pages`] | what a manager serves about itself |
 //! | [`metrics`] | the metrics that a manager serves, read strictly |
 //! | [`audit`] | what was written, by whom, according to the API server |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`sentinel`] | waiting until a controller has seen everything, without sleeping |
 //! | [`workload`] | the scripted workload that parity is proven on |
+//! | [`crowd`] | the workload of Services with more pods than Endpoints hold |
+//! | [`recompute`] | Endpoints computed once more from what a cluster holds |
 //! | [`canonical`] | EndpointSlices with all that may differ between two runs taken away |
 //! | [`observe`] | follows EndpointSlices as the API server announces them |
 //! | [`program`] | what the demo and the benchmark have in common as programs |
@@ -33,13 +36,16 @@ pub mod audit;
 pub mod binaries;
 pub mod canonical;
 pub mod cluster;
+pub mod crowd;
 pub mod manager;
 pub mod metrics;
 pub mod observe;
+pub mod pages;
 pub mod parity;
 pub mod process;
 pub mod program;
 pub mod random;
+pub mod recompute;
 pub mod scenario;
 pub mod sentinel;
 pub mod wait;

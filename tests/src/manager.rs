@@ -1,14 +1,11 @@
 //! The controllers under test: upstream's kube-controller-manager, or ours.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
 use crate::cluster::{Cluster, User};
+use crate::pages::Pages;
 use crate::process::{Process, Usage};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
@@ -53,6 +50,15 @@ impl Controller {
             Self::Endpoints => "endpoints-controller",
             Self::EndpointSlice => "endpointslice-controller",
             Self::EndpointSliceMirroring => "endpointslice-mirroring-controller",
+        }
+    }
+
+    /// What its client calls itself, at the end of the user agent.
+    pub(crate) fn client(self) -> &'static str {
+        match self {
+            Self::Endpoints => "/endpoint-controller",
+            Self::EndpointSlice => "/endpointslice-controller",
+            Self::EndpointSliceMirroring => "/endpointslicemirroring-controller",
         }
     }
 
@@ -118,11 +124,14 @@ impl ManagerOptions {
     }
 }
 
+/// What anybody may read.
+const OPEN_PATHS: &str = "/healthz,/readyz,/livez,/metrics";
+
 /// A running manager.
 #[derive(Debug)]
 pub struct Manager {
     process: Process,
-    address: Option<SocketAddr>,
+    pages: Option<Pages>,
 }
 
 impl Manager {
@@ -141,7 +150,7 @@ impl Manager {
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
-        Self { process: start("kube-controller-manager", &program, cluster, args), address: None }
+        Self { process: start("kube-controller-manager", &program, cluster, args), pages: None }
     }
 
     /// Starts ours, and waits for `/readyz`.
@@ -154,35 +163,44 @@ impl Manager {
     /// Starts ours, without waiting.
     pub fn ours_unready(cluster: &Cluster, options: &ManagerOptions) -> Self {
         let [port] = ports::free();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut args = common_flags(cluster, options);
-        args.push(format!("--metrics-bind-address={address}"));
+        args.extend([
+            format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            // Without a kubeconfig for questions about them everybody is anonymous.
+            format!("--authorization-always-allow-paths={OPEN_PATHS}"),
+        ]);
         args.extend(options.flags.iter().cloned());
         let program = binaries::endpoint_controller_manager();
         let process = start("endpoint-controller-manager", &program, cluster, args);
-        Self { process, address: Some(address) }
+        Self { process, pages: Some(Pages::anonymous(port)) }
     }
 
     /// Waits until `/readyz` of ours answers 200.
     pub async fn ready(&mut self) {
-        let address = self.address.expect("only ours has /readyz");
+        let pages = self.pages.clone().expect("only ours has /readyz");
         let start = std::time::Instant::now();
         loop {
             self.process.alive().unwrap_or_else(|error| panic!("{error}"));
-            let reason = match get(address, "/readyz").await {
-                Ok((200, _)) => return,
-                Ok((code, body)) => format!("{code} {body}"),
-                Err(error) => error.to_string(),
+            let reason = match pages.get("/readyz").await {
+                Ok(page) if page.status == 200 => return,
+                Ok(page) => format!("{} {}", page.status, page.text),
+                Err(error) => error,
             };
             assert!(start.elapsed() < LIMIT, "not ready: {reason}; {}", self.process.tail());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
+    /// What ours serves.
+    pub fn pages(&self) -> &Pages {
+        self.pages.as_ref().expect("only ours serves without credentials")
+    }
+
     /// What ours serves under a path: status and body.
     pub async fn get(&self, path: &str) -> (u16, String) {
-        let address = self.address.expect("only ours serves without credentials");
-        wait::until(path, LIMIT, || get(address, path)).await
+        let page = wait::until(path, LIMIT, || self.pages().get(path)).await;
+        (page.status, page.text)
     }
 
     /// Asks it to end with SIGTERM and waits until it has.
@@ -229,16 +247,4 @@ fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
         format!("--endpointslice-updates-batch-period={}ms", options.batch_period.as_millis()),
         "-v=2".to_owned(),
     ]
-}
-
-/// The smallest possible HTTP client.
-async fn get(address: SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let code = code.ok_or_else(|| std::io::Error::other(format!("not HTTP: {head}")))?;
-    Ok((code, body.to_owned()))
 }

@@ -6,17 +6,13 @@
 //! [format]: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::iter::Peekable;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::str::Chars;
-
-use http_body_util::BodyExt as _;
-use kube::Client;
 
 use crate::cluster::{self, Cluster, User};
 use crate::credentials;
 use crate::manager::{Kind, Manager, ManagerOptions};
+use crate::pages::{Page, Pages};
 use crate::ports;
 use crate::wait::{self, LIMIT};
 
@@ -25,38 +21,17 @@ use crate::wait::{self, LIMIT};
 pub struct Observed {
     /// The manager.
     pub manager: Manager,
-    scraper: Scraper,
-}
-
-/// An HTTP client of a manager's own server.
-struct Scraper(Client);
-
-impl fmt::Debug for Scraper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Scraper")
-    }
-}
-
-/// What a manager answered.
-#[derive(Debug, Clone)]
-pub struct Scrape {
-    /// The header of that name.
-    pub content_type: String,
-    /// The body.
-    pub text: String,
+    pages: Pages,
 }
 
 impl Observed {
-    /// Starts a manager with its metrics server: ours has it anyway, on plain HTTP; upstream has it behind TLS, and
-    /// is told to let everybody read.
+    /// Starts a manager with its server: ours has it anyway, upstream is told to have one.
     pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
         match kind {
             Kind::Ours => {
-                let mut manager = Manager::ours(cluster, options).await;
-                let url = format!("http://{}", address_of(&mut manager));
-                let config = kube::Config::new(url.parse().expect("a URL"));
-                let client = Client::try_from(config).expect("a client");
-                Self { manager, scraper: Scraper(client) }
+                let manager = Manager::ours(cluster, options).await;
+                let pages = manager.pages().clone();
+                Self { manager, pages }
             }
             Kind::Upstream => Self::upstream(cluster, options).await,
         }
@@ -85,40 +60,19 @@ impl Observed {
             cluster::client(&kubeconfig).await
         })
         .await;
-        Self { manager, scraper: Scraper(client) }
+        Self { manager, pages: Pages::by(client) }
     }
 
     /// Gets the metrics.
-    pub async fn scrape(&self) -> Scrape {
-        wait::until("metrics", LIMIT, || self.try_scrape()).await
+    pub async fn scrape(&self) -> Page {
+        wait::until("metrics", LIMIT, || async {
+            match self.pages.get("/metrics").await? {
+                page if page.status == 200 => Ok(page),
+                page => Err(format!("{}: {}", page.status, page.text)),
+            }
+        })
+        .await
     }
-
-    async fn try_scrape(&self) -> Result<Scrape, String> {
-        // What Prometheus prefers is OpenMetrics; this asks for the format that the test is about.
-        let request = http::Request::get("/metrics").header(http::header::ACCEPT, "text/plain;version=0.0.4");
-        let request = request.body(kube::client::Body::empty()).expect("a request");
-        let response = self.scraper.0.send(request).await.map_err(|error| error.to_string())?;
-        let status = response.status();
-        let content_type = response.headers().get(http::header::CONTENT_TYPE).cloned();
-        let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
-        let text = String::from_utf8(body.to_vec()).map_err(|error| error.to_string())?;
-        if status != http::StatusCode::OK {
-            return Err(format!("{status}: {text}"));
-        }
-        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
-        Ok(Scrape { content_type: content_type.to_owned(), text })
-    }
-}
-
-/// Where ours serves: the manager was told on its command line.
-fn address_of(manager: &mut Manager) -> SocketAddr {
-    const FLAG: &str = "--metrics-bind-address=";
-    let file = format!("/proc/{}/cmdline", manager.process().id());
-    let arguments = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let address = arguments.split('\0').find_map(|argument| argument.strip_prefix(FLAG));
-    let address: SocketAddr = address.expect(FLAG).parse().expect("an address");
-    assert_eq!(address.ip(), Ipv4Addr::LOCALHOST, "tests stay on this machine");
-    address
 }
 
 /// The labels of a series, `le` aside.

@@ -1,12 +1,13 @@
 //! Runs the workload under a manager and records what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use crate::audit::{AuditLog, Mark, Request};
 use crate::canonical::{Canonical, Detail, Snapshot};
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::manager::{Kind, Manager, ManagerOptions};
+use crate::manager::{Controller, Kind, Manager, ManagerOptions};
+use crate::recompute;
 use crate::scenario::{NAMESPACE, World};
 use crate::sentinel;
 use crate::workload::{PHASES, Phase};
@@ -27,12 +28,35 @@ pub struct Run {
 pub struct Record {
     /// Which phase.
     pub phase: Phase,
-    /// The slices at its end.
-    pub slices: Canonical,
+    /// Slices and Endpoints at its end.
+    snapshot: Snapshot,
     /// What the manager wrote in it.
-    pub writes: Writes,
-    /// The same by what they are for.
-    pub writes_by_service: BTreeMap<Written, Writes>,
+    requests: Vec<Request>,
+}
+
+impl Record {
+    /// What these controllers had to do with it.
+    fn of(&self, controllers: &[Controller]) -> Share {
+        let by_them = |request: &&Request| {
+            controllers.iter().any(|controller| request.user_agent.ends_with(controller.client()))
+        };
+        Share {
+            objects: self.snapshot.of(controllers).canonical(self.phase.detail),
+            requests: self.requests.iter().filter(by_them).cloned().collect(),
+        }
+    }
+}
+
+/// What some of the controllers made of a phase.
+struct Share {
+    objects: Canonical,
+    requests: Vec<Request>,
+}
+
+impl Share {
+    fn writes(&self) -> Writes {
+        Writes::count(&self.requests)
+    }
 }
 
 /// What writes are for: `endpoints` or `endpointslices`, and the name of the Service.
@@ -85,6 +109,12 @@ pub(crate) fn is_of_endpoints(request: &Request) -> bool {
     matches!(request.resource.as_str(), "endpoints" | "endpointslices")
 }
 
+/// What requests wrote: of each the resource and its Service, events aside.
+pub fn written(requests: &[Request]) -> BTreeSet<String> {
+    let written = requests.iter().filter(|request| is_of_endpoints(request));
+    written.map(|request| format!("{} {}", request.resource, service_of(request))).collect()
+}
+
 /// The Service's name: that of its Endpoints, and what the server made the name of a slice from.
 pub(crate) fn service_of(request: &Request) -> &str {
     let name = request.name.as_str();
@@ -113,14 +143,9 @@ impl fmt::Display for Writes {
 }
 
 impl Run {
-    /// Starts a cluster and a manager on it, and waits until it works.
+    /// Starts a cluster and a manager with all controllers on it, and waits until it works.
     pub async fn start(kind: Kind) -> Self {
-        Self::start_with(kind, &[]).await
-    }
-
-    /// The same with more flags for the manager.
-    pub async fn start_with(kind: Kind, flags: &[&str]) -> Self {
-        Self::start_as(kind, ManagerOptions { flags: owned(flags), ..ManagerOptions::default() }).await
+        Self::start_as(kind, ManagerOptions::of(Controller::ALL)).await
     }
 
     /// The same with all options of the manager.
@@ -134,6 +159,9 @@ impl Run {
     }
 
     /// Runs phases, and records each.
+    ///
+    /// # Panics
+    /// If a state shows what none ever may, or Endpoints that are not what we compute from the same Services and pods.
     pub async fn record(&self, phases: &[Phase]) -> Vec<Record> {
         let mut records = Vec::new();
         for phase in phases {
@@ -143,9 +171,10 @@ impl Run {
             let snapshot = Snapshot::take(self.world.client(), NAMESPACE).await;
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
-            let slices = snapshot.canonical(phase.detail);
-            let (writes, writes_by_service) = (Writes::count(&requests), Writes::by_service(&requests));
-            records.push(Record { phase: *phase, slices, writes, writes_by_service });
+            if self.options.controllers.contains(&Controller::Endpoints) {
+                recompute::assert_reproduced(self.world.client(), NAMESPACE, phase.name).await;
+            }
+            records.push(Record { phase: *phase, snapshot, requests });
         }
         records
     }
@@ -158,6 +187,11 @@ impl Run {
 
     /// The same with more flags for the successor.
     pub async fn hand_over_with(self, kind: Kind, flags: &[&str]) -> Vec<Request> {
+        self.succeeded_by(kind, flags).await.1
+    }
+
+    /// The same, with the successor at work.
+    pub async fn succeeded_by(self, kind: Kind, flags: &[&str]) -> (Self, Vec<Request>) {
         let Self { cluster, world, manager, options } = self;
         manager.stop().await;
         let options = ManagerOptions { flags: owned(flags), ..options };
@@ -165,7 +199,8 @@ impl Run {
         let manager = Manager::start(kind, &cluster, &options).await;
         world.settle().await;
         let successor = Self { cluster, world, manager, options };
-        successor.writes_since(mark)
+        let writes = successor.writes_since(mark);
+        (successor, writes)
     }
 
     /// What the API server of this run says was asked of it.
@@ -191,53 +226,62 @@ fn owned(flags: &[&str]) -> Vec<String> {
     flags.iter().map(|flag| (*flag).to_owned()).collect()
 }
 
-/// Runs the whole workload under a manager with more flags.
-pub async fn run(kind: Kind, flags: &[&str]) -> Vec<Record> {
-    let run = Run::start_with(kind, flags).await;
+/// Runs the whole workload under a manager.
+pub async fn run(kind: Kind, options: ManagerOptions) -> Vec<Record> {
+    let run = Run::start_as(kind, options).await;
     run.record(PHASES).await
 }
 
-/// Compares two runs phase by phase.
+/// Compares what these controllers did in two runs, phase by phase.
 ///
 /// # Panics
-/// If slices differ at the end of a phase, or the candidate wrote more in a phase that determines the number of
-/// writes, or over all of them. Says everything that is wrong, not only the first thing.
-pub fn compare(reference: &[Record], candidate: &[Record]) {
+/// If slices or Endpoints differ at the end of a phase, or the candidate wrote more in a phase that determines the
+/// number of writes. Says everything that is wrong, not only the first thing.
+pub fn compare(reference: &[Record], candidate: &[Record], controllers: &[Controller]) {
     assert_eq!(reference.len(), candidate.len(), "phases");
     let mut failures = String::new();
     let mut known = None;
     for (left, right) in reference.iter().zip(candidate) {
-        let name = left.phase.name;
-        assert!(!left.slices.is_empty(), "after \"{name}\" there are no slices to compare");
-        let difference = left.slices.difference(&right.slices);
+        let Phase { name, detail, .. } = left.phase;
+        let (left, right) = (left.of(controllers), right.of(controllers));
+        assert!(!left.objects.is_empty(), "after \"{name}\" there is nothing to compare");
+        let difference = left.objects.difference(&right.objects);
         // A difference that stays is told once.
         if let Some(difference) = difference.as_ref().filter(|_| difference != known) {
             writeln!(failures, "\nafter \"{name}\" (- reference, + candidate):\n{difference}").unwrap();
         }
         known = difference;
-        if left.phase.detail == Detail::Exact && right.writes.total() > left.writes.total() {
-            writeln!(failures, "\nmore writes in \"{name}\": {} > {}", right.writes, left.writes).unwrap();
-            for (written, writes) in &right.writes_by_service {
-                let reference = left.writes_by_service.get(written).copied().unwrap_or_default();
-                if writes.total() > reference.total() {
-                    writeln!(failures, "  {} of {}: {writes} > {reference}", written.0, written.1).unwrap();
-                }
-            }
+        if detail == Detail::Exact && right.writes().total() > left.writes().total() {
+            writeln!(failures, "\nmore writes in \"{name}\": {} > {}", right.writes(), left.writes())
+                .unwrap();
+            add_excess(&mut failures, &left.requests, &right.requests);
         }
     }
-    assert!(failures.is_empty(), "{failures}\n{}", table(reference, candidate));
+    assert!(failures.is_empty(), "{failures}\n{}", table(reference, candidate, controllers));
 }
 
-/// The writes of two runs side by side.
-pub fn table(reference: &[Record], candidate: &[Record]) -> String {
+/// Says what was written more often.
+fn add_excess(text: &mut String, reference: &[Request], candidate: &[Request]) {
+    let reference = Writes::by_service(reference);
+    for (written, writes) in Writes::by_service(candidate) {
+        let reference = reference.get(&written).copied().unwrap_or_default();
+        if writes.total() > reference.total() {
+            writeln!(text, "  {} of {}: {writes} > {reference}", written.0, written.1).unwrap();
+        }
+    }
+}
+
+/// The writes of these controllers in two runs side by side.
+pub fn table(reference: &[Record], candidate: &[Record], controllers: &[Controller]) -> String {
     let mut text = format!("{:56} {:>25}   {:>25}\n", "create + update + delete", "reference", "candidate");
     let mut sums = (Writes::default(), Writes::default());
     for (left, right) in reference.iter().zip(candidate) {
-        let mark = if left.phase.detail == Detail::Exact { "" } else { " *" };
-        let name = format!("{}{mark}", left.phase.name);
-        writeln!(text, "{name:56} {}   {}", left.writes, right.writes).unwrap();
-        if left.phase.detail == Detail::Exact {
-            sums = (sums.0 + left.writes, sums.1 + right.writes);
+        let Phase { name, detail, .. } = left.phase;
+        let (left, right) = (left.of(controllers).writes(), right.of(controllers).writes());
+        let name = format!("{name}{}", if detail == Detail::Exact { "" } else { " *" });
+        writeln!(text, "{name:56} {left}   {right}").unwrap();
+        if detail == Detail::Exact {
+            sums = (sums.0 + left, sums.1 + right);
         }
     }
     writeln!(text, "{:56} {}   {}", "sum without *", sums.0, sums.1).unwrap();

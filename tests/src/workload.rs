@@ -54,7 +54,11 @@ pub const PHASES: &[Phase] = &[
     overlapping("a rollout of 40 pods, everything at once", |w| rollout(w).boxed()),
 ];
 
-const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
+/// The Services whose Endpoints upstream writes at every sync, because they carry a label that the controller sets
+/// itself.
+pub const WRITTEN_AT_EVERY_SYNC: &[&str] = &["reserved"];
+
+pub(crate) const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
     Phase { name, detail: Detail::Exact, run }
 }
 
@@ -128,7 +132,7 @@ fn select(app: &str, ports: &Value) -> Value {
     json!({"selector": {"app": app}, "ports": ports})
 }
 
-fn with(mut spec: Value, fields: Value) -> Value {
+pub(crate) fn with(mut spec: Value, fields: Value) -> Value {
     let (Value::Object(spec_fields), Value::Object(more)) = (&mut spec, fields) else {
         unreachable!("specs are objects")
     };

@@ -86,7 +86,7 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
     let our_flags = listed_flags(&ours);
     let added: Vec<_> = our_flags.difference(&flags).copied().collect();
     assert_eq!(flags.difference(&our_flags).copied().collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(added, ["config", "metrics-bind-address"]);
+    assert_eq!(added, ["config"]);
     let our_gates = listed_gates(&ours);
     let added: Vec<_> = our_gates.difference(&gates).copied().collect();
     assert_eq!(gates.difference(&our_gates).copied().collect::<Vec<_>>(), [""; 0]);
@@ -107,14 +107,8 @@ fn a_controller_that_it_does_not_know() {
 }
 
 #[test]
-fn leader_election_does_not_exist_yet() {
-    let args = ["--leader-elect=true", "--controllers=endpointslice-controller"];
-    assert_says(&args, &["leader-elect"]);
-}
-
-#[test]
 fn a_kubeconfig_that_is_not_there() {
-    assert_says(&["--kubeconfig=/no/such/file", "--leader-elect=false"], &["/no/such/file"]);
+    assert_says(&["--kubeconfig=/no/such/file", "--secure-port=0"], &["/no/such/file"]);
 }
 
 #[test]
@@ -123,7 +117,7 @@ fn a_kubeconfig_that_is_not_one() {
     let file = folder.path().join("broken.kubeconfig");
     std::fs::write(&file, "clusters: [what").unwrap();
     let flag = format!("--kubeconfig={}", file.display());
-    assert_says(&[&flag, "--leader-elect=false"], &["broken.kubeconfig"]);
+    assert_says(&[&flag, "--secure-port=0"], &["broken.kubeconfig"]);
 }
 
 #[test]
@@ -137,7 +131,7 @@ fn an_api_server_that_is_not_there() {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]}"#;
     std::fs::write(&file, config).unwrap();
     let flag = format!("--kubeconfig={}", file.display());
-    assert_says(&[&flag, "--leader-elect=false", "--metrics-bind-address=127.0.0.1:0"], &["127.0.0.1:1"]);
+    assert_says(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

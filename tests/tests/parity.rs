@@ -1,35 +1,40 @@
-//! The same workload under upstream and under ours, on a fresh API server each: the slices are equal after
+//! The same workload under upstream and under ours, on a fresh API server each: slices and Endpoints are equal after
 //! every phase, and ours made no more writes.
 
-use tests::manager::Kind;
+use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::parity::{Record, compare, run, table};
 use tokio::sync::OnceCell;
 
-/// What upstream does with the workload, found out once for both tests.
+/// What upstream does with the workload, found out once for all tests.
 async fn reference() -> &'static [Record] {
     static REFERENCE: OnceCell<Vec<Record>> = OnceCell::const_new();
-    REFERENCE.get_or_init(|| run(Kind::Upstream, &[])).await
+    REFERENCE.get_or_init(|| run(Kind::Upstream, ManagerOptions::of(Controller::ALL))).await
 }
 
-async fn compare_with_upstream(kind: Kind, flags: &[&str]) {
-    let (reference, candidate) = tokio::join!(Box::pin(reference()), Box::pin(run(kind, flags)));
-    println!("upstream and {}\n{}", kind.name(), table(reference, &candidate));
-    compare(reference, &candidate);
+async fn compare_with_upstream(kind: Kind, controllers: &'static [Controller], flags: &[&str]) {
+    let flags = flags.iter().map(ToString::to_string).collect();
+    let options = ManagerOptions { flags, ..ManagerOptions::of(controllers) };
+    let (reference, candidate) = tokio::join!(Box::pin(reference()), Box::pin(run(kind, options)));
+    let names = Controller::list(controllers);
+    println!("upstream and {}, {names}\n{}", kind.name(), table(reference, &candidate, controllers));
+    compare(reference, &candidate, controllers);
 }
 
 /// What differs between two runs of the same program is the workload's fault or the comparison's: without this
-/// test, the other one could not be trusted.
+/// test, the other ones could not be trusted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_agrees_with_itself() {
-    compare_with_upstream(Kind::Upstream, &[]).await;
+    compare_with_upstream(Kind::Upstream, Controller::ALL, &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ours_agrees_with_upstream() {
-    compare_with_upstream(Kind::Ours, &[]).await;
+    compare_with_upstream(Kind::Ours, Controller::ALL, &[]).await;
 }
 
+/// One controller alone does what it does beside the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ours_agrees_with_upstream_in_json() {
-    compare_with_upstream(Kind::Ours, &["--kube-api-content-type=application/json"]).await;
+async fn the_endpointslice_controller_alone_agrees_in_json() {
+    let flags = &["--kube-api-content-type=application/json"];
+    compare_with_upstream(Kind::Ours, &[Controller::EndpointSlice], flags).await;
 }

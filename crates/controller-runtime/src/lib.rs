@@ -13,6 +13,7 @@
 //! * [`worker`]: takes a key, syncs it, retries it.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
 //! * [`own_slices`]: which changes of a controller's slices are its own echoes, and whether the cache shows them yet.
+//! * [`slice_sync`]: why a sync of slices is tried again.
 //! * [`slice_metrics`]: what controllers of slices count.
 //! * [`election`]: at most one process writes.
 //! * [`recorder`]: events about objects, merged and limited as client-go does.
@@ -29,6 +30,7 @@ pub mod plain_counter;
 pub mod queue;
 pub mod recorder;
 pub mod slice_metrics;
+pub mod slice_sync;
 pub mod slice_writer;
 pub mod worker;
 

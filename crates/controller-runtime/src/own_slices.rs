@@ -110,8 +110,7 @@ impl OwnSlices {
 
     /// Takes in a change of any slice, at the latest when its Service is no longer under sync.
     pub fn changed(&self, change: &Change<CachedSlice>) {
-        let (Change::Added(slice) | Change::Updated { new: slice, .. } | Change::Deleted(slice)) = change;
-        if !service_key(slice).is_some_and(|key| self.echoes.keep(&key, change)) {
+        if !service_key(change.latest()).is_some_and(|key| self.echoes.keep(&key, change)) {
             self.judge(change);
         }
     }

@@ -4,12 +4,12 @@ mod checks;
 mod notes;
 mod server;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use controller_runtime::api::Encoding;
 use controller_runtime::election;
+use endpointslice::Conditions;
 
 use crate::controllers::{self, Controller};
 use crate::gates::{self, FeatureGates};
@@ -42,16 +42,14 @@ pub(crate) struct LeaderElection {
 
 /// What runs, and how.
 #[derive(Clone, Debug)]
-#[allow(
-    dead_code,
-    reason = "checked here, and read once the manager elects, serves HTTPS and writes as several users"
-)]
 pub(crate) struct Config {
     pub(crate) api_server: ApiServer,
     pub(crate) encoding: Encoding,
     pub(crate) qps: f64,
     pub(crate) burst: u32,
     pub(crate) use_service_account_credentials: bool,
+    /// The first part of the user agent.
+    pub(crate) user_agent_name: String,
     pub(crate) controllers: Vec<Controller>,
     pub(crate) endpoints: endpoints_controller::Config,
     pub(crate) endpointslice: endpointslice_controller::Config,
@@ -62,7 +60,6 @@ pub(crate) struct Config {
     /// How long controllers may take to finish; none: as long as they like.
     pub(crate) shutdown_timeout: Option<Duration>,
     pub(crate) server: Server,
-    pub(crate) metrics_address: SocketAddr,
     pub(crate) disabled_metrics: Vec<String>,
     pub(crate) verbosity: u8,
     pub(crate) log_format: LogFormat,
@@ -102,14 +99,11 @@ fn checked(
     let names = list(&generic.controllers);
     let controllers = errors.keep(controllers::selected(&names));
     without_effect.extend(controllers::others(&names).iter().map(|name| format!("--controllers={name}")));
-    if generic.use_service_account_credentials {
-        without_effect.push("--use-service-account-credentials (not yet)".to_owned());
-    }
+    let user_agent_name = errors.keep(checks::user_agent_name(&own.user_agent_name));
     let leader_election = errors.keep(checks::leader_election(&flags.leader_election));
-    let metrics_address = errors.keep(checks::loopback(&own.metrics_bind_address));
     let server = server::checked(flags, gates.as_ref(), errors);
     let endpoints = endpoints(&flags.endpoints, gates.as_ref(), errors);
-    let endpointslice = endpointslice(&flags.endpointslice, errors);
+    let endpointslice = endpointslice(&flags.endpointslice, gates.as_ref(), errors);
     let mirroring = mirroring(&flags.mirroring, errors);
     Some(Config {
         api_server: ApiServer { kubeconfig: path(&misc.kubeconfig), master: master? },
@@ -117,6 +111,7 @@ fn checked(
         qps: qps?,
         burst: u32::try_from(generic.kube_api_burst).unwrap_or_default(),
         use_service_account_credentials: generic.use_service_account_credentials,
+        user_agent_name: user_agent_name?,
         controllers: controllers?,
         endpoints: endpoints?,
         endpointslice: endpointslice?,
@@ -125,7 +120,6 @@ fn checked(
         leader_election: leader_election?,
         shutdown_timeout: Some(generic.controller_shutdown_timeout).filter(|timeout| !timeout.is_zero()),
         server,
-        metrics_address: metrics_address?,
         disabled_metrics: list(&metrics.disabled_metrics),
         verbosity: u8::try_from(flags.logs.verbosity.0).unwrap_or(u8::MAX),
         log_format: log_format?,
@@ -145,11 +139,13 @@ fn endpoints(
         concurrent_syncs: errors.keep(workers)?,
         batch_period: flags.endpoint_updates_batch_period,
         tolerate_unready_annotation: gates?.enabled(gates::TOLERATE_UNREADY_ENDPOINTS_ANNOTATION),
+        services_may_be_delegated: gates?.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
     })
 }
 
 fn endpointslice(
     flags: &flags::EndpointSlice,
+    gates: Option<&FeatureGates>,
     errors: &mut Errors,
 ) -> Option<endpointslice_controller::Config> {
     let workers = in_range("concurrent-service-endpoint-syncs", flags.concurrent_service_endpoint_syncs, 50);
@@ -157,10 +153,12 @@ fn endpointslice(
         errors.keep(workers),
         errors.keep(in_range("max-endpoints-per-slice", flags.max_endpoints_per_slice, 1000)),
     );
+    let with_terminating = gates?.enabled(gates::ENDPOINT_SLICE_TERMINATING_CONDITION);
     Some(endpointslice_controller::Config {
         workers: workers?,
         max_endpoints_per_slice: size?,
         batch_period: flags.endpointslice_updates_batch_period,
+        conditions: if with_terminating { Conditions::All } else { Conditions::ReadyOnly },
     })
 }
 

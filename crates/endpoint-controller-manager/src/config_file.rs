@@ -15,7 +15,6 @@ use crate::options::FlagValues;
 use fields::{Entry, FIELDS, Form, IGNORED_SECTIONS};
 
 /// The group of the configuration, and its key in `/configz`.
-#[allow(dead_code, reason = "for the server that will show it")]
 pub(crate) const GROUP: &str = "kubecontrollermanager.config.k8s.io";
 const API_VERSION: &str = "kubecontrollermanager.config.k8s.io/v1alpha1";
 const KIND: &str = "KubeControllerManagerConfiguration";
@@ -126,7 +125,6 @@ fn shown(value: &Yaml) -> String {
 
 /// The configuration in force, with the sections that apply: the value of `/configz` under [`GROUP`]. Controllers have
 /// their canonical names.
-#[allow(dead_code, reason = "for the server that will show it")]
 pub(crate) fn configz(values: &FlagValues) -> Value {
     let mut document = Map::new();
     document.insert("kind".to_owned(), KIND.into());
@@ -147,7 +145,6 @@ pub(crate) fn configz(values: &FlagValues) -> Value {
     Value::Object(document)
 }
 
-#[allow(dead_code, reason = "part of configz")]
 fn insert(section: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(section.insert(path.to_owned(), value)),

@@ -115,6 +115,11 @@ impl FeatureGates {
         self.set.get(name).copied().unwrap_or_else(|| self.spec(name).is_some_and(|spec| spec.default))
     }
 
+    /// The release that is emulated.
+    pub(crate) fn versions(&self) -> Versions {
+        self.versions
+    }
+
     /// All gates of the emulated version, by name.
     pub(crate) fn features(&self) -> Vec<Feature> {
         let gates = all().map(|gate| (gate.name, gate.specs.at(self.versions)));

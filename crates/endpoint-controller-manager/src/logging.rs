@@ -4,34 +4,64 @@
 //! `{"ts":1763714389123.456,"caller":"sync.rs:42","msg":"Synced","v":0,"service":"default/web"}`.
 
 use std::fmt::{self, Write};
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Registry};
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
 
-/// Sends logs to stderr from now on. `verbosity` is klog's: 4 shows each sync, 6 each event; from 8 on the libraries
-/// below speak too.
-pub(crate) fn init(format: LogFormat, verbosity: u8) {
+/// The crates whose logs are ours.
+const OURS: [&str; 6] = [
+    "endpoint_controller_manager",
+    "endpoints_controller",
+    "endpointslice_controller",
+    "endpointslice_mirroring_controller",
+    "controller_runtime",
+    "component_server",
+];
+
+/// Changes what is logged while the process runs.
+static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
+
+/// Sends logs to stderr until the guard is dropped, which writes what is left.
+///
+/// A thread of its own writes: a reader of stderr that doesn't keep up never blocks the process, it misses lines.
+pub(crate) fn init(format: LogFormat, verbosity: u32) -> WorkerGuard {
+    let (filter, handle) = reload::Layer::new(filter(verbosity));
+    let _ = FILTER.set(handle);
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Klog { format });
+    tracing_subscriber::registry().with(filter).with(layer.with_ansi(false)).init();
+    guard
+}
+
+/// From now on as if started with this verbosity.
+pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
+    match FILTER.get() {
+        Some(handle) => handle.reload(filter(verbosity)).map_err(|error| error.to_string()),
+        None => Err("nothing is logged".to_owned()),
+    }
+}
+
+/// `verbosity` is klog's: 4 shows each sync, 6 each event; from 8 on the libraries below speak too.
+fn filter(verbosity: u32) -> Targets {
     let ours = match verbosity {
         0..=3 => Level::INFO,
         4..=5 => Level::DEBUG,
         _ => Level::TRACE,
     };
     let theirs = if verbosity >= 8 { Level::DEBUG } else { Level::ERROR };
-    let crates = ["endpoint_controller_manager", "endpointslice_controller", "controller_runtime"];
-    let filter = crates
-        .iter()
-        .fold(Targets::new().with_default(theirs), |filter, name| filter.with_target(*name, ours));
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).event_format(Klog { format });
-    tracing_subscriber::registry().with(layer.with_ansi(false)).with(filter).init();
+    OURS.iter().fold(Targets::new().with_default(theirs), |filter, name| filter.with_target(*name, ours))
 }
 
 struct Klog {

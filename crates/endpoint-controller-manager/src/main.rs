@@ -1,17 +1,23 @@
 //! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
 
+mod build_metrics;
+mod clients;
 mod config;
 mod config_file;
+mod connection;
 mod controllers;
 mod duration;
 mod exposition;
 mod gates;
+mod health;
+mod leading;
 mod logging;
 mod manager;
 mod options;
 mod process_metrics;
 mod running;
-mod server;
+mod serving;
+mod signals;
 mod strconv;
 mod version;
 mod watches;

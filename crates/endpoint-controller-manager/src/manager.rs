@@ -1,64 +1,61 @@
-//! Where all parts meet: connect, watch, run the controllers, stop.
+//! Where all parts meet: connect, watch, lead, run the controllers, stop.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::{ApiClient, ApiError, ConnectError, RateLimiter, connect};
+use component_server::Checks;
 use controller_runtime::cache::Cache;
+use controller_runtime::election::ElectionMetrics;
 use controller_runtime::error_chain;
 use controller_runtime::list_watch::ListWatchMetrics;
 use controller_runtime::queue::QueueMetrics;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::config::{ApiServer, Config};
+use crate::clients::{Clients, Guise};
+use crate::config::Config;
+use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controllers::Controller;
+use crate::gates;
+use crate::health::{Health, Phase};
+use crate::leading::{Candidate, Lead};
 use crate::options::{self, Options};
 use crate::process_metrics::ProcessMetrics;
 use crate::running::{Parts, Prepared, Running};
-use crate::server::{self, Health};
+use crate::serving::{self, Serving, ServingError};
+use crate::signals::Stop;
 use crate::watches::{Watches, all_synced};
-use crate::{logging, version};
+use crate::{build_metrics, logging, version};
 
 /// Why the manager could not run.
 #[derive(Debug, thiserror::Error)]
 enum ManagerError {
-    #[error("--kubeconfig: cannot use {path}")]
-    Kubeconfig { path: String, source: KubeconfigError },
-    #[error("no --kubeconfig and no --master given, and not running inside a cluster")]
-    NotInCluster(#[source] kube::config::InClusterError),
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("the API server at {server} does not answer")]
-    Unreachable { server: String, source: ApiError },
-    #[error("--metrics-bind-address: cannot listen on {address}")]
-    Listen { address: std::net::SocketAddr, source: std::io::Error },
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Serving(#[from] ServingError),
     #[error("cannot set up the runtime")]
     Runtime(#[source] std::io::Error),
+    #[error("leader election lost: {0}")]
+    LeaseLost(String),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
+    #[error("asked to end a second time, by {0}")]
+    Impatience(&'static str),
 }
 
-/// How long a starting API server is waited for (upstream: 10 s).
-const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long writes under way may take at the end (upstream's `--controller-shutdown-timeout`).
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run.
+/// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run, or lost the
+/// Lease.
 pub(crate) fn main(options: Options) -> ExitCode {
     let config = match Config::try_from(options) {
         Ok(config) => config,
         Err(reason) => return options::print_refusal(&reason),
     };
-    logging::init(config.log_format, config.verbosity);
+    let logs = logging::init(config.log_format, config.verbosity.into());
     config.log();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(ManagerError::Runtime).and_then(|runtime| {
@@ -66,6 +63,7 @@ pub(crate) fn main(options: Options) -> ExitCode {
         runtime.shutdown_background();
         outcome
     });
+    drop(logs);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -79,7 +77,7 @@ async fn run(config: Config) -> Result<(), ManagerError> {
     let mut stop = Stop::listen().map_err(ManagerError::Runtime)?;
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
     let manager = tokio::select! {
-        manager = Manager::start(config) => manager?,
+        manager = Box::pin(Manager::start(config)) => manager?,
         signal = stop.requested() => {
             info!(signal, "Stopped before the controllers ran");
             return Ok(());
@@ -91,129 +89,119 @@ async fn run(config: Config) -> Result<(), ManagerError> {
 /// Everything that runs once the cache is synced.
 struct Manager {
     controllers: Vec<Prepared>,
+    /// None: there is no election.
+    candidate: Option<Candidate>,
     /// List-watches and the server: they never end by themselves.
     background: JoinSet<String>,
-    running: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
+    healthz: Checks,
+    shutdown_timeout: Duration,
 }
 
 impl Manager {
     /// Connects, listens, and waits until the cache holds what the API server holds.
     async fn start(config: Config) -> Result<Self, ManagerError> {
-        let kube_config = load(&config.api_server).await?;
-        let client = connect(&kube_config)?;
-        let api = |part: &str| ApiClient::new(client.clone(), config.encoding, &version::user_agent(part));
-        let reader = api("shared-informers");
-        wait_for_api_server(&reader, &kube_config).await?;
-        let listener = listen(&config).await?;
-
         let mut registry = Registry::default();
+        let guise = Guise::new(&config, &mut registry);
+        let serving = Serving::prepare(&config.server, &guise).await?;
+        let kube_config = connection::load(&config.api_server).await?;
+        let clients = Clients::new(&config, &guise, &kube_config)?;
+        let reader = clients.of("shared-informers");
+        wait_for_api_server(&reader, &kube_config).await?;
+
         registry.register_collector(Box::new(ProcessMetrics));
         config.gates.register(&mut registry);
+        build_metrics::register(&mut registry, config.gates.versions());
+        let candidate = config.leader_election.as_ref().map(|election| {
+            Candidate::new(election, &clients.of("leader-election"), ElectionMetrics::register(&mut registry))
+        });
         let queues = QueueMetrics::register(&mut registry);
-        let watch_metrics = ListWatchMetrics::register(&mut registry);
+        let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
         let mut parts = Parts { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
         let prepare = |which: &Controller| {
-            let client = api(which.client()).with_limit(RateLimiter::new(config.qps, config.burst));
+            let client = clients.of_controller(*which);
+            let client = match &candidate {
+                Some(candidate) => client.with_leadership(candidate.leadership()),
+                None => client,
+            };
             parts.prepare(*which, client)
         };
         let controllers = config.controllers.iter().map(prepare).collect();
 
         let mut background = JoinSet::new();
-        let watches =
-            Watches { tasks: &mut background, client: &reader, cache: &cache, metrics: &watch_metrics };
-        let caches = Arc::new(watches.start(&config.controllers));
-        let running = watch::Sender::new(false);
-        let health = Health {
-            caches: Arc::clone(&caches),
-            running: running.subscribe(),
-            registry: Arc::new(registry),
-            disabled_metrics: config.disabled_metrics.into(),
+        let watches = Watches {
+            tasks: &mut background,
+            client: &reader,
+            cache: &cache,
+            metrics: &watch_metrics,
+            delegation: config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
         };
-        background.spawn(async move { format!("server: {:?}", server::serve(listener, health).await) });
+        let caches = watches.start(&config.controllers);
+        let phase = watch::Sender::new(Phase::Starting);
+        let health = Health::new(&caches, &phase);
+        if let Some(candidate) = &candidate {
+            health.watch_election(candidate);
+        }
+        if let Some(serving) = serving {
+            background.spawn(serving.run(serving::pages(&config, &health, Arc::new(registry))));
+        }
         tokio::select! {
             () = all_synced(&caches) => {}
             ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
-        Ok(Self { controllers, background, running })
+        let shutdown_timeout = config.shutdown_timeout.unwrap_or(Duration::MAX);
+        let healthz = health.healthz;
+        Ok(Self { controllers, candidate, background, phase, healthz, shutdown_timeout })
     }
 
-    /// Runs the controllers until a signal, then lets them finish what is under way.
-    async fn run(mut self, stop: &mut Stop) -> Result<(), ManagerError> {
-        let mut controllers = Running::start(self.controllers);
-        self.running.send_replace(true);
+    /// Works once it is our turn, until a signal; then finishes what is under way, and lets go of the Lease.
+    async fn run(self, stop: &mut Stop) -> Result<(), ManagerError> {
+        let Self { controllers, candidate, mut background, phase, healthz, shutdown_timeout } = self;
+        let mut lead = Lead::contend(candidate);
+        let mut running = None;
         let signal = tokio::select! {
             signal = stop.requested() => signal,
-            ended = self.background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
-            ended = controllers.ended() => return Err(ManagerError::TaskEnded(ended)),
+            ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
+            failed = work(&mut lead, controllers, &mut running, &phase, &healthz) => return Err(failed),
         };
         info!(signal, "Stopping");
-        self.running.send_replace(false);
-        controllers.stop(SHUTDOWN_TIMEOUT).await;
-        Ok(())
-    }
-}
-
-/// The signals that ask the process to end.
-struct Stop {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Stop {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    /// Waits for a signal and names it.
-    async fn requested(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-}
-
-/// The connection's configuration: a kubeconfig, else an address alone, else the cluster we run in.
-async fn load(api_server: &ApiServer) -> Result<kube::Config, ManagerError> {
-    let mut config = match (&api_server.kubeconfig, &api_server.master) {
-        (Some(path), _) => {
-            let failed = |source| ManagerError::Kubeconfig { path: path.display().to_string(), source };
-            let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                .await
-                .map_err(failed)?
-        }
-        (None, Some(master)) => kube::Config::new(master.clone()),
-        (None, None) => kube::Config::incluster().map_err(ManagerError::NotInCluster)?,
-    };
-    if let Some(master) = &api_server.master {
-        config.cluster_url = master.clone();
-    }
-    Ok(config)
-}
-
-/// Asks for the version until there is an answer. A refusal is an answer: permissions may come later.
-async fn wait_for_api_server(client: &ApiClient, config: &kube::Config) -> Result<(), ManagerError> {
-    let start = Instant::now();
-    loop {
-        match client.get_raw("/version").await {
-            Ok(_) | Err(ApiError::Refused(_)) => return Ok(()),
-            Err(source) if start.elapsed() >= START_TIMEOUT => {
-                return Err(ManagerError::Unreachable { server: config.cluster_url.to_string(), source });
+        phase.send_replace(Phase::Stopping);
+        let finish = async {
+            if let Some(running) = running {
+                Running::stop(running, shutdown_timeout).await;
             }
-            Err(error) => warn!(err = error_chain(&error), "Waiting for the API server"),
+            lead.release().await;
+        };
+        tokio::select! {
+            () = finish => Ok(()),
+            signal = stop.requested() => Err(ManagerError::Impatience(signal)),
         }
-        sleep(Duration::from_secs(1)).await;
     }
 }
 
-async fn listen(config: &Config) -> Result<TcpListener, ManagerError> {
-    let address = config.metrics_address;
-    let failed = |source| ManagerError::Listen { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    info!(address = %listener.local_addr().map_err(failed)?, "Serving health and metrics");
-    Ok(listener)
+/// Waits for our turn and lets the controllers run; returns only if something goes wrong.
+async fn work(
+    lead: &mut Lead,
+    controllers: Vec<Prepared>,
+    running: &mut Option<Running>,
+    phase: &watch::Sender<Phase>,
+    healthz: &Checks,
+) -> ManagerError {
+    phase.send_replace(Phase::Standby);
+    if !lead.won().await {
+        return ManagerError::LeaseLost(lead.lost().await);
+    }
+    for controller in &controllers {
+        // Upstream has a check for each controller that was started, and it always passes.
+        healthz.register(controller.name, || Ok(()));
+    }
+    let running = running.insert(Running::start(controllers));
+    phase.send_replace(Phase::Running);
+    tokio::select! {
+        ended = running.ended() => ManagerError::TaskEnded(ended),
+        why = lead.lost() => ManagerError::LeaseLost(why),
+    }
 }

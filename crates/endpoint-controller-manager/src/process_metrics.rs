@@ -29,27 +29,49 @@ impl Collector for ProcessMetrics {
             kilobytes(&status, "VmRSS:"),
         )?;
         gauge("process_virtual_memory_bytes", "Virtual memory size in bytes", kilobytes(&status, "VmSize:"))?;
+        gauge(
+            "process_virtual_memory_max_bytes",
+            "Maximum amount of virtual memory available in bytes",
+            limit(&limits, "Max address space"),
+        )?;
         gauge("process_open_fds", "Number of open file descriptors", open_files())?;
-        gauge("process_max_fds", "Maximum number of open file descriptors", max_files(&limits))?;
+        gauge(
+            "process_max_fds",
+            "Maximum number of open file descriptors",
+            limit(&limits, "Max open files"),
+        )?;
         gauge(
             "process_start_time_seconds",
             "Start time of the process since unix epoch in seconds",
             start(&stat),
         )?;
-        match cpu_seconds(&stat) {
-            Some(seconds) => {
-                let help = "Total user and system CPU time spent in seconds";
-                encode(&mut encoder, "process_cpu_seconds_total", help, &PlainSeconds(seconds))
-            }
+        let netstat = fs::read_to_string("/proc/self/net/netstat").unwrap_or_default();
+        let mut counter = |name: &str, help: &str, value: Option<f64>| match value {
+            Some(value) => encode(&mut encoder, name, help, &Total(value)),
             None => Ok(()),
-        }
+        };
+        counter(
+            "process_cpu_seconds_total",
+            "Total user and system CPU time spent in seconds",
+            cpu_seconds(&stat),
+        )?;
+        counter(
+            "process_network_receive_bytes_total",
+            "Number of bytes received by the process over the network",
+            octets(&netstat, "InOctets"),
+        )?;
+        counter(
+            "process_network_transmit_bytes_total",
+            "Number of bytes sent by the process over the network",
+            octets(&netstat, "OutOctets"),
+        )
     }
 }
 
-/// A counter of seconds under the very name it is given: the type line of the 0.0.4 text format carries `_total` too.
-struct PlainSeconds(f64);
+/// A counter under the very name it is given: the type line of the 0.0.4 text format carries `_total` too.
+struct Total(f64);
 
-impl EncodeMetric for PlainSeconds {
+impl EncodeMetric for Total {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         encoder.encode_gauge(&self.0)
     }
@@ -94,9 +116,22 @@ fn open_files() -> Option<f64> {
     Some(fs::read_dir("/proc/self/fd").ok()?.count() as f64)
 }
 
-fn max_files(limits: &str) -> Option<f64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    line.split_whitespace().next()?.parse().ok()
+/// The soft limit; without one, the largest number, as upstream has it.
+#[allow(clippy::cast_precision_loss)] // that large number is only a sign
+fn limit(limits: &str, what: &str) -> Option<f64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(what))?;
+    match line.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX as f64),
+        number => number.parse().ok(),
+    }
+}
+
+/// A number of IP traffic: names are in one line, values in the next. It is that of the network namespace, which is all
+/// that there is, and all that upstream reports.
+fn octets(netstat: &str, name: &str) -> Option<f64> {
+    let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, values) = (lines.next()?.split_whitespace(), lines.next()?.split_whitespace());
+    names.zip(values).find(|(found, _)| *found == name)?.1.parse().ok()
 }
 
 #[cfg(test)]
@@ -109,10 +144,14 @@ mod tests {
         assert_eq!(cpu_seconds(stat), Some(3.0));
         assert_eq!(stat_field(stat, 22), Some(12345.0));
         assert_eq!(kilobytes("VmPeak:\t 9 kB\nVmRSS:\t   2048 kB\n", "VmRSS:"), Some(2_097_152.0));
-        assert_eq!(
-            max_files("Max open files            1024                 524288               files"),
-            Some(1024.0)
-        );
+        let limits = "Max open files            1024                 524288               files\n\
+                      Max address space         unlimited            unlimited            bytes\n";
+        assert_eq!(limit(limits, "Max open files"), Some(1024.0));
+        assert_eq!(limit(limits, "Max address space"), Some(18_446_744_073_709_551_615.0));
+        assert_eq!(limit(limits, "Max msgqueue size"), None);
+        let netstat = "TcpExt: InOctets B\nTcpExt: 1 2\nIpExt: InNoRoutes InOctets\nIpExt: 0 17\n";
+        assert_eq!(octets(netstat, "InOctets"), Some(17.0));
+        assert_eq!(octets(netstat, "OutOctets"), None);
         assert_eq!(kilobytes("", "VmRSS:"), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::controllers::Controller;
 
 /// A controller that has not begun yet.
 pub(crate) struct Prepared {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// Works until `shut_down`.
     run: BoxFuture<'static, ()>,
     shut_down: Box<dyn Fn() + Send>,

@@ -16,23 +16,23 @@ pub(crate) fn line() -> String {
 pub(crate) fn raw() -> String {
     let mut numbers = VERSION.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    let platform = format!("{}/{}", std::env::consts::OS, architecture());
+    let platform = platform();
     format!(
         "version.Info{{Major:{major:?}, Minor:{minor:?}, GitVersion:\"v{VERSION}\", Platform:{platform:?}}}"
     )
 }
 
 /// The user agent of one client, in Kubernetes' form `program/version (os/arch) kubernetes/commit/part`.
-pub(crate) fn user_agent(part: &str) -> String {
-    let (os, arch) = (std::env::consts::OS, architecture());
-    format!("{NAME}/v{VERSION} ({os}/{arch}) kubernetes/{KUBERNETES}/{part}")
+pub(crate) fn user_agent(program: &str, part: &str) -> String {
+    format!("{program}/v{VERSION} ({}) kubernetes/{KUBERNETES}/{part}", platform())
 }
 
-/// The processor by Go's name.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
+/// Operating system and processor by Go's names.
+pub(crate) fn platform() -> String {
+    let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
-    }
+    };
+    format!("{}/{architecture}", std::env::consts::OS)
 }

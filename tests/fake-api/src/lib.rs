@@ -152,6 +152,11 @@ impl<T: Served> FakeApi<T> {
         self.cache.upsert(read::<K>(&object), LIVE);
     }
 
+    /// The same with an object that the test has read itself, such as one that keeps annotations.
+    pub fn show_object<K: Kind>(&self, object: K) {
+        self.cache.upsert(object, LIVE);
+    }
+
     /// Takes an object that is not of this server's kind out of the cache.
     pub fn hide<K: Kind>(&self, name: &str) {
         self.cache.remove::<K>(NAMESPACE, name, LIVE);

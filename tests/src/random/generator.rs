@@ -179,7 +179,7 @@ impl Generator {
         }
         self.chance.hints.extend(named(Service::has_topology_mode));
         self.chance.trigger_times.extend(&self.chance.hints);
-        self.chance.endpoints_times = named(Service::has_headless_label).collect();
+        self.chance.reserved = named(Service::has_reserved_label).collect();
         self.chance.headless.extend(named(Service::is_external_name));
         let synced: Vec<String> = named(Service::is_synced).map(ToOwned::to_owned).collect();
         let touch = is_silent(&operation, &synced);

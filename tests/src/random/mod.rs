@@ -21,7 +21,7 @@
 //! | a headless Service becomes one with a cluster IP, or the other way round, by way of `ExternalName` | a slice that is filled up, or written for its hints only, keeps the label that says whether it is headless | ours sets the label whenever it writes; it is not compared for Services that were `ExternalName` |
 //! | a start with hints spread over zones | the first sync may come before the nodes, and removes the hints | writes of a take-over for such Services do not count |
 //! | the same | may give a zone more hints than it allows itself, and then writes the same slices at every sync | writes of ours after a take-over count for Services that upstream, asked again, leaves alone |
-//! | a Service carries the label `service.kubernetes.io/headless` itself | its Endpoints are written at every sync, and lose their trigger time | ours writes when something changes; these times are not compared, and upstream's writes after a take-over don't count |
+//! | a Service carries a label that controllers keep for themselves | its Endpoints, or what is mirrored from them, are written at every sync, and lose their trigger time | ours writes when something changes; these times are not compared, and upstream's writes after a take-over don't count |
 //! | mirrored slices of both families are made from others | often asks for one that exists, and tries again after ever longer delays | when something differs, upstream's are deleted, so that it begins anew |
 //! | mirrored slices | which of those to go is used for what is to come | `generateName`, which stays only then, is not compared |
 //! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |

@@ -108,9 +108,9 @@ pub struct Chance {
     pub hints: BTreeSet<&'static str>,
     /// The trigger times: those whose hints were ever spread over zones.
     pub trigger_times: BTreeSet<&'static str>,
-    /// The trigger times of their Endpoints, and how often these are written: those that carry, or carried, a label
-    /// that the controller keeps for itself.
-    pub endpoints_times: BTreeSet<&'static str>,
+    /// The trigger times of their Endpoints, and how often these and slices mirrored from them are written: those that
+    /// carry, or carried, a label that controllers keep for themselves.
+    pub reserved: BTreeSet<&'static str>,
     /// Whether they are marked as headless: those that came back from `ExternalName`.
     pub headless: BTreeSet<&'static str>,
 }

@@ -13,7 +13,7 @@ use super::generator::Generator;
 use super::operation::Step;
 use super::view::{Pair, View};
 use crate::audit::{Mark, Request};
-use crate::canonical::{Detail, Snapshot};
+use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
 use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::scenario::NAMESPACE;
@@ -21,6 +21,9 @@ use crate::scenario::NAMESPACE;
 /// How long what differs has time to become equal. Upstream tries again after 1 s, 2 s, 4 s, … what it took for
 /// stale.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long upstream may try to mirror by itself.
+const BEFORE_HELP: Duration = Duration::from_secs(4);
 
 /// Which trace, and how it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,8 +193,8 @@ pub async fn run(options: &Options) -> Report {
     let mut by_upstream = of_endpoints(&by_upstream);
     if let Some(Step { chance, .. }) = steps.last() {
         by_upstream.retain(|write| match write.resource.as_str() {
-            "endpoints" => !chance.endpoints_times.contains(service_of(write)),
-            _ => !chance.hints.contains(service_of(write)),
+            "endpointslices" if !is_mirrored(write) => !chance.hints.contains(service_of(write)),
+            _ => !chance.reserved.contains(service_of(write)),
         });
     }
     for (who, writes) in [("ours after upstream", by_ours), ("upstream after ours", by_upstream)] {
@@ -239,6 +242,7 @@ impl Race<'_> {
     /// The slices of both sides, once they are as equal as they must be.
     async fn compare(&mut self, steps: &[Step], number: usize, step: &Step, marks: [Mark; 2]) -> Pair {
         let start = Instant::now();
+        let mut helped = start;
         loop {
             let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
             let after = Pair { upstream, ours };
@@ -256,8 +260,11 @@ impl Race<'_> {
                 // Upstream may have found its view stale, and its next try is far away. Ours must not need this.
                 touch(&self.upstream.world, &format!("{number} again {}", self.report.late), step).await;
             }
-            for service in differing(&differences) {
-                delete_mirrored(&self.upstream.world, service).await;
+            if helped.elapsed() > BEFORE_HELP {
+                for service in differing(&differences) {
+                    delete_mirrored(&self.upstream.world, service).await;
+                }
+                helped = Instant::now();
             }
             tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
         }
@@ -334,6 +341,11 @@ impl Race<'_> {
 
 fn of_endpoints(requests: &[Request]) -> Vec<&Request> {
     requests.iter().filter(|request| is_of_endpoints(request)).collect()
+}
+
+fn is_mirrored(request: &Request) -> bool {
+    let labels = request.body.as_ref().and_then(|body| body.pointer("/metadata/labels"));
+    labels.and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|by| by == MIRRORED)
 }
 
 fn texts(requests: &[&Request]) -> String {

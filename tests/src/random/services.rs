@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::operation::Operation;
 use super::rng::Rng;
+use crate::canonical::{MANAGED_BY, SERVICE_NAME};
 
 /// All names that Services have. Few, so that names come back.
 pub(crate) const NAMES: [&str; 9] =
@@ -12,6 +13,7 @@ pub(crate) const NAMES: [&str; 9] =
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const HEADLESS: &str = "None";
 const HEADLESS_LABEL: &str = "service.kubernetes.io/headless";
+const RESERVED_LABELS: [&str; 3] = [HEADLESS_LABEL, SERVICE_NAME, MANAGED_BY];
 
 /// What matters about a Service for what may happen to it next.
 #[derive(Debug, Clone)]
@@ -25,8 +27,8 @@ pub(crate) struct Service {
     publish_not_ready: bool,
     traffic_distribution: Option<&'static str>,
     topology: Option<&'static str>,
-    /// Whether the user ever set the label that controllers keep for themselves.
-    headless_label: bool,
+    /// Whether the user ever set a label that controllers keep for themselves.
+    reserved_label: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl Service {
             publish_not_ready: rng.percent(20),
             traffic_distribution: if rng.percent(25) { Some(traffic_distribution(rng)) } else { None },
             topology: None,
-            headless_label: false,
+            reserved_label: false,
         };
         if topology && rng.percent(20) {
             service.topology = Some(TOPOLOGY_KEYS[0]);
@@ -92,7 +94,7 @@ impl Service {
         spec["trafficDistribution"] = json!(service.traffic_distribution);
         let labels =
             rng.some(&labels(), 3).into_iter().fold(json!({}), |all, (key, value)| with(all, key, value));
-        service.headless_label = labels.get(HEADLESS_LABEL).is_some();
+        service.reserved_label = RESERVED_LABELS.iter().any(|key| labels.get(key).is_some());
         let annotations = service.topology.map_or(json!({}), |key| json!({key: "Auto"}));
         let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
         let object = json!({"metadata": metadata, "spec": spec});
@@ -108,8 +110,8 @@ impl Service {
         self.kind == Kind::ExternalName
     }
 
-    pub(crate) fn has_headless_label(&self) -> bool {
-        self.headless_label
+    pub(crate) fn has_reserved_label(&self) -> bool {
+        self.reserved_label
     }
 
     pub(crate) fn has_topology_mode(&self) -> bool {
@@ -144,7 +146,7 @@ impl Service {
 
     pub(crate) fn change_labels(&mut self, rng: &mut Rng) -> Operation {
         let (key, value) = *rng.pick(&labels());
-        self.headless_label |= key == HEADLESS_LABEL;
+        self.reserved_label |= RESERVED_LABELS.contains(&key);
         let value = if rng.percent(30) { Value::Null } else { json!(value) };
         self.change("Service labels", json!({"metadata": {"labels": {key: value}}}))
     }
@@ -300,8 +302,8 @@ fn labels() -> [(&'static str, &'static str); 9] {
         ("example.com/team", "green"),
         ("empty", ""),
         ("empty", "not"),
-        ("kubernetes.io/service-name", "someone"),
-        ("endpointslice.kubernetes.io/managed-by", "someone"),
+        (SERVICE_NAME, "someone"),
+        (MANAGED_BY, "someone"),
         (HEADLESS_LABEL, "yes"),
         (HEADLESS_LABEL, ""),
     ]

@@ -1,11 +1,12 @@
 //! Nodes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use endpointslice::Node;
+use endpointslice::{Node, Pod};
 
 use super::store::{Cached, Change, Index, Store};
-use super::{CachedKind, Handler, State};
+use super::{CachedKind, Handler, ObjectKey, State};
 use crate::queue::Lane;
 
 impl Cached for Node {
@@ -43,4 +44,37 @@ impl<T> Index<T> for NoIndex {
     fn insert(&mut self, _object: &Arc<T>) {}
     fn remove(&mut self, _object: &Arc<T>) {}
     fn replace(&mut self, _old: &Arc<T>, _new: &Arc<T>) {}
+}
+
+impl State {
+    /// The Nodes of these pods, by name; unknown ones are missing. Cost: one lookup for each pod.
+    pub fn nodes_of(&self, pods: &[Arc<Pod>]) -> HashMap<Arc<str>, Arc<Node>> {
+        let mut nodes = HashMap::new();
+        for name in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
+            if !nodes.contains_key(name)
+                && let Some(node) = self.nodes.get("", name)
+            {
+                nodes.insert(Arc::clone(name), Arc::clone(node));
+            }
+        }
+        nodes
+    }
+
+    /// The Services whose endpoints a node's change may concern; a Service may be named many times.
+    ///
+    /// A zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both concern
+    /// the Services of the node's pods. A node that goes away takes nothing from them: its pods are removed by others
+    /// (upstream looks at zones again only when something else changes).
+    ///
+    /// Cost: the pods of the node times their labels.
+    pub fn services_concerned_by_node(&self, change: &Change<Node>) -> Vec<ObjectKey> {
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new } if old.zone != new.zone => new,
+            Change::Updated { .. } | Change::Deleted(_) => return Vec::new(),
+        };
+        let pods = self.pods_on_node(&node.name);
+        let services = pods.flat_map(|pod| self.services_selecting(&pod.namespace, &pod.labels));
+        services.map(|service| ObjectKey::from(&**service)).collect()
+    }
 }

@@ -48,6 +48,14 @@ pub enum Change<T> {
     Deleted(Arc<T>),
 }
 
+impl<T> Change<T> {
+    /// The object as it is now, or as it was last known.
+    pub fn latest(&self) -> &Arc<T> {
+        let (Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object)) = self;
+        object
+    }
+}
+
 impl<T> Clone for Change<T> {
     fn clone(&self) -> Self {
         match self {

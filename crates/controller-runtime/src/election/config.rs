@@ -93,8 +93,13 @@ impl Config {
         seconds.saturating_add((self.lease_duration.subsec_nanos() > 0).into())
     }
 
+    /// For how long others wait for a leader that is silent.
+    pub fn lease_duration(&self) -> Duration {
+        self.lease_duration
+    }
+
     /// For how long a leader may go on after it sent the last renewal that succeeded.
-    pub(super) fn renew_deadline(&self) -> Duration {
+    pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
     }
 

@@ -8,10 +8,10 @@ use crate::plain_counter::PlainCounter;
 
 type Labels = [(&'static str, String); 1];
 
-/// The metrics of all elections of a process, by the name of the Lease. Cheap to clone.
+/// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default nobody sees them.
 ///
 /// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ElectionMetrics {
     master_status: Family<Labels, Gauge>,
     slow_path: Family<Labels, PlainCounter>,
@@ -20,7 +20,7 @@ pub struct ElectionMetrics {
 impl ElectionMetrics {
     /// Adds the metrics to `registry`. A second call on the same registry would expose every name twice.
     pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self { master_status: Family::default(), slow_path: Family::default() };
+        let metrics = Self::default();
         registry.register(
             "leader_election_master_status",
             "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates \

@@ -19,6 +19,7 @@ mod backoff;
 mod error;
 mod events;
 mod fallback;
+mod group;
 mod metrics;
 
 use std::marker::PhantomData;
@@ -31,6 +32,7 @@ use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
+pub use group::ListWatches;
 pub use metrics::ListWatchMetrics;
 
 use self::events::{Event, EventStream, Unreadable, list_page};

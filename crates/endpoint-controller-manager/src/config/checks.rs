@@ -1,7 +1,6 @@
 //! What flags may say beyond their types. Messages are upstream's, after the name of the flag.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use controller_runtime::api::Encoding;
 use controller_runtime::election;
@@ -55,25 +54,27 @@ pub(super) fn in_range(flag: &str, value: i32, max: usize) -> Result<usize, Stri
     }
 }
 
-/// Gates that nothing obeys yet, and what holds meanwhile: better refused than ignored.
-const NOT_YET: [(&str, bool); 2] = [
-    (gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, false),
-    (gates::ENDPOINT_SLICE_TERMINATING_CONDITION, true),
-];
-
 pub(super) fn gates(flags: &flags::Generic) -> Result<FeatureGates, String> {
     let versions =
         Versions::new(&flags::list(&flags.emulated_version), &flags::list(&flags.min_compatibility_version))?;
     let gates = FeatureGates::new(&flags.feature_gates, versions);
-    let gates = gates.map_err(|error| format!("--feature-gates: {error}"))?;
-    match NOT_YET.iter().find(|(name, default)| gates.enabled(name) != *default) {
-        Some((name, default)) => Err(format!("--feature-gates: {name} can't be {} yet", !default)),
-        None => Ok(gates),
-    }
+    gates.map_err(|error| format!("--feature-gates: {error}"))
 }
 
 pub(super) fn qps(qps: f64) -> Result<f64, String> {
     if qps.is_finite() { Ok(qps) } else { Err("--kube-api-qps must be a number".to_owned()) }
+}
+
+/// A product in the sense of RFC 9110, as long as the API server allows the manager in managedFields to be.
+pub(super) fn user_agent_name(name: &str) -> Result<String, String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if (1..=128).contains(&name.len()) && name.chars().all(is_token) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!(
+            "--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got {name:?}"
+        ))
+    }
 }
 
 pub(super) fn encoding(text: &str) -> Result<Encoding, String> {
@@ -93,23 +94,6 @@ pub(super) fn master(text: &str) -> Result<Option<http::Uri>, String> {
         _ => Err(format!("--master: {text:?} is not the address of a server")),
     }
 }
-
-/// That server speaks plain HTTP to anybody, so it stays on this host.
-pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| format!("--metrics-bind-address: {text:?} is not an address such as 127.0.0.1:10260"))?;
-    if address.ip().is_loopback() {
-        Ok(address)
-    } else {
-        Err(format!(
-            "--metrics-bind-address: {text:?} is not a loopback address, and the server is not secured"
-        ))
-    }
-}
-
-/// The one switch for leader election.
-const CAN_ELECT: bool = false;
 
 /// Nothing is checked of an election that is off, as upstream does.
 pub(super) fn leader_election(flags: &flags::LeaderElection) -> Result<Option<LeaderElection>, String> {
@@ -131,11 +115,6 @@ pub(super) fn leader_election(flags: &flags::LeaderElection) -> Result<Option<Le
         flags.leader_elect_retry_period,
     );
     let timing = timing.map_err(|error| error.to_string())?;
-    if !CAN_ELECT {
-        return Err("--leader-elect: leader election is not available yet; \
-                    run one replica and pass --leader-elect=false"
-            .to_owned());
-    }
     Ok(Some(LeaderElection { timing, namespace: namespace.clone(), name: name.clone() }))
 }
 

@@ -11,7 +11,6 @@ use crate::version;
 
 /// How to serve, and to whom.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "checked here, and read once the manager serves HTTPS")]
 pub(crate) struct Server {
     pub(crate) serving: ServingOptions,
     pub(crate) authentication: AuthenticationOptions,

@@ -91,6 +91,32 @@ fn without_flags_everything_is_upstreams_default() {
 }
 
 #[test]
+fn gates_of_ours_reach_the_controllers() {
+    let effect = |line: &str| {
+        let config = config(line).unwrap();
+        let endpoints = config.endpoints;
+        (
+            endpoints.services_may_be_delegated,
+            config.endpointslice.conditions,
+            endpoints.tolerate_unready_annotation,
+        )
+    };
+    assert_eq!(effect(""), (false, Conditions::All, false));
+    assert_eq!(
+        effect("--feature-gates=EndpointControllerNameWellKnownLabel=true"),
+        (true, Conditions::All, false)
+    );
+    assert_eq!(
+        effect("--feature-gates=EndpointSliceTerminatingCondition=false"),
+        (false, Conditions::ReadyOnly, false)
+    );
+    assert_eq!(
+        effect("--feature-gates=TolerateUnreadyEndpointsAnnotation=true"),
+        (false, Conditions::All, true)
+    );
+}
+
+#[test]
 fn a_command_line_of_kubeadm_is_understood() {
     let config = config(
         "--allocate-node-cidrs=true --authentication-kubeconfig=/etc/kubernetes/controller-manager.conf \
@@ -117,8 +143,7 @@ fn a_command_line_of_kubeadm_is_understood() {
             "--service-account-private-key-file",
             "--service-cluster-ip-range",
             "--controllers=bootstrapsigner",
-            "--controllers=tokencleaner",
-            "--use-service-account-credentials (not yet)"
+            "--controllers=tokencleaner"
         ]
     );
 }

@@ -60,9 +60,9 @@ pub(crate) struct Own {
     #[arg(long, default_value = "", value_name = "FILE")]
     pub(crate) config: String,
 
-    /// Loopback address of the health and metrics server without TLS; port 0 chooses a free one
-    #[arg(long, default_value = "127.0.0.1:10260", value_name = "ADDRESS")]
-    pub(crate) metrics_bind_address: String,
+    /// First part of the user agent, which the API server also notes in managedFields of what is written
+    #[arg(long, default_value = crate::version::NAME, value_name = "NAME")]
+    pub(crate) user_agent_name: String,
 }
 
 #[derive(Clone, Debug, Args)]

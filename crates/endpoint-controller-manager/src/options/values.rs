@@ -21,7 +21,6 @@ impl FlagValues {
     }
 
     /// The value of one flag: a bool, a number, a text (also for durations, in Go's form), or a list of texts.
-    #[allow(dead_code, reason = "for configz")]
     pub(crate) fn get(&self, flag: &str) -> Option<&Value> {
         self.0.get(flag)
     }

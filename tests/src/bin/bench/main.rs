@@ -16,7 +16,7 @@ mod tally;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tests::manager::Kind;
+use tests::manager::{Controller, Kind};
 use tests::program;
 
 use crate::measure::{Measurement, measure};
@@ -30,19 +30,33 @@ async fn main() -> ExitCode {
 
 async fn run(options: &Options) -> ExitCode {
     println!("{options}");
-    let mut measurements: Vec<(Kind, Measurement)> = Vec::new();
-    for kind in options.kinds() {
-        measurements.push((kind, Box::pin(measure(kind, options)).await));
+    let mut all = Vec::new();
+    let mut code = ExitCode::SUCCESS;
+    for controllers in &options.controllers {
+        let mut measurements: Vec<(Kind, Measurement)> = Vec::new();
+        for kind in options.kinds() {
+            measurements.push((kind, Box::pin(measure(kind, controllers, options)).await));
+        }
+        println!("\n{}\n{}", Controller::list(controllers), report::table(options, &measurements));
+        if !have_equal_endpoints(&measurements) {
+            code = ExitCode::FAILURE;
+        }
+        all.extend(measurements.into_iter().map(|(kind, measurement)| (kind, *controllers, measurement)));
     }
-    println!("\n{}", report::table(options, &measurements));
-    let [(_, upstream), (_, ours)] = measurements.as_slice() else { return ExitCode::SUCCESS };
+    println!("\n{}", report::memory(&all));
+    code
+}
+
+/// Compares the two, and says what it found; one alone is equal to itself.
+fn have_equal_endpoints(measurements: &[(Kind, Measurement)]) -> bool {
+    let [(_, upstream), (_, ours)] = measurements else { return true };
     let difference = upstream.difference(ours);
     if difference.is_empty() {
         println!("The endpoints are equal.");
-        return ExitCode::SUCCESS;
+        return true;
     }
     let lines: Vec<&str> = difference.lines().collect();
     let shown = lines[..lines.len().min(20)].join("\n");
     println!("The endpoints DIFFER in {} lines (- upstream, + ours):\n{shown}", lines.len());
-    ExitCode::FAILURE
+    false
 }

@@ -1,5 +1,6 @@
 //! One controller on a cluster of its own.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -10,7 +11,7 @@ use serde_json::json;
 use tests::audit::Mark;
 use tests::canonical::{Canonical, Detail, Snapshot};
 use tests::cluster::Cluster;
-use tests::manager::{Kind, Manager};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::process::Usage;
 
@@ -39,6 +40,8 @@ pub(crate) struct Measurement {
     pub(crate) idle: Phase,
     /// A new process on the settled cluster. Its seconds end when a change that it finds is in the slices.
     pub(crate) restart: Phase,
+    /// How often the new process began to list or watch each kind.
+    pub(crate) list_watches: BTreeMap<String, usize>,
     /// All endpoints at the end, by namespace.
     pub(crate) endpoints: Vec<Canonical>,
 }
@@ -72,6 +75,7 @@ struct Bench<'a> {
     manager: Manager,
     observer: Observer<Tally>,
     cluster: Cluster,
+    manager_options: ManagerOptions,
     options: &'a Options,
 }
 
@@ -82,7 +86,11 @@ struct Begun {
 }
 
 /// Runs all phases.
-pub(crate) async fn measure(kind: Kind, options: &Options) -> Measurement {
+pub(crate) async fn measure(
+    kind: Kind,
+    controllers: &'static [Controller],
+    options: &Options,
+) -> Measurement {
     let say = |what: &str| eprintln!("{}: {what}", kind.name());
     say("starting and filling a cluster");
     let cluster = seed::cluster(options).await;
@@ -94,8 +102,9 @@ pub(crate) async fn measure(kind: Kind, options: &Options) -> Measurement {
 
     say("making all slices");
     let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-    let manager = launch(kind, &cluster, options);
-    let mut bench = Bench { manager, observer, cluster, options };
+    let manager_options = options.manager(controllers);
+    let manager = launch(kind, &cluster, &manager_options);
+    let mut bench = Bench { manager, observer, cluster, manager_options, options };
     let start = bench.all_slices(begun).await;
     say("changing pods");
     let churn = bench.churn(churn).await;
@@ -104,17 +113,19 @@ pub(crate) async fn measure(kind: Kind, options: &Options) -> Measurement {
     say("idle");
     let idle = bench.idle().await;
     say("restarting");
+    let begin_of_restart = bench.cluster.audit().mark();
     let (bench, restart) = bench.restart(kind, first).await;
+    let list_watches = bench.cluster.audit().list_watches_since(begin_of_restart, bench.manager_options.user);
     let endpoints = bench.endpoints().await;
     bench.manager.stop().await;
-    Measurement { start, churn, single, delays, idle, restart, endpoints }
+    Measurement { start, churn, single, delays, idle, restart, list_watches, endpoints }
 }
 
 /// Both without waiting: upstream has nothing to wait for.
-fn launch(kind: Kind, cluster: &Cluster, options: &Options) -> Manager {
+fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
     match kind {
-        Kind::Upstream => Manager::upstream(cluster, &options.manager()),
-        Kind::Ours => Manager::ours_unready(cluster, &options.manager()),
+        Kind::Upstream => Manager::upstream(cluster, options),
+        Kind::Ours => Manager::ours_unready(cluster, options),
     }
 }
 
@@ -125,7 +136,7 @@ impl Bench<'_> {
 
     async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
         let Usage { cpu, rss, peak_rss } = self.quiet().await;
-        let writes = self.cluster.audit().writes_since(begun.mark, self.options.manager().user);
+        let writes = self.cluster.audit().writes_since(begun.mark, self.manager_options.user);
         Phase {
             seconds: took.as_secs_f64(),
             cpu: cpu.saturating_sub(begun.cpu),
@@ -214,18 +225,21 @@ impl Bench<'_> {
         self.end(begun, took).await
     }
 
-    /// A new process, which finds one change that it has to write. The write is not counted.
+    /// A new process, which finds one change that it has to write. The writes for it are not counted.
     async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
-        let Self { manager, observer, cluster, options } = self;
+        let Self { manager, observer, cluster, manager_options, options } = self;
         manager.stop().await;
         let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
-        let manager = launch(kind, &cluster, options);
-        let mut bench = Self { manager, observer, cluster, options };
+        let manager = launch(kind, &cluster, &manager_options);
+        let mut bench = Self { manager, observer, cluster, manager_options, options };
         bench.stop_being_ready(pod).await;
         bench.all_seen().await;
         let took = begun.at.elapsed();
         let mut phase = bench.end(begun, took).await;
-        phase.writes = phase.writes.checked_sub(1).expect("the write that was waited for");
+        // The slice, and the Endpoints if somebody keeps them.
+        let kept = bench.manager_options.controllers.contains(&Controller::Endpoints);
+        let awaited = 1 + usize::from(kept);
+        phase.writes = phase.writes.checked_sub(awaited).expect("the writes that were waited for");
         (bench, phase)
     }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use tests::manager::{Kind, ManagerOptions};
+use tests::manager::{Controller, Kind, ManagerOptions};
 
-/// Measures kube-controller-manager and endpoint-controller-manager with only the EndpointSlice controller, one
-/// after the other, on a fresh API server on loopback with the same Services and pods each.
+/// Measures kube-controller-manager and endpoint-controller-manager, with only the EndpointSlice controller unless told
+/// otherwise, one after the other, on a fresh API server on loopback with the same Services and pods each.
 #[derive(Debug, Clone, Parser)]
 #[command(bin_name = "hack/bench")]
 pub(crate) struct Options {
@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Seconds of doing nothing, in which memory is looked at.
     #[arg(long, default_value_t = 5)]
     pub(crate) idle: u32,
+    /// --controllers of both, by full names: all is measured once for each time that this is given.
+    #[arg(long, value_name = "LIST", default_value = "endpointslice-controller", value_parser = controllers)]
+    pub(crate) controllers: Vec<&'static [Controller]>,
     /// Only one of the two.
     #[arg(long)]
     only: Option<Only>,
@@ -47,6 +50,20 @@ pub(crate) struct Options {
 enum Only {
     Upstream,
     Ours,
+}
+
+/// What a list names. Slices are what everything waits for, so someone must make them.
+fn controllers(list: &str) -> Result<&'static [Controller], String> {
+    let named = |name: &str| {
+        let known = Controller::ALL.iter().find(|controller| controller.name() == name);
+        known.copied().ok_or_else(|| format!("no controller is called {name:?}"))
+    };
+    let controllers: Vec<Controller> = list.split(',').map(named).collect::<Result<_, _>>()?;
+    if !controllers.contains(&Controller::EndpointSlice) {
+        return Err(format!("{} must be among them", Controller::EndpointSlice.name()));
+    }
+    // A few words for the life of the program.
+    Ok(controllers.leak())
 }
 
 impl Options {
@@ -81,8 +98,8 @@ impl Options {
         Duration::from_secs(60) + Duration::from_millis(10) * self.all_pods()
     }
 
-    pub(crate) fn manager(&self) -> ManagerOptions {
-        ManagerOptions { qps: self.qps, concurrent_syncs: self.syncs, ..ManagerOptions::default() }
+    pub(crate) fn manager(&self, controllers: &'static [Controller]) -> ManagerOptions {
+        ManagerOptions { qps: self.qps, concurrent_syncs: self.syncs, ..ManagerOptions::of(controllers) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tests::manager::Kind;
+use tests::manager::{Controller, Kind};
 
 use crate::measure::{Measurement, Phase};
 use crate::options::Options;
@@ -88,6 +88,28 @@ pub(crate) fn table(options: &Options, measurements: &[(Kind, Measurement)]) -> 
         if failed > 0 {
             writeln!(text, "{failed} writes of {} failed", kind.name()).unwrap();
         }
+    }
+    text
+}
+
+/// What each controller adds to memory, and that all of them share what is watched.
+pub(crate) fn memory(measurements: &[(Kind, &[Controller], Measurement)]) -> String {
+    let mut text = format!(
+        "{:10}{:>24}{:>14}{:>16}  controllers\n",
+        "", "peak at the start, MB", "idle, MB", "watches of pods"
+    );
+    for (kind, controllers, measurement) in measurements {
+        let Measurement { start, idle, list_watches, .. } = measurement;
+        writeln!(
+            text,
+            "{:10}{:24.1}{:14.1}{:16}  {}",
+            kind.name(),
+            megabytes(start.peak_rss),
+            megabytes(idle.rss),
+            list_watches.get("pods").copied().unwrap_or_default(),
+            Controller::list(controllers),
+        )
+        .unwrap();
     }
     text
 }

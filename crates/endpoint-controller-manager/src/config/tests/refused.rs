@@ -115,10 +115,6 @@ const UPSTREAM: &[(&str, &str)] = &[
 /// What is refused here only.
 const OURS: &[(&str, &str)] = &[
     (
-        "--feature-gates=EndpointControllerNameWellKnownLabel=true",
-        "--feature-gates: EndpointControllerNameWellKnownLabel can't be true yet",
-    ),
-    (
         "--emulated-version=1.33",
         "--feature-gates: PreferSameTrafficDistribution is off (emulated version 1.33), which is not supported",
     ),
@@ -137,10 +133,6 @@ const OURS: &[(&str, &str)] = &[
         "--log-json-info-buffer-size is not supported: logs are not buffered",
     ),
     ("--allow-metric-labels=a,b=c", "--allow-metric-labels is not supported"),
-    (
-        "--metrics-bind-address=0.0.0.0:1",
-        "--metrics-bind-address: \"0.0.0.0:1\" is not a loopback address, and the server is not secured",
-    ),
     ("--master=ftp://x", "--master: \"ftp://x\" is not the address of a server"),
     (
         "--max-endpoints-per-slice=0 --secure-port=-1",

@@ -1,0 +1,157 @@
+//! What the sync of one Service reads, and why it must be tried again: the same for every controller of slices.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use endpointslice::{Node, Pod, Service, Skipped, SkippedReason};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::DecodeError;
+
+use crate::cache::{CachedSlice, ObjectKey, State};
+use crate::own_slices::{OwnSlices, StaleCache, decode_all};
+use crate::slice_writer::WriteError;
+use crate::{error_chain, summary, worker};
+
+/// A Service, what it selects, and the slices that one controller made of it: everything of the same moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The Service.
+    pub service: Arc<Service>,
+    pods: Vec<Arc<Pod>>,
+    nodes: HashMap<Arc<str>, Arc<Node>>,
+    slices: Vec<Arc<CachedSlice>>,
+}
+
+impl Snapshot {
+    /// Reads the cache; `None` if the Service is gone. A Service without a selector selects no pods.
+    ///
+    /// Fails if the cache is behind our own writes. What is known of the slices of a Service that is gone is forgotten;
+    /// the garbage collector removes them.
+    ///
+    /// Cost: the pods found, a lookup of each one's node, and a sort.
+    pub fn read(key: &ObjectKey, own_slices: &OwnSlices, state: &State) -> Result<Option<Self>, StaleCache> {
+        let Some(service) = state.services.get(&key.namespace, &key.name) else {
+            own_slices.forget(key);
+            return Ok(None);
+        };
+        let slices = own_slices.read(key, state)?;
+        let pods = service.selector.as_ref().map(|selector| state.pods_selected(&key.namespace, selector));
+        let pods = pods.unwrap_or_default();
+        let nodes = state.nodes_of(&pods);
+        Ok(Some(Self { service: Arc::clone(service), pods, nodes, slices }))
+    }
+
+    /// The pods that the Service selects, in order of their names.
+    pub fn pods(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.iter().map(|pod| &**pod)
+    }
+
+    /// The Node of one of the pods.
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name).map(|node| &**node)
+    }
+
+    /// The controller's slices that are not being deleted. Cost: about a microsecond for each endpoint.
+    pub fn existing(&self) -> Result<Vec<EndpointSlice>, DecodeError> {
+        decode_all(&self.slices)
+    }
+}
+
+/// A sync that must be tried again.
+#[derive(Debug)]
+pub enum SyncError {
+    /// The cache does not show our own last writes yet.
+    StaleCache,
+    /// Writes failed; all of them are listed.
+    Write(Vec<WriteError>),
+    /// An object in the cache could not be read.
+    Unreadable(DecodeError),
+    /// Endpoints were left out; everything else was written.
+    Skipped(Vec<Skipped>),
+}
+
+impl SyncError {
+    /// True if the next try, with a newer cache, is all it takes.
+    pub fn heals_by_itself(&self) -> bool {
+        match self {
+            Self::StaleCache => true,
+            Self::Write(errors) => errors.iter().all(WriteError::is_conflict),
+            Self::Unreadable(_) | Self::Skipped(_) => false,
+        }
+    }
+
+    /// Fails if something was left out that [may come](may_come), which is worth another try.
+    pub fn unless_complete(skipped: &[Skipped]) -> Result<(), Self> {
+        let missing: Vec<Skipped> = skipped.iter().filter(|skipped| may_come(skipped)).cloned().collect();
+        if missing.is_empty() { Ok(()) } else { Err(Self::Skipped(missing)) }
+    }
+}
+
+/// A missing node may come; an address that isn't allowed never will be.
+pub fn may_come(skipped: &Skipped) -> bool {
+    matches!(skipped.reason, SkippedReason::NodeNotFound(_))
+}
+
+impl fmt::Display for SyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleCache => StaleCache.fmt(f),
+            Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
+            Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
+            Self::Skipped(skipped) => f.write_str(&summary(skipped.iter().map(describe))),
+        }
+    }
+}
+
+fn describe(skipped: &Skipped) -> String {
+    match &skipped.reason {
+        SkippedReason::NodeNotFound(node) => {
+            format!("skipping Pod {}: Node {node:?} not found", skipped.name)
+        }
+        SkippedReason::AddressNotAllowed(address) => format!("skipping {address} of Pod {}", skipped.name),
+    }
+}
+
+impl std::error::Error for SyncError {}
+
+impl worker::SyncError for SyncError {
+    fn is_stale(&self) -> bool {
+        matches!(self, Self::StaleCache)
+    }
+}
+
+impl From<StaleCache> for SyncError {
+    fn from(StaleCache: StaleCache) -> Self {
+        Self::StaleCache
+    }
+}
+
+impl From<Vec<WriteError>> for SyncError {
+    fn from(errors: Vec<WriteError>) -> Self {
+        Self::Write(errors)
+    }
+}
+
+impl From<DecodeError> for SyncError {
+    fn from(error: DecodeError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_come_is_tried_again() {
+        let node = Skipped { name: "web-1".into(), reason: SkippedReason::NodeNotFound("n1".into()) };
+        let loopback = std::net::Ipv4Addr::LOCALHOST.into();
+        let address = Skipped { name: "web-2".into(), reason: SkippedReason::AddressNotAllowed(loopback) };
+        assert!(SyncError::unless_complete(&[]).is_ok());
+        assert!(SyncError::unless_complete(std::slice::from_ref(&address)).is_ok());
+        let error = SyncError::unless_complete(&[address, node]).unwrap_err();
+        assert_eq!(error.to_string(), "skipping Pod web-1: Node \"n1\" not found");
+        assert!(!error.heals_by_itself() && SyncError::from(StaleCache).heals_by_itself());
+    }
+}

@@ -1,0 +1,55 @@
+//! What `/healthz`, `/livez` and `/readyz` ask.
+
+use component_server::Checks;
+use tokio::sync::watch;
+
+use crate::leading::Candidate;
+use crate::watches::Synced;
+
+/// How far the controllers have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The cache is being filled.
+    Starting,
+    /// The cache is kept up to date, and another process works.
+    Standby,
+    /// They work.
+    Running,
+    /// They finish what they began.
+    Stopping,
+}
+
+/// The checks of the three pages.
+pub(crate) struct Health {
+    /// Upstream's checks by upstream's names.
+    pub(crate) healthz: Checks,
+    /// Whether a restart would help.
+    pub(crate) livez: Checks,
+    /// Whether the cache holds everything, and the controllers work on it or could at once.
+    pub(crate) readyz: Checks,
+}
+
+impl Health {
+    pub(crate) fn new(caches: &[Synced], phase: &watch::Sender<Phase>) -> Self {
+        let readyz = Checks::new();
+        for (resource, synced) in caches {
+            let synced = synced.clone();
+            let check = move || if *synced.borrow() { Ok(()) } else { Err("not synced yet".to_owned()) };
+            readyz.register(&format!("informer-sync/{resource}"), check);
+        }
+        let phase = phase.subscribe();
+        readyz.register("controllers", move || match *phase.borrow() {
+            Phase::Standby | Phase::Running => Ok(()),
+            Phase::Starting => Err("not started yet".to_owned()),
+            Phase::Stopping => Err("shutting down".to_owned()),
+        });
+        Self { healthz: Checks::new(), livez: Checks::new(), readyz }
+    }
+
+    /// Adds upstream's check of the election.
+    pub(crate) fn watch_election(&self, candidate: &Candidate) {
+        for checks in [&self.healthz, &self.livez] {
+            checks.register("leaderElection", candidate.health());
+        }
+    }
+}

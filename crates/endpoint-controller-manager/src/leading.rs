@@ -1,0 +1,131 @@
+//! Who of several replicas works: the one that holds the Lease.
+
+use std::future::pending;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::election::{ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost};
+use controller_runtime::recorder::{EventWriter, Recorder};
+use tokio::sync::oneshot;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::timeout;
+
+use crate::config::LeaderElection;
+use crate::version;
+
+/// How long the last events about the Lease may take.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
+/// For how long after the end of its lease a leader may still believe in it before `/healthz` fails (upstream:
+/// `NewLeaderHealthzAdaptor`).
+const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// An election that has not begun.
+pub(crate) struct Candidate {
+    elector: Elector,
+    events: EventWriter,
+    leadership: Leadership,
+    /// How long after the renew deadline its health fails.
+    tolerance: Duration,
+    lease: String,
+}
+
+impl Candidate {
+    /// Everything that is needed to contend, with a client that is neither limited nor bound to leadership.
+    pub(crate) fn new(config: &LeaderElection, client: &ApiClient, metrics: ElectionMetrics) -> Self {
+        let (recorder, events) = Recorder::new(client.clone(), version::NAME);
+        let lock = LeaseLock::new(client.clone(), &config.namespace, &config.name);
+        let identity = Identity::unique(&hostname());
+        let (elector, leadership) = Elector::new(config.timing, lock, identity, recorder, metrics);
+        let tolerance = config.timing.lease_duration() - config.timing.renew_deadline() + HEALTH_TOLERANCE;
+        Self { elector, events, leadership, tolerance, lease: config.name.clone() }
+    }
+
+    /// Whether this process may write.
+    pub(crate) fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// A check that fails while a leader does not get to renew, and should be restarted.
+    pub(crate) fn health(&self) -> impl Fn() -> Result<(), String> + use<> {
+        let (leadership, tolerance, lease) = (self.leadership(), self.tolerance, self.lease.clone());
+        move || match leadership.overdue() {
+            Some(overdue) if overdue > tolerance => {
+                Err(format!("failed election to renew leadership on lease {lease}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The right to work: while the Lease is held, or always without an election.
+pub(crate) struct Lead(Option<Election>);
+
+/// An election under way.
+struct Election {
+    leadership: Leadership,
+    task: JoinHandle<Result<(), LeaseLost>>,
+    events: JoinHandle<()>,
+    /// Dropped when nothing writes any more.
+    release: oneshot::Sender<()>,
+    /// Dropped when no more events will come.
+    quiet: oneshot::Sender<()>,
+}
+
+impl Lead {
+    /// Contends from now on.
+    pub(crate) fn contend(candidate: Option<Candidate>) -> Self {
+        Self(candidate.map(|Candidate { elector, events, leadership, .. }| {
+            let (release, released) = oneshot::channel::<()>();
+            let (quiet, silence) = oneshot::channel::<()>();
+            Election {
+                leadership,
+                task: tokio::spawn(elector.run(async move { drop(released.await) })),
+                events: tokio::spawn(events.run(async move { drop(silence.await) })),
+                release,
+                quiet,
+            }
+        }))
+    }
+
+    /// Waits until this process leads. False if the election ended without that.
+    pub(crate) async fn won(&self) -> bool {
+        match &self.0 {
+            Some(election) => election.leadership.gained().await,
+            None => true,
+        }
+    }
+
+    /// Waits until this process must not write any more, and says why.
+    pub(crate) async fn lost(&mut self) -> String {
+        match &mut self.0 {
+            Some(election) => {
+                election.leadership.lost().await;
+                why(&(&mut election.task).await)
+            }
+            None => pending().await,
+        }
+    }
+
+    /// Lets go of the Lease, so that another may have it at once. Nothing may write any more.
+    pub(crate) async fn release(self) {
+        let Some(Election { task, events, release, quiet, .. }) = self.0 else { return };
+        drop(release);
+        let _ = task.await;
+        drop(quiet);
+        let _ = timeout(EVENTS_TIMEOUT, events).await;
+    }
+}
+
+fn why(outcome: &Result<Result<(), LeaseLost>, JoinError>) -> String {
+    match outcome {
+        Ok(Ok(())) => "it was stopped".to_owned(),
+        Ok(Err(lost)) => lost.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Upstream asks the kernel too.
+fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}

@@ -1,0 +1,111 @@
+//! The HTTPS server: who may ask, and what is answered.
+
+use std::future::pending;
+use std::path::Path;
+use std::sync::Arc;
+
+use component_server::{
+    ApiReviews, Authenticator, Authorizer, BuildFacts, Endpoints, LoadError, SecureServer, ServeError, Slis,
+};
+use controller_runtime::api::RateLimiter;
+use jiff::Timestamp;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+
+use crate::clients::Guise;
+use crate::config::{Config, Server};
+use crate::connection::{ConnectionError, delegate};
+use crate::health::Health;
+use crate::{config_file, exposition, logging, version};
+
+/// What reviews may cost the API server (`k8s.io/apiserver` `server/options`).
+const REVIEW_QPS: f64 = 200.0;
+const REVIEW_BURST: u32 = 400;
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServingError {
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Authentication(#[from] LoadError),
+    #[error("{0}")]
+    Authorization(String),
+}
+
+/// A server that has its address and knows whom to ask.
+pub(crate) struct Serving {
+    server: SecureServer,
+    authenticator: Authenticator<ApiReviews>,
+    authorizer: Authorizer<ApiReviews>,
+}
+
+impl Serving {
+    /// Listens, and looks up whom to trust. None with `--secure-port=0`.
+    pub(crate) async fn prepare(config: &Server, guise: &Guise) -> Result<Option<Self>, ServingError> {
+        let Some(server) = SecureServer::bind(&config.serving).await? else { return Ok(None) };
+        let authenticator = authenticator(config, guise).await?;
+        let authorizer = authorizer(config, guise).await?;
+        Ok(Some(Self { server, authenticator, authorizer }))
+    }
+
+    /// Serves these pages as long as the process lives: probes and scrapers are answered to the end.
+    pub(crate) async fn run(self, pages: Endpoints) -> String {
+        let served = self.server.serve(pages, self.authenticator, self.authorizer, pending()).await;
+        format!("the server ended: {served:?}")
+    }
+}
+
+async fn authenticator(config: &Server, guise: &Guise) -> Result<Authenticator<ApiReviews>, ServingError> {
+    let kubeconfig = config.authentication_kubeconfig.as_deref();
+    let reviews = reviews(guise, "--authentication-kubeconfig", kubeconfig).await?;
+    Ok(Authenticator::load(config.authentication.clone(), reviews).await?)
+}
+
+async fn authorizer(config: &Server, guise: &Guise) -> Result<Authorizer<ApiReviews>, ServingError> {
+    let kubeconfig = config.authorization_kubeconfig.as_deref();
+    let reviews = reviews(guise, "--authorization-kubeconfig", kubeconfig).await?;
+    Authorizer::new(config.authorization.clone(), reviews).map_err(ServingError::Authorization)
+}
+
+async fn reviews(
+    guise: &Guise,
+    flag: &'static str,
+    kubeconfig: Option<&Path>,
+) -> Result<Option<ApiReviews>, ConnectionError> {
+    let client = delegate(guise, flag, kubeconfig).await?;
+    Ok(client.map(|client| ApiReviews::new(client.with_limit(RateLimiter::new(REVIEW_QPS, REVIEW_BURST)))))
+}
+
+/// Everything that is served (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
+pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Endpoints {
+    let slis = Slis::new();
+    let disabled = config.disabled_metrics.clone();
+    let configuration = config_file::configz(&config.values);
+    let pages = Endpoints::new(facts())
+        .health("healthz", health.healthz.clone(), slis.clone())
+        .health("livez", health.livez.clone(), slis.clone())
+        .health("readyz", health.readyz.clone(), slis.clone())
+        .slis(slis)
+        .metrics(move |text| {
+            let mut all = String::new();
+            encode(&mut all, &registry)?;
+            text.push_str(&exposition::without(all, &disabled));
+            Ok(())
+        })
+        .configz(config_file::GROUP, &configuration)
+        .flagz(config.values.texts());
+    if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
+}
+
+fn facts() -> BuildFacts {
+    BuildFacts {
+        component: version::NAME.to_owned(),
+        started: Timestamp::now(),
+        go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
+        binary_version: version::VERSION.to_owned(),
+        emulation_version: version::KUBERNETES.trim_start_matches('v').to_owned(),
+    }
+}

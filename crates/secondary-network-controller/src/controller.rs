@@ -1,0 +1,157 @@
+//! The controller: which change concerns which Service, and what its slices should be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::ApiClient;
+use controller_runtime::cache::{Cache, CachedSlice, Change, Handler, ObjectKey, State};
+use controller_runtime::own_slices::OwnSlices;
+use controller_runtime::queue::{Lane, RateLimit, WorkQueue};
+use controller_runtime::recorder::{EventType, Recorder, object_reference};
+use controller_runtime::slice_sync::{Snapshot, SyncError};
+use controller_runtime::slice_writer::SliceWriter;
+use controller_runtime::worker::run_workers;
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
+use endpointslice::{
+    Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
+    desired_from_service_with, plan,
+};
+
+use crate::network_status::{self, Malformed};
+
+/// The controller's name: who manages its slices, who Services are delegated to, and who its events are from.
+pub const NAME: &str = "secondary-network.example.com";
+/// Annotation of a Service: the network whose addresses are published.
+pub const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
+/// Annotation of a pod: its networks and their addresses.
+pub const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
+/// The annotations that the cache must keep.
+pub const ANNOTATIONS: [&str; 2] = [NETWORK, NETWORK_STATUS];
+
+/// Changes of pods and slices wait so long for more of them.
+const BATCH_PERIOD: Duration = Duration::from_millis(500);
+const WORKERS: usize = 5;
+const MAX_ENDPOINTS_PER_SLICE: usize = 100;
+
+/// Keeps the slices of Services with a secondary network.
+pub struct SecondaryNetworkController {
+    cache: Arc<Cache>,
+    queue: WorkQueue<ObjectKey>,
+    slices: OwnSlices,
+    writer: SliceWriter,
+    recorder: Recorder,
+}
+
+impl SecondaryNetworkController {
+    /// A controller that reads `cache` and writes slices with `client`. The cache must keep [`ANNOTATIONS`].
+    pub fn new(cache: Arc<Cache>, client: ApiClient, recorder: Recorder) -> Arc<Self> {
+        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let slices = OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD);
+        let writer = SliceWriter::new(client);
+        Arc::new(Self { cache, queue, slices, writer, recorder })
+    }
+
+    /// Syncs what there is, and then whatever changes, until [`Self::shut_down`]. The cache must be synced.
+    pub async fn run(self: Arc<Self>) {
+        self.cache.attach(Arc::clone(&self) as _, |state| {
+            // Also those without a network: they may have had one when we last ran.
+            for service in state.services.iter() {
+                self.queue.add_background(ObjectKey::from(&**service));
+            }
+        });
+        run_workers(self.queue.clone(), WORKERS, move |key| {
+            let controller = Arc::clone(&self);
+            async move { controller.sync(&key).await }
+        })
+        .await;
+    }
+
+    /// Takes no more work; [`Self::run`] returns when what is under way is done.
+    pub fn shut_down(&self) {
+        self.queue.shut_down();
+    }
+
+    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let _under_sync = self.slices.begin_sync(key);
+        let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
+        let Some(snapshot) = read? else { return Ok(()) };
+        let existing = snapshot.existing()?;
+        let Some(network) = network_of(&snapshot.service) else {
+            return self.write(&SlicePlan::delete_all(existing)).await;
+        };
+        let desired = self.desired(&snapshot, network);
+        let skipped = desired.skipped().to_vec();
+        let template = SliceTemplate::for_service(&snapshot.service, NAME, None);
+        let rules = Rules {
+            packing: Packing::Pack { max: MAX_ENDPOINTS_PER_SLICE },
+            placeholder: true,
+            hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
+        };
+        self.write(&plan(&existing, desired, &template, &rules)).await?;
+        SyncError::unless_complete(&skipped)
+    }
+
+    /// As Kubernetes would have it, with other addresses. A pod whose annotation is malformed has none.
+    fn desired(&self, snapshot: &Snapshot, network: &str) -> Desired {
+        let service = &snapshot.service;
+        desired_from_service_with(
+            service,
+            snapshot.pods(),
+            |name| snapshot.node(name),
+            |pod| {
+                let status = pod.annotations.get(NETWORK_STATUS).unwrap_or("[]");
+                let addresses = network_status::addresses(status, &pod.namespace, network);
+                addresses.map_err(|error| self.report(service, pod, &error)).unwrap_or_default()
+            },
+        )
+    }
+
+    fn report(&self, service: &Service, pod: &Pod, error: &Malformed) {
+        let key = ObjectKey::new(pod.namespace.clone(), &*pod.name);
+        let object = object_reference("Pod", &key, pod.uid.to_string(), pod.version);
+        let message = format!("Not published for Service {}: {NETWORK_STATUS}: {error}", service.name);
+        self.recorder.event(&object, EventType::Warning, "MalformedNetworkStatus", message);
+    }
+
+    fn endpoints_changed(&self, state: &State, services: Vec<ObjectKey>) {
+        for key in services {
+            let service = state.services.get(&key.namespace, &key.name);
+            if service.is_some_and(|service| network_of(service).is_some()) {
+                self.queue.add_after(key, BATCH_PERIOD);
+            }
+        }
+    }
+
+    async fn write(&self, plan: &SlicePlan) -> Result<(), SyncError> {
+        Ok(self.writer.apply(plan, |written| self.slices.written(&written)).await?)
+    }
+}
+
+/// The network whose addresses we publish for a Service: none if it selects no pods, or if another controller is named
+/// for it.
+///
+/// A Service that no controller is named for has both our slices and Kubernetes' own. So whoever names the network first
+/// and us then, and goes back in the opposite order, never has a Service without endpoints.
+fn network_of(service: &Service) -> Option<&str> {
+    let ours = service.labels.get(ENDPOINT_CONTROLLER_NAME).is_none_or(|name| name == NAME);
+    service.annotations.get(NETWORK).filter(|_| ours && service.selector.is_some())
+}
+
+/// Handlers only name keys: a sync looks at everything again.
+impl Handler for SecondaryNetworkController {
+    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
+        self.endpoints_changed(state, state.services_concerned_by(change));
+    }
+
+    fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
+        self.endpoints_changed(state, state.services_concerned_by_node(change));
+    }
+
+    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
+        self.queue.add_to(lane, ObjectKey::from(&**change.latest()));
+    }
+
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
+        self.slices.changed(change);
+    }
+}

@@ -1,0 +1,59 @@
+//! The process: fills the cache, and runs the controller while it leads.
+
+use std::error::Error;
+use std::future::pending;
+use std::sync::Arc;
+
+use controller_runtime::api::{ApiClient, Encoding, connect};
+use controller_runtime::cache::{Cache, CachedSlice};
+use controller_runtime::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_runtime::list_watch::ListWatches;
+use controller_runtime::recorder::Recorder;
+use endpointslice::well_known::MANAGED_BY;
+use endpointslice::{Node, Pod, Service};
+use secondary_network_controller::{ANNOTATIONS, NAME, SecondaryNetworkController};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs until SIGTERM, or fails when leadership is lost: the next process starts afresh.
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt().init();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let config = kube::Config::infer().await?;
+    let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, NAME);
+
+    let cache = Arc::new(Cache::keeping_annotations(ANNOTATIONS));
+    let mut watches = ListWatches::new(client.clone(), Arc::clone(&cache));
+    watches.start(watches.of::<Service>());
+    watches.start(watches.of::<Pod>());
+    watches.start(watches.of::<Node>());
+    watches.start(watches.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={NAME}")));
+    watches.synced().await;
+
+    let (recorder, events) = Recorder::new(client.clone(), NAME);
+    tokio::spawn(events.run(pending()));
+    let lock = LeaseLock::new(client.clone(), &config.default_namespace, NAME);
+    let identity = Identity::unique(NAME);
+    let metrics = ElectionMetrics::default();
+    let (elector, leadership) = Elector::new(Config::default(), lock, identity, recorder.clone(), metrics);
+    let client = client.with_leadership(leadership.clone());
+    let controller = SecondaryNetworkController::new(cache, client, recorder);
+
+    let (worker, gained) = (Arc::clone(&controller), leadership.clone());
+    let work = tokio::spawn(async move {
+        if gained.gained().await {
+            worker.run().await;
+        }
+    });
+    let stopped = async {
+        terminate.recv().await;
+        controller.shut_down();
+        if leadership.is_held() {
+            drop(work.await);
+        }
+    };
+    tokio::select! {
+        released = elector.run(stopped) => Ok(released?),
+        ended = watches.ended() => Err(ended.into()),
+    }
+}

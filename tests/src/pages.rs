@@ -1,0 +1,60 @@
+//! What a manager serves about itself, over HTTPS.
+
+use std::fmt;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http_body_util::BodyExt as _;
+use kube::Client;
+
+/// A client of a manager's own server.
+#[derive(Clone)]
+pub struct Pages(Client);
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pages")
+    }
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header of that name.
+    pub content_type: String,
+    /// The body.
+    pub text: String,
+}
+
+impl Pages {
+    /// Of a server on this port, whoever signed its certificate, asked by nobody in particular.
+    pub fn anonymous(port: u16) -> Self {
+        let url = format!("https://127.0.0.1:{port}").parse().expect("a URL");
+        let mut config = kube::Config::new(url);
+        config.accept_invalid_certs = true;
+        Self(Client::try_from(config).expect("a client"))
+    }
+
+    /// By somebody who is known.
+    pub fn by(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// Gets a page, whatever its status.
+    ///
+    /// # Errors
+    /// Without an answer.
+    pub async fn get(&self, path: &str) -> Result<Page, String> {
+        // What Prometheus prefers is OpenMetrics; tests are about the older format.
+        let request = http::Request::get(path).header(ACCEPT, "text/plain;version=0.0.4, */*");
+        let request = request.body(kube::client::Body::empty()).expect("a request");
+        let response = self.0.send(request).await.map_err(|error| error.to_string())?;
+        let status = response.status().as_u16();
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+        let text = String::from_utf8(body.to_vec()).map_err(|error| error.to_string())?;
+        Ok(Page { status, content_type, text })
+    }
+}

@@ -1,0 +1,91 @@
+//! Endpoints computed once more from the very Services and pods that a cluster holds.
+//!
+//! The order of subsets, and which of them gives way in an object over capacity, depends on the uids of pods. So two
+//! clusters can't be compared down to the order; what a controller stored and what our pure functions make of the same
+//! objects can.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use endpoints_controller::{Plan, Unready, desired_subsets, plan};
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use endpointslice::{Interner, Pod, Service};
+use k8s_openapi::api::core::v1::{self as core, Endpoints};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use serde::de::DeserializeOwned;
+
+/// Compares all Endpoints that a controller keeps in a namespace with what we compute: subsets with the order of
+/// everything in them, labels and annotations. Only the time of the last change is taken as it is stored: what was there
+/// before decides it. Returns how many there are.
+///
+/// # Panics
+/// If one differs, or is missing.
+pub async fn assert_reproduced(client: &Client, namespace: &str, when: &str) -> usize {
+    let stored: Vec<Endpoints> = list(client, namespace).await;
+    let stored: BTreeMap<String, Endpoints> = stored.into_iter().map(|it| (it.name_any(), it)).collect();
+    let pods: Vec<core::Pod> = list(client, namespace).await;
+    let services: Vec<core::Service> = list(client, namespace).await;
+    let mut differences = String::new();
+    let mut compared = 0;
+    for service in services.iter().filter(|service| is_served(service)) {
+        compared += 1;
+        let name = service.name_any();
+        if let Some(difference) = difference(service, &pods, stored.get(&name)) {
+            writeln!(differences, "{name}: {difference}").unwrap();
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "after \"{when}\" there are other Endpoints than we compute:\n{differences}"
+    );
+    compared
+}
+
+async fn list<K>(client: &Client, namespace: &str) -> Vec<K>
+where
+    K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), namespace);
+    api.list(&ListParams::default()).await.expect("listing what Endpoints are made of").items
+}
+
+/// Others keep their Endpoints, or none, as their users wish.
+fn is_served(service: &core::Service) -> bool {
+    let spec = service.spec.as_ref();
+    spec.is_some_and(|spec| spec.selector.is_some() && spec.type_.as_deref() != Some("ExternalName"))
+}
+
+fn difference(service: &core::Service, pods: &[core::Pod], stored: Option<&Endpoints>) -> Option<String> {
+    let Some(stored) = stored else { return Some("has none".to_owned()) };
+    let selector = service.spec.as_ref()?.selector.as_ref()?;
+    let mut interner = Interner::default();
+    let selected =
+        pods.iter().filter(|pod| selector.iter().all(|(key, value)| pod.labels().get(key) == Some(value)));
+    let pods: Vec<Pod> = selected.map(|pod| Pod::from_api(pod, &mut interner)).collect();
+    let service = Service::from_api(service, &mut interner);
+    let subsets = desired_subsets(&service, &pods, Unready::of(&service, false));
+    let time = stored.annotations().get(LAST_CHANGE_TRIGGER_TIME).cloned();
+    let Plan::Create(computed) = plan(None, &service, subsets.clone(), time.clone()) else {
+        return Some("is not created where there is none".to_owned());
+    };
+    let contents = |endpoints: &Endpoints| {
+        let Endpoints { metadata, subsets } = endpoints.clone();
+        (subsets, metadata.labels, metadata.annotations)
+    };
+    if contents(stored) != contents(&computed) {
+        return Some(format!("\n  stored   {}\n  computed {}", text(stored), text(&computed)));
+    }
+    match plan(Some(stored), &service, subsets, time) {
+        Plan::Nothing => None,
+        planned => Some(format!("would be written: {planned:?}")),
+    }
+}
+
+/// Short enough to read.
+fn text(endpoints: &Endpoints) -> String {
+    let text =
+        serde_json::to_string(&(&endpoints.subsets, endpoints.labels(), endpoints.annotations())).unwrap();
+    text.chars().take(2_000).collect()
+}

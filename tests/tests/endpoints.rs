@@ -1,0 +1,73 @@
+//! The Endpoints controller beyond what the common workload shows: Services with more pods than Endpoints hold, ports
+//! that lead elsewhere from pod to pod, and what it costs beside the EndpointSlice controller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tests::audit::Request;
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::crowd;
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::parity::{Record, Run, compare, table, written};
+use tests::recompute;
+use tests::scenario::NAMESPACE;
+use tests::workload::Phase;
+
+const ENDPOINTS: &[Controller] = &[Controller::Endpoints];
+
+async fn start(kind: Kind) -> Run {
+    Run::start_as(kind, ManagerOptions::of(ENDPOINTS)).await
+}
+
+/// Runs phases on both sides at the same time. After each, what either side stored is compared with what we compute,
+/// to the last byte.
+async fn both(upstream: &Run, ours: &Run, phases: &[Phase]) -> [Vec<Record>; 2] {
+    let (upstream, ours) = tokio::join!(Box::pin(upstream.record(phases)), Box::pin(ours.record(phases)));
+    [upstream, ours]
+}
+
+async fn hand_over(run: Run, kind: Kind) -> (Run, Vec<Request>) {
+    Box::pin(run.succeeded_by(kind, &[])).await
+}
+
+fn assert_nothing_written(who: &str, requests: &[Request]) {
+    let texts: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    assert!(texts.is_empty(), "{who} wrote:\n{}", texts.join("\n"));
+}
+
+/// Over capacity and not: equal to upstream's, with no more writes; equal to what we compute from the same objects, to
+/// the last byte; and taken over without a write, except for those that upstream makes after itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn services_over_capacity_agree_and_change_hands() {
+    let (upstream, ours) = tokio::join!(Box::pin(start(Kind::Upstream)), Box::pin(start(Kind::Ours)));
+    let [reference, candidate] = both(&upstream, &ours, crowd::PHASES).await;
+    println!("{}", table(&reference, &candidate, ENDPOINTS));
+    compare(&reference, &candidate, ENDPOINTS);
+    both(&upstream, &ours, crowd::UNEVEN).await;
+
+    let (upstream, repeated) = hand_over(upstream, Kind::Upstream).await;
+    let (ours, by_upstream) = hand_over(ours, Kind::Upstream).await;
+    let expected: BTreeSet<String> =
+        crowd::WRITTEN_AT_EVERY_SYNC.iter().map(|name| format!("endpoints {name}")).collect();
+    assert_eq!(written(&repeated), expected, "upstream after itself");
+    assert_eq!(written(&by_upstream), expected, "upstream after ours");
+    let (_, after_upstream) = hand_over(upstream, Kind::Ours).await;
+    assert_nothing_written("ours after upstream", &after_upstream);
+    let (ours, after_both) = hand_over(ours, Kind::Ours).await;
+    assert_nothing_written("ours after upstream after ours", &after_both);
+    let compared = recompute::assert_reproduced(ours.world.client(), NAMESPACE, "all successions").await;
+    assert!(compared > 10, "{compared} Endpoints compared");
+}
+
+/// What is watched is decoded once and kept once, however many controllers look at it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_controllers_share_one_watch_of_each_kind() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let options = ManagerOptions::of(Controller::ALL);
+    let mark = cluster.audit().mark();
+    let manager = Manager::ours(&cluster, &options).await;
+    // Ready means that all are there.
+    let watched = cluster.audit().list_watches_since(mark, options.user);
+    let kinds = ["endpoints", "endpointslices", "nodes", "pods", "services"];
+    assert_eq!(watched, BTreeMap::from(kinds.map(|kind| (kind.to_owned(), 1))));
+    manager.stop().await;
+}

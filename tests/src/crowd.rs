@@ -80,7 +80,7 @@ fn even_ports() -> Value {
     ])
 }
 
-fn select(label: &str, value: &str, ports: Value) -> Value {
+fn select(label: &str, value: &str, ports: &Value) -> Value {
     json!({"selector": {label: value}, "ports": ports})
 }
 
@@ -102,19 +102,19 @@ fn services() -> Vec<(&'static str, Value, Value)> {
     let reserved = json!({
         "app": "reserved", "endpoints.kubernetes.io/managed-by": "someone", "service.kubernetes.io/headless": "no"});
     vec![
-        ("crowd", labels.clone(), select("app", "crowd", one())),
-        ("crowd-early", labels.clone(), early(select("app", "crowd", one()))),
+        ("crowd", labels.clone(), select("app", "crowd", &one())),
+        ("crowd-early", labels.clone(), early(select("app", "crowd", &one()))),
         ("crowd-headless", json!({}), headless(json!({"selector": {"app": "crowd"}}))),
-        ("many-ports", json!({}), select("quiet", "yes", even_ports())),
-        ("thousand", json!({}), select("thousand", "yes", one())),
-        ("thousand-and-one", labels, select("thousand-and-one", "yes", one())),
-        ("six", json!({}), select("dozen", "yes", six_ports())),
-        ("six-dual", json!({}), dual(select("dozen", "yes", six_ports()))),
-        ("six-early", json!({}), early(select("dozen", "yes", six_ports()))),
-        ("six-headless", json!({}), headless(select("dozen", "yes", six_ports()))),
+        ("many-ports", json!({}), select("quiet", "yes", &even_ports())),
+        ("thousand", json!({}), select("thousand", "yes", &one())),
+        ("thousand-and-one", labels, select("thousand-and-one", "yes", &one())),
+        ("six", json!({}), select("dozen", "yes", &six_ports())),
+        ("six-dual", json!({}), dual(select("dozen", "yes", &six_ports()))),
+        ("six-early", json!({}), early(select("dozen", "yes", &six_ports()))),
+        ("six-headless", json!({}), headless(select("dozen", "yes", &six_ports()))),
         ("headless", json!({}), headless(json!({"selector": {"dozen": "yes"}}))),
         ("portless", json!({}), json!({"selector": {"dozen": "yes"}, "clusterIP": "None"})),
-        ("reserved", reserved, select("dozen", "yes", one())),
+        ("reserved", reserved, select("dozen", "yes", &one())),
     ]
 }
 

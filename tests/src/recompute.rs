@@ -83,9 +83,19 @@ fn difference(service: &core::Service, pods: &[core::Pod], stored: Option<&Endpo
     }
 }
 
-/// Short enough to read.
+/// Short enough to read: how many addresses which ports lead to, and where they begin and end.
 fn text(endpoints: &Endpoints) -> String {
-    let text =
-        serde_json::to_string(&(&endpoints.subsets, endpoints.labels(), endpoints.annotations())).unwrap();
-    text.chars().take(2_000).collect()
+    let mut text = format!("{:?} {:?}", endpoints.labels(), endpoints.annotations());
+    for subset in endpoints.subsets.iter().flatten() {
+        write!(text, "\n   ").unwrap();
+        for addresses in [&subset.addresses, &subset.not_ready_addresses] {
+            let list = addresses.as_deref().unwrap_or_default();
+            let ends = [list.first(), list.last()].map(|address| address.map_or("", |address| &address.ip));
+            write!(text, " {} {ends:?}", list.len()).unwrap();
+        }
+        let ports = subset.ports.iter().flatten();
+        let ports = ports.map(|port| format!(" {}:{}", port.name.as_deref().unwrap_or_default(), port.port));
+        text.extend(ports);
+    }
+    text
 }

@@ -71,7 +71,7 @@ where
     both.json.len()
 }
 
-/// One Endpoints object with everything in it: the workload has none.
+/// One Endpoints object with everything in it.
 async fn create_endpoints(client: &Client) {
     let object = serde_json::json!({
         "metadata": {"name": "custom", "labels": {"a": "b"}, "annotations": {"c": ""}},

@@ -49,15 +49,21 @@ pub fn endpoint_controller_manager() -> PathBuf {
         assert!(path.is_file(), "ECM_BIN names {}, which is not a file", path.display());
         return path;
     }
+    built(NAME)
+}
+
+/// The example of a third party's controller, as cargo built it in the profile that this test runs in.
+pub fn secondary_network_controller() -> PathBuf {
+    built("secondary-network-controller")
+}
+
+/// The program of a package of the same name.
+fn built(name: &str) -> PathBuf {
     // target/<profile>/deps/<this test>
     let test = std::env::current_exe().expect("the path of this test");
     let profile = test.parent().and_then(Path::parent).expect("a target folder");
-    let path = profile.join(NAME);
-    assert!(
-        path.is_file(),
-        "{} is not there: run `cargo build -p {NAME}` first, or set ECM_BIN",
-        path.display()
-    );
+    let path = profile.join(name);
+    assert!(path.is_file(), "{} is not there: run `cargo build -p {name}` first", path.display());
     path
 }
 

@@ -18,17 +18,20 @@ pub enum User {
     EndpointSliceMirroringController,
     /// May do what any of the three may do, and nothing more.
     EndpointControllers,
+    /// A controller of somebody else: may do nothing but what a test allows it.
+    ThirdParty,
 }
 
 impl User {
     /// Everyone.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Admin,
         Self::KubeControllerManager,
         Self::EndpointsController,
         Self::EndpointSliceController,
         Self::EndpointSliceMirroringController,
         Self::EndpointControllers,
+        Self::ThirdParty,
     ];
 
     /// The user name that the API server sees.
@@ -40,6 +43,7 @@ impl User {
             Self::EndpointSliceController => "endpointslice-controller",
             Self::EndpointSliceMirroringController => "endpointslice-mirroring-controller",
             Self::EndpointControllers => "endpoint-controllers",
+            Self::ThirdParty => "third-party",
         }
     }
 
@@ -51,7 +55,7 @@ impl User {
             "system:controller:endpointslicemirroring-controller",
         ];
         match self {
-            Self::Admin | Self::KubeControllerManager => &[],
+            Self::Admin | Self::KubeControllerManager | Self::ThirdParty => &[],
             Self::EndpointsController => &ALL[..1],
             Self::EndpointSliceController => &ALL[1..2],
             Self::EndpointSliceMirroringController => &ALL[2..],

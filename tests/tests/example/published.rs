@@ -1,0 +1,93 @@
+//! What a Service's slices publish, and whether it was ever nothing.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use tests::observe::View;
+
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
+
+/// The slices of one Service, as the API server announces them.
+pub(crate) struct Published {
+    service: &'static str,
+    slices: BTreeMap<String, EndpointSlice>,
+    watching: bool,
+    gaps: Vec<String>,
+}
+
+impl Published {
+    pub(crate) fn of(service: &'static str) -> Self {
+        Self { service, slices: BTreeMap::new(), watching: false, gaps: Vec::new() }
+    }
+
+    /// From now on, each family has a ready endpoint in some slice at every moment.
+    pub(crate) fn expect_no_gap(&mut self) {
+        self.watching = true;
+        self.look("the beginning");
+    }
+
+    /// The moments at which a family had no ready endpoint.
+    pub(crate) fn gaps(&self) -> Vec<String> {
+        self.gaps.clone()
+    }
+
+    /// The addresses of ready endpoints, sorted, by who manages the slice. One who has slices without any is there, too.
+    pub(crate) fn by_manager(&self) -> BTreeMap<String, Vec<String>> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for slice in self.slices.values() {
+            let manager = slice.labels().get(MANAGED_BY).cloned().unwrap_or_default();
+            found.entry(manager).or_default().extend(ready(slice));
+        }
+        for addresses in found.values_mut() {
+            addresses.sort();
+        }
+        found
+    }
+
+    fn look(&mut self, when: &str) {
+        for family in FAMILIES {
+            let mut of_family = self.slices.values().filter(|slice| slice.address_type == family);
+            if self.watching && of_family.all(|slice| ready(slice).is_empty()) {
+                self.gaps.push(format!("no ready {family} endpoint after {when}"));
+            }
+        }
+    }
+
+    fn is_of_service(&self, slice: &EndpointSlice) -> bool {
+        slice.labels().get(SERVICE_NAME).is_some_and(|name| name == self.service)
+    }
+}
+
+fn ready(slice: &EndpointSlice) -> Vec<String> {
+    let endpoints = slice.endpoints.iter().flatten();
+    let ready =
+        endpoints.filter(|endpoint| endpoint.conditions.as_ref().is_some_and(|it| it.ready == Some(true)));
+    ready.flat_map(|endpoint| endpoint.addresses.clone()).collect()
+}
+
+impl View for Published {
+    fn present(&mut self, slice: EndpointSlice) {
+        if self.is_of_service(&slice) {
+            let when = format!("{} became {:?}", slice.name_any(), ready(&slice));
+            self.slices.insert(slice.name_any(), slice);
+            self.look(&when);
+        }
+    }
+
+    fn absent(&mut self, slice: &EndpointSlice) {
+        if self.slices.remove(&slice.name_any()).is_some() {
+            self.look(&format!("{} was deleted", slice.name_any()));
+        }
+    }
+}
+
+/// The addresses with these prefixes that end with these numbers, sorted.
+pub(crate) fn addresses(ipv4: &str, ipv6: &str, numbers: &[u16]) -> Vec<String> {
+    let both = numbers.iter().flat_map(|number| [format!("{ipv4}{number}"), format!("{ipv6}{number:x}")]);
+    let mut addresses: Vec<String> = both.collect();
+    addresses.sort();
+    addresses
+}

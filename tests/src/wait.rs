@@ -20,14 +20,15 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let start = Instant::now();
+    let mut reason = "no answer".to_owned();
     loop {
-        // A probe that hangs must not outlive the limit either.
+        // A probe that hangs must not outlive the limit either. What the one before said is the better reason then.
         let left = limit.saturating_sub(start.elapsed()).max(INTERVAL);
-        let reason = match tokio::time::timeout(left, probe()).await {
+        match tokio::time::timeout(left, probe()).await {
             Ok(Ok(value)) => return value,
-            Ok(Err(reason)) => reason.to_string(),
-            Err(_) => "no answer".to_owned(),
-        };
+            Ok(Err(error)) => reason = error.to_string(),
+            Err(_) => {}
+        }
         assert!(start.elapsed() < limit, "{what}: not within {} s: {reason}", limit.as_secs());
         tokio::time::sleep(INTERVAL).await;
     }

@@ -194,5 +194,5 @@ fn same_series_and_figures(upstream: &Exposition, ours: &Exposition, figures: us
 fn same_series(upstream: &Observation, ours: &Observation) {
     let missing = upstream.metrics.missing_in(&ours.metrics);
     assert!(missing.is_empty(), "{}", missing.join("\n"));
-    assert_eq!(ours.content_type, "text/plain; version=0.0.4; charset=utf-8");
+    assert_eq!(ours.content_type, upstream.content_type);
 }

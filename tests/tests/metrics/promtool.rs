@@ -1,4 +1,4 @@
-//! Prometheus' own tool as a judge, where it is installed.
+//! Prometheus' own tool as a judge: `PROMTOOL`, which `hack/test` sets, or the one on `PATH`, if there is one.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -18,10 +18,11 @@ pub(crate) fn check(upstream: &str, ours: &str) {
 
 /// What the tool complains of, about style; none if it is not installed.
 fn promtool(text: &str) -> Option<String> {
-    let mut command = Command::new("promtool");
+    let named = std::env::var_os("PROMTOOL");
+    let mut command = Command::new(named.as_deref().unwrap_or("promtool".as_ref()));
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => return None,
         child => child.unwrap(),
     };
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();

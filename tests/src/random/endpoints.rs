@@ -27,7 +27,12 @@ const ADDRESSES: [&str; 9] = [
 pub(crate) fn set(rng: &mut Rng) -> Operation {
     let name = any_name(rng);
     let metadata = json!({"name": name, "labels": labels(rng), "annotations": annotations(rng)});
-    let subsets: Vec<Value> = (0..rng.below(4)).map(|_| subset(rng)).collect();
+    let mut subsets: Vec<Value> = (0..rng.below(4)).map(|_| subset(rng)).collect();
+    // Upstream takes equal ports of several subsets for different ones if they have an application protocol. What comes
+    // of that beyond the maximum is chance.
+    for ports in subsets.iter_mut().skip(1).filter_map(|subset| subset["ports"].as_array_mut()) {
+        ports.iter_mut().filter_map(Value::as_object_mut).for_each(|port| drop(port.remove("appProtocol")));
+    }
     Operation::SetEndpoints { name, object: json!({"metadata": metadata, "subsets": subsets}) }
 }
 

@@ -104,16 +104,18 @@ impl<T: Served> Server<T> {
         }
     }
 
-    /// Services are only looked for.
+    /// Services are only looked for, as a list of one.
     fn look_for_service(&mut self, name: &str) -> Response<Body> {
         self.asked.push(name.to_owned());
         if let Some(refusal) = self.refused() {
-            refusal
-        } else if self.services.contains(name) {
-            answer_json(StatusCode::OK, &json!({"kind": "Service", "metadata": {"name": name}}))
-        } else {
-            status(StatusCode::NOT_FOUND, "NotFound", "not found")
+            return refusal;
         }
+        let found = self.services.get(name).map(|name| json!({"metadata": {"name": name}}));
+        let items: Vec<Value> = found.into_iter().collect();
+        answer_json(
+            StatusCode::OK,
+            &json!({"apiVersion": "v1", "kind": "ServiceList", "metadata": {}, "items": items}),
+        )
     }
 
     /// This server insists on the uid of what is to be deleted.
@@ -158,8 +160,10 @@ pub(crate) async fn answer<T: Served>(
         return answer_json(StatusCode::OK, &event);
     }
     if parts.method == Method::GET {
-        assert!(parts.uri.path().contains("/services/"), "{} is not served", parts.uri);
-        return server.lock().look_for_service(&name);
+        let selected =
+            |query: &str| query.strip_prefix("fieldSelector=metadata.name=").map(ToOwned::to_owned);
+        let service = parts.uri.query().and_then(selected).filter(|_| name == "services");
+        return server.lock().look_for_service(&service.unwrap());
     }
     if parts.method == Method::DELETE {
         let options = serde_json::from_slice(&body).unwrap_or_default();

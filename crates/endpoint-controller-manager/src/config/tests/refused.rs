@@ -125,6 +125,14 @@ const OURS: &[(&str, &str)] = &[
         "--kube-api-content-type: \"application/cbor\" is not supported, use application/vnd.kubernetes.protobuf or application/json",
     ),
     ("--kube-api-qps=NaN", "--kube-api-qps must be a number"),
+    (
+        "--user-agent-name=a/b",
+        r#"--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got "a/b""#,
+    ),
+    (
+        "--user-agent-name=",
+        r#"--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got """#,
+    ),
     ("--logging-format=xml", "--logging-format: \"xml\" is not text or json"),
     ("--vmodule=sync=9", "--vmodule is not supported: -v is for all files"),
     ("--log-text-split-stream", "--log-text-split-stream is not supported: all logs go to stderr"),

@@ -36,7 +36,8 @@ impl Candidate {
         let lock = LeaseLock::new(client.clone(), &config.namespace, &config.name);
         let identity = Identity::unique(&hostname());
         let (elector, leadership) = Elector::new(config.timing, lock, identity, recorder, metrics);
-        let tolerance = config.timing.lease_duration() - config.timing.renew_deadline() + HEALTH_TOLERANCE;
+        let beyond_deadline = config.timing.lease_duration().saturating_sub(config.timing.renew_deadline());
+        let tolerance = beyond_deadline + HEALTH_TOLERANCE;
         Self { elector, events, leadership, tolerance, lease: config.name.clone() }
     }
 

@@ -24,22 +24,26 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the cache; `None` if the Service is gone. A Service without a selector selects no pods.
-    ///
-    /// Fails if the cache is behind our own writes. What is known of the slices of a Service that is gone is forgotten;
-    /// the garbage collector removes them.
-    ///
-    /// Cost: the pods found, a lookup of each one's node, and a sort.
+    /// Reads the cache by the Service's name; `None` if it is gone. What is known of its slices is forgotten then; the
+    /// garbage collector removes them. Cost and failure as for [`Self::of`].
     pub fn read(key: &ObjectKey, own_slices: &OwnSlices, state: &State) -> Result<Option<Self>, StaleCache> {
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
             own_slices.forget(key);
             return Ok(None);
         };
-        let slices = own_slices.read(key, state)?;
-        let pods = service.selector.as_ref().map(|selector| state.pods_selected(&key.namespace, selector));
-        let pods = pods.unwrap_or_default();
+        Self::of(service, own_slices, state).map(Some)
+    }
+
+    /// Reads what belongs to a Service. One without a selector selects no pods.
+    ///
+    /// Fails if the cache is behind our own writes. Cost: the pods found, a lookup of each one's node, and a sort.
+    pub fn of(service: &Arc<Service>, own_slices: &OwnSlices, state: &State) -> Result<Self, StaleCache> {
+        let slices = own_slices.read(&ObjectKey::from(&**service), state)?;
+        let selector = service.selector.as_ref();
+        let pods =
+            selector.map(|selector| state.pods_selected(&service.namespace, selector)).unwrap_or_default();
         let nodes = state.nodes_of(&pods);
-        Ok(Some(Self { service: Arc::clone(service), pods, nodes, slices }))
+        Ok(Self { service: Arc::clone(service), pods, nodes, slices })
     }
 
     /// The pods that the Service selects, in order of their names.

@@ -1,10 +1,10 @@
 //! What users are told about a Service, with upstream's reasons and messages (`endpointslice_controller.go`).
 
 use controller_runtime::recorder::{EventType, service_reference};
+use controller_runtime::slice_sync::SyncError;
 use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
 
 use crate::controller::EndpointSliceController;
-use crate::sync_error::SyncError;
 
 /// The source of events, as upstream's.
 pub(crate) const COMPONENT: &str = "endpoint-slice-controller";

@@ -19,9 +19,7 @@ impl Handler for EndpointSliceController {
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        let (Change::Added(service) | Change::Updated { new: service, .. } | Change::Deleted(service)) =
-            change;
-        self.queue.add_to(lane, ObjectKey::from(&**service));
+        self.queue.add_to(lane, ObjectKey::from(&**change.latest()));
     }
 
     /// One that is no longer delegated comes into our view, and that is its own event.
@@ -32,21 +30,10 @@ impl Handler for EndpointSliceController {
     }
 
     /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.
-    ///
-    /// A zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both concern
-    /// the Services of the node's pods. A node that goes away takes nothing from them: its pods are removed by others
-    /// (upstream looks at zones again only when something else changes).
     fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
         self.nodes_changed(state);
-        let node = match change {
-            Change::Added(node) => node,
-            Change::Updated { old, new } if old.zone != new.zone => new,
-            Change::Updated { .. } | Change::Deleted(_) => return,
-        };
-        for pod in state.pods_on_node(&node.name) {
-            for service in state.services_selecting(&pod.namespace, &pod.labels) {
-                self.queue.add_after(ObjectKey::from(&**service), self.config.batch_period);
-            }
+        for key in state.services_concerned_by_node(change) {
+            self.queue.add_after(key, self.config.batch_period);
         }
     }
 

@@ -13,8 +13,6 @@ mod events;
 mod handlers;
 mod metrics;
 mod sync;
-mod sync_error;
 mod topology;
 
 pub use controller::{Config, EndpointSliceController};
-pub use sync_error::SyncError;

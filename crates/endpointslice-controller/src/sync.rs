@@ -1,23 +1,22 @@
 //! One Service: from a consistent read of the cache to its writes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use controller_runtime::cache::{CachedSlice, ObjectKey, State};
-use controller_runtime::own_slices::{StaleCache, decode_all};
+use controller_runtime::cache::{CachedSlice, ObjectKey};
+use controller_runtime::own_slices::decode_all;
+use controller_runtime::slice_sync::{Snapshot, SyncError, may_come};
 use controller_runtime::slice_writer::{WriteError, Written};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    AddressType, Conditions, Hints, Node, Packing, Pod, Rules, Service, ServiceType, Skipped, SkippedReason,
-    SlicePlan, SliceTemplate, TopologyEvent, desired_from_service, plan,
+    AddressType, Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate,
+    TopologyEvent, desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceController;
 use crate::metrics::SyncResult;
-use crate::sync_error::SyncError;
 
 /// Whose slices a sync is about.
 enum Found {
@@ -27,14 +26,6 @@ enum Found {
     Delegated(Vec<Arc<CachedSlice>>),
     /// Ours.
     Service(Snapshot),
-}
-
-/// What one sync looks at: everything of the same moment.
-struct Snapshot {
-    service: Arc<Service>,
-    pods: Vec<Arc<Pod>>,
-    nodes: HashMap<Arc<str>, Arc<Node>>,
-    slices: Vec<Arc<CachedSlice>>,
 }
 
 /// What a sync is going to do.
@@ -65,7 +56,7 @@ impl EndpointSliceController {
             Found::Delegated(slices) => return self.hand_over(key, &slices).await,
             Found::Service(snapshot) => snapshot,
         };
-        let existing = decode_all(&snapshot.slices).map_err(SyncError::Unreadable)?;
+        let existing = snapshot.existing()?;
         let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
@@ -75,7 +66,7 @@ impl EndpointSliceController {
         let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
         self.metrics.applied(&snapshot.service, complete);
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
-        let outcome = applied.map_err(SyncError::Write).and_then(|()| only_errors(&skipped));
+        let outcome = applied.map_err(SyncError::Write).and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
         }
@@ -92,40 +83,34 @@ impl EndpointSliceController {
     /// controller still exists, so nobody but us removes our slices (KEP-4770).
     fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
         self.cache.read(|state| {
-            let slices = || self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache);
             if state.is_delegated(key) {
-                return Ok(Found::Delegated(slices()?));
+                return Ok(Found::Delegated(self.slices.read(key, state)?));
             }
             let Some(service) = state.services.get(&key.namespace, &key.name) else {
                 self.forget(key);
                 self.slices.forget(key);
                 return Ok(Found::Nothing);
             };
-            let Some(selector) = &service.selector else { return Ok(Found::Nothing) };
-            if service.service_type == ServiceType::ExternalName {
+            if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
                 return Ok(Found::Nothing);
             }
-            let slices = slices()?;
-            let pods = state.pods_selected(&key.namespace, selector);
-            let nodes = nodes_of(&pods, state);
-            Ok(Found::Service(Snapshot { service: Arc::clone(service), pods, nodes, slices }))
+            Ok(Found::Service(Snapshot::of(service, &self.slices, state)?))
         })
     }
 
     /// Deletes our slices of a Service that belongs to another controller.
     async fn hand_over(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
         self.forget(key);
-        let plan = SlicePlan::delete_all(decode_all(slices).map_err(SyncError::Unreadable)?);
+        let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
         debug!(service = %key, slices = slices.len(), "Left to another controller");
         applied.map_err(SyncError::Write)
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
-        let Snapshot { service, pods, nodes, .. } = snapshot;
-        let pods = || pods.iter().map(|pod| &**pod);
-        let trigger_time = self.trigger_times.lock().compute(service, pods());
-        let desired = desired_from_service(service, pods(), |name| nodes.get(name).map(|node| &**node));
+        let service = &snapshot.service;
+        let trigger_time = self.trigger_times.lock().compute(service, snapshot.pods());
+        let desired = desired_from_service(service, snapshot.pods(), |name| snapshot.node(name));
         let desired = match self.config.conditions {
             Conditions::All => desired,
             Conditions::ReadyOnly => desired.ready_only(),
@@ -153,27 +138,4 @@ impl EndpointSliceController {
         self.topology.lock().forget(&key.namespace, &key.name);
         self.metrics.forget(key);
     }
-}
-
-/// What may come is worth another try.
-fn only_errors(skipped: &[Skipped]) -> Result<(), SyncError> {
-    let missing: Vec<Skipped> = skipped.iter().filter(|skipped| may_come(skipped)).cloned().collect();
-    if missing.is_empty() { Ok(()) } else { Err(SyncError::Skipped(missing)) }
-}
-
-/// A missing node may; an address that isn't allowed never will be.
-fn may_come(skipped: &Skipped) -> bool {
-    matches!(skipped.reason, SkippedReason::NodeNotFound(_))
-}
-
-fn nodes_of(pods: &[Arc<Pod>], state: &State) -> HashMap<Arc<str>, Arc<Node>> {
-    let mut nodes = HashMap::new();
-    for name in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
-        if !nodes.contains_key(name)
-            && let Some(node) = state.nodes.get("", name)
-        {
-            nodes.insert(Arc::clone(name), Arc::clone(node));
-        }
-    }
-    nodes
 }

@@ -17,4 +17,3 @@ mod sync;
 
 pub use controller::{Config, EndpointSliceMirroringController};
 pub use mirror::{Mirror, is_mirrored, mirror};
-pub use sync::SyncError;

@@ -1,51 +1,19 @@
 //! One Endpoints object: from a consistent read of the cache to its writes.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use controller_runtime::cache::{CachedEndpoints, CachedSlice, ObjectKey};
-use controller_runtime::own_slices::{StaleCache, decode_all};
+use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_metrics::Figures;
-use controller_runtime::slice_writer::WriteError;
-use controller_runtime::{error_chain, summary, worker};
+use controller_runtime::slice_sync::SyncError;
 use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_protobuf::DecodeError;
 use tracing::debug;
 
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::{is_mirrored, mirror};
-
-/// A sync that must be tried again.
-#[derive(Debug)]
-pub enum SyncError {
-    /// The cache does not show our own last writes yet.
-    StaleCache,
-    /// Writes failed; all of them are listed.
-    Write(Vec<WriteError>),
-    /// An object in the cache could not be read.
-    Unreadable(DecodeError),
-}
-
-impl fmt::Display for SyncError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::StaleCache => StaleCache.fmt(f),
-            Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
-            Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
-        }
-    }
-}
-
-impl std::error::Error for SyncError {}
-
-impl worker::SyncError for SyncError {
-    fn is_stale(&self) -> bool {
-        matches!(self, Self::StaleCache)
-    }
-}
 
 /// What one sync looks at: everything of the same moment.
 struct Snapshot {
@@ -66,10 +34,10 @@ impl EndpointSliceMirroringController {
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let Snapshot { endpoints, slices } = self.snapshot(key)?;
-        let existing = decode_all(&slices).map_err(SyncError::Unreadable)?;
+        let existing = decode_all(&slices)?;
         match endpoints {
             Some(cached) => {
-                let endpoints = cached.decode().map_err(SyncError::Unreadable)?;
+                let endpoints = cached.decode()?;
                 self.reconcile(key, &cached, &endpoints, &existing).await
             }
             None => self.clean_up(key, existing).await,
@@ -78,7 +46,7 @@ impl EndpointSliceMirroringController {
 
     fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
         self.cache.read(|state| {
-            let slices = self.slices.read(key, state).map_err(|StaleCache| SyncError::StaleCache)?;
+            let slices = self.slices.read(key, state)?;
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);
             let endpoints = endpoints.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
@@ -104,7 +72,7 @@ impl EndpointSliceMirroringController {
             self.slices.written(&written);
             self.metrics.written(&written);
         });
-        applied.await.map_err(SyncError::Write)?;
+        applied.await?;
         debug!(endpoints = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())
     }
@@ -115,6 +83,6 @@ impl EndpointSliceMirroringController {
         self.metrics.replace(key, None);
         let plan = SlicePlan::delete_all(existing);
         let applied = self.writer.apply(&plan, |written| self.slices.written(&written));
-        applied.await.map_err(SyncError::Write)
+        Ok(applied.await?)
     }
 }

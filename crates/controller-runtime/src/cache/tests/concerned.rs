@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use endpointslice::NodeFields;
+
 use super::*;
 
 /// Services `a` to `f`, each of which selects pods with a label of its name, in two namespaces; and one without
@@ -77,5 +79,38 @@ fn a_pod_that_comes_or_goes_concerns_those_that_select_it() {
         let pod = pod(selected_by, "10.0.0.1");
         assert_eq!(concerned(&cache, &Change::Added(Arc::clone(&pod))), expected);
         assert_eq!(concerned(&cache, &Change::Deleted(pod)), expected);
+    }
+}
+
+#[test]
+fn a_node_that_comes_or_moves_to_another_zone_concerns_the_services_of_its_pods() {
+    let cache = cache();
+    let fields = PodFields {
+        namespace: "green",
+        name: "pod",
+        labels: vec![("a", "yes"), ("c", "yes")],
+        node_name: "n1",
+        ..PodFields::default()
+    };
+    cache.upsert(Pod::new(fields, &mut Interner::default()), Lane::Live);
+    let node = |name, zone, ready| {
+        let labels = vec![("topology.kubernetes.io/zone", zone)];
+        let fields = NodeFields { name, labels, ready, ..NodeFields::default() };
+        Arc::new(Node::new(&fields, &mut Interner::default()))
+    };
+    let concerned = |change: &Change<Node>| {
+        let mut keys = cache.read(|state| state.services_concerned_by_node(change));
+        keys.sort();
+        keys.iter().map(|key| &*key.name).collect::<String>()
+    };
+    let updated = |new| Change::Updated { old: node("n1", "x", true), new };
+    for (change, expected) in [
+        (Change::Added(node("n1", "x", true)), "ac"),
+        (Change::Added(node("n2", "x", true)), ""),
+        (updated(node("n1", "y", true)), "ac"),
+        (updated(node("n1", "x", false)), ""),
+        (Change::Deleted(node("n1", "x", true)), ""),
+    ] {
+        assert_eq!(concerned(&change), expected, "{change:?}");
     }
 }

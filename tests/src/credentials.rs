@@ -70,7 +70,8 @@ impl User {
         }
     }
 
-    pub(crate) fn token(self) -> String {
+    /// The token that proves it to the API server.
+    pub fn token(self) -> String {
         format!("token-of-{}", self.name().replace(':', "-"))
     }
 }

@@ -131,6 +131,7 @@ const OPEN_PATHS: &str = "/healthz,/readyz,/livez,/metrics";
 #[derive(Debug)]
 pub struct Manager {
     process: Process,
+    port: u16,
     pages: Option<Pages>,
 }
 
@@ -150,7 +151,7 @@ impl Manager {
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
-        Self { process: start("kube-controller-manager", &program, cluster, args), pages: None }
+        Self { process: start("kube-controller-manager", &program, cluster, args), port: 0, pages: None }
     }
 
     /// Starts ours, and waits for `/readyz`.
@@ -162,42 +163,78 @@ impl Manager {
 
     /// Starts ours, without waiting.
     pub fn ours_unready(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        // Without a kubeconfig for questions about them everybody is anonymous.
+        let open = format!("--authorization-always-allow-paths={OPEN_PATHS}");
+        Self::serving(Kind::Ours, cluster, options, [open])
+    }
+
+    /// Starts the one or the other as a cluster would: it asks the API server, as `delegate`, who a client is and what
+    /// the client may do. Waits until the controllers run.
+    pub async fn delegating(kind: Kind, cluster: &Cluster, options: &ManagerOptions, delegate: User) -> Self {
+        let kubeconfig = cluster.kubeconfig(delegate);
+        let flag = |what: &str| format!("--{what}-kubeconfig={}", kubeconfig.display());
+        let flags = [flag("authentication"), flag("authorization")];
+        let mut manager = Self::serving(kind, cluster, options, flags);
+        let started = |text: &str| {
+            options
+                .controllers
+                .iter()
+                .all(|controller| text.contains(&format!("[+]{} ok", controller.name())))
+        };
+        manager.answers("/healthz?verbose", started).await;
+        manager
+    }
+
+    fn serving(
+        kind: Kind,
+        cluster: &Cluster,
+        options: &ManagerOptions,
+        flags: impl IntoIterator<Item = String>,
+    ) -> Self {
         let [port] = ports::free();
         let mut args = common_flags(cluster, options);
-        args.extend([
-            format!("--secure-port={port}"),
-            "--bind-address=127.0.0.1".to_owned(),
-            // Without a kubeconfig for questions about them everybody is anonymous.
-            format!("--authorization-always-allow-paths={OPEN_PATHS}"),
-        ]);
+        args.extend([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()]);
+        args.extend(flags);
         args.extend(options.flags.iter().cloned());
-        let program = binaries::endpoint_controller_manager();
-        let process = start("endpoint-controller-manager", &program, cluster, args);
-        Self { process, pages: Some(Pages::anonymous(port)) }
+        let (name, program) = match kind {
+            Kind::Upstream => ("kube-controller-manager", binaries::servers().kube_controller_manager()),
+            Kind::Ours => ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
+        };
+        Self { process: start(name, &program, cluster, args), port, pages: Some(Pages::anonymous(port)) }
     }
 
     /// Waits until `/readyz` of ours answers 200.
     pub async fn ready(&mut self) {
-        let pages = self.pages.clone().expect("only ours has /readyz");
+        self.answers("/readyz", |_| true).await;
+    }
+
+    /// Waits for a page with status 200 and a text such as this.
+    async fn answers(&mut self, path: &str, is_expected: impl Fn(&str) -> bool) {
+        let pages = self.pages().clone();
         let start = std::time::Instant::now();
         loop {
             self.process.alive().unwrap_or_else(|error| panic!("{error}"));
-            let reason = match pages.get("/readyz").await {
-                Ok(page) if page.status == 200 => return,
+            let reason = match pages.get(path).await {
+                Ok(page) if page.status == 200 && is_expected(&page.text) => return,
                 Ok(page) => format!("{} {}", page.status, page.text),
                 Err(error) => error,
             };
-            assert!(start.elapsed() < LIMIT, "not ready: {reason}; {}", self.process.tail());
+            assert!(start.elapsed() < LIMIT, "{path}: {reason}; {}", self.process.tail());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// What ours serves.
-    pub fn pages(&self) -> &Pages {
-        self.pages.as_ref().expect("only ours serves without credentials")
+    /// Where it serves, on loopback; 0 if it doesn't.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
-    /// What ours serves under a path: status and body.
+    /// What it serves, as anybody sees it.
+    pub fn pages(&self) -> &Pages {
+        self.pages.as_ref().expect("upstream serves only if it is told to")
+    }
+
+    /// What it serves under a path: status and body.
     pub async fn get(&self, path: &str) -> (u16, String) {
         let page = wait::until(path, LIMIT, || self.pages().get(path)).await;
         (page.status, page.text)

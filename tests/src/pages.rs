@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http_body_util::BodyExt as _;
 use kube::Client;
 
@@ -23,6 +23,8 @@ pub struct Page {
     pub status: u16,
     /// The header of that name.
     pub content_type: String,
+    /// All headers.
+    pub headers: HeaderMap,
     /// The body.
     pub text: String,
 }
@@ -48,13 +50,20 @@ impl Pages {
     pub async fn get(&self, path: &str) -> Result<Page, String> {
         // What Prometheus prefers is OpenMetrics; tests are about the older format.
         let request = http::Request::get(path).header(ACCEPT, "text/plain;version=0.0.4, */*");
-        let request = request.body(kube::client::Body::empty()).expect("a request");
-        let response = self.0.send(request).await.map_err(|error| error.to_string())?;
-        let status = response.status().as_u16();
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        self.send(request.body(Vec::new()).expect("a request")).await
+    }
+
+    /// Sends any request, and returns the answer, whatever its status.
+    ///
+    /// # Errors
+    /// Without an answer.
+    pub async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Page, String> {
+        let response = self.0.send(request.map(Into::into)).await.map_err(|error| error.to_string())?;
+        let (parts, body) = response.into_parts();
+        let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
-        let body = response.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
         let text = String::from_utf8(body.to_vec()).map_err(|error| error.to_string())?;
-        Ok(Page { status, content_type, text })
+        Ok(Page { status: parts.status.as_u16(), content_type, headers: parts.headers, text })
     }
 }

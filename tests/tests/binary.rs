@@ -1,4 +1,5 @@
 //! The program from outside: what it says when it cannot start, how it ends, and that it carries on.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
 
 use std::collections::BTreeSet;
 use std::time::Duration;

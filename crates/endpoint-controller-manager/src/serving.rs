@@ -84,7 +84,7 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
     let slis = Slis::new();
     let disabled = config.disabled_metrics.clone();
     let configuration = config_file::configz(&config.values);
-    let pages = Endpoints::new(facts())
+    let pages = Endpoints::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
@@ -100,12 +100,12 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 
-fn facts() -> BuildFacts {
+fn facts(config: &Config) -> BuildFacts {
     BuildFacts {
         component: version::NAME.to_owned(),
         started: Timestamp::now(),
         go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),
         binary_version: version::VERSION.to_owned(),
-        emulation_version: version::KUBERNETES.trim_start_matches('v').to_owned(),
+        emulation_version: config.gates.versions().emulated().to_string(),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
@@ -10,6 +11,7 @@ use axum::routing::{MethodRouter, any};
 use controller_runtime::plain_counter::PlainCounter;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{StatusCode, Uri};
+use jiff::Timestamp;
 use parking_lot::RwLock;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -76,8 +78,13 @@ impl Slis {
         self.total.clear();
     }
 
-    pub(super) fn encode(&self, text: &mut String) -> std::fmt::Result {
+    /// The start of the process is among them, as upstream has it.
+    pub(super) fn encode(&self, started: Timestamp, text: &mut String) -> std::fmt::Result {
         let mut registry = Registry::default();
+        let start: Gauge<f64, AtomicU64> = Gauge::default();
+        start.set(started.as_duration().as_secs_f64());
+        let help = "[ALPHA] Start time of the process since unix epoch in seconds";
+        registry.register("process_start_time_seconds", help, start);
         let help = "[STABLE] This metric records the result of a single healthcheck";
         registry.register("kubernetes_healthcheck", help, self.last.clone());
         let help = "[STABLE] This metric records the results of all healthcheck";
@@ -231,9 +238,11 @@ mod tests {
         checks.register("a", || Ok(()));
         page.answer("");
         page.answer("exclude=a");
+        let started = Timestamp::from_second(1_795_000_000).unwrap();
         let mut text = String::new();
-        slis.encode(&mut text).unwrap();
+        slis.encode(started, &mut text).unwrap();
         for line in [
+            "process_start_time_seconds 1795000000.0",
             "# TYPE kubernetes_healthcheck gauge",
             "kubernetes_healthcheck{name=\"a\",type=\"livez\"} 1",
             "# TYPE kubernetes_healthchecks_total counter",
@@ -244,7 +253,7 @@ mod tests {
         }
         slis.reset();
         let mut text = String::new();
-        slis.encode(&mut text).unwrap();
-        assert_eq!(text, "# EOF\n");
+        slis.encode(started, &mut text).unwrap();
+        assert!(!text.contains("\nkubernetes_health"), "{text}");
     }
 }

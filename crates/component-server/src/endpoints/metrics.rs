@@ -26,7 +26,7 @@ pub(super) fn slis_page(facts: Arc<BuildFacts>, slis: Slis) -> MethodRouter {
             slis.reset();
             return ([(CONTENT_TYPE, "text/plain; charset=utf-8")], "metrics reset\n").into_response();
         }
-        exposition(&facts, |text| slis.encode(text))
+        exposition(&facts, |text| slis.encode(facts.started, text))
     })
 }
 
@@ -35,6 +35,10 @@ fn exposition(facts: &BuildFacts, encode: impl FnOnce(&mut String) -> std::fmt::
     let mut text = String::new();
     match encode(&mut text) {
         Ok(()) => {
+            // The end of the other format, OpenMetrics.
+            if let Some(rest) = text.strip_suffix("# EOF\n") {
+                text.truncate(rest.len());
+            }
             let started = facts.started.as_second().to_string();
             let content_type = (CONTENT_TYPE.as_str(), TEXT_FORMAT.to_owned());
             ([content_type, ("process-start-time-unix", started)], text).into_response()

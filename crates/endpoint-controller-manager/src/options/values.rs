@@ -27,7 +27,7 @@ impl FlagValues {
 
     /// All flags in the form of `/flagz` and the log.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().map(|(name, value)| (name.clone(), text(value)))
+        self.0.iter().map(|(name, value)| (name.clone(), text(name, value)))
     }
 }
 
@@ -65,12 +65,15 @@ fn number(number: f64) -> Value {
     text.parse::<i64>().map_or_else(|_| number.into(), Value::from)
 }
 
-fn text(value: &Value) -> String {
+/// Flags that are no lists to upstream, and stand without brackets.
+const MAPS: [&str; 2] = ["feature-gates", "vmodule"];
+
+fn text(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(texts) => {
-            let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
-            format!("[{}]", texts.join(","))
+            let texts = texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",");
+            if MAPS.contains(&name) { texts } else { format!("[{texts}]") }
         }
         other => other.to_string(),
     }

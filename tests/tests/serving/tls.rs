@@ -1,0 +1,94 @@
+//! Throw-away certificates, and TLS without HTTP.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// What signs certificates.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+    der: CertificateDer<'static>,
+}
+
+/// The files of a certificate and its key.
+pub(crate) struct Pair {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Authority {
+    pub(crate) fn new(name: &str) -> Self {
+        let mut params = named(name, &[]);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let (pem, der) = (certificate.pem(), certificate.der().clone());
+        Self { issuer: Issuer::new(params, key), pem, der }
+    }
+
+    /// Writes the authority's own certificate.
+    pub(crate) fn write(&self, path: PathBuf) -> PathBuf {
+        std::fs::write(&path, &self.pem).unwrap();
+        path
+    }
+
+    /// Writes a certificate for somebody who connects.
+    pub(crate) fn client(&self, folder: &Path, name: &str, groups: &[&str]) -> Pair {
+        let mut params = named(name, groups);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(&params, folder, name)
+    }
+
+    /// Writes a certificate for a server on loopback, in the place of an older one of that name.
+    pub(crate) fn server(&self, folder: &Path, name: &str) -> Pair {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.issue(&params, folder, name)
+    }
+
+    fn issue(&self, params: &CertificateParams, folder: &Path, name: &str) -> Pair {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Pair {
+            certificate: replace(&folder.join(format!("{name}.crt")), &certificate.pem()),
+            key: replace(&folder.join(format!("{name}.key")), &key.serialize_pem()),
+        }
+    }
+
+    /// Connects to a server on loopback, if this authority vouches for it.
+    pub(crate) async fn connect(&self, port: u16) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.der.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.unwrap().with_root_certificates(roots).with_no_client_auth();
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    }
+}
+
+fn named(name: &str, groups: &[&str]) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    for group in groups {
+        params.distinguished_name.push(DnType::OrganizationName, *group);
+    }
+    params
+}
+
+/// Replaces a file as a whole: nobody ever reads half of it.
+fn replace(path: &Path, text: &str) -> PathBuf {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(&new, path).unwrap();
+    path.to_owned()
+}

@@ -19,6 +19,7 @@ use endpointslice::{Node, Pod};
 use futures::future::join_all;
 use http::Method;
 use serde_json::json;
+use tokio::time::{Instant, sleep};
 
 use support::loopback::{Loopback, reserve};
 use support::script::{Answer, Script, Step};
@@ -635,6 +636,63 @@ async fn a_server_that_closes_at_once_is_not_hammered() {
         let world = World::play(wire, steps).await;
         let gaps = world.script.gaps();
         assert!(gaps.iter().all(|gap| *gap >= 0.8) && gaps[9] >= 30.0, "{gaps:?}");
+    }
+}
+
+/// A new leader waits for that: after an outage the Lease may come before the changes that were missed.
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_is_told_whether_the_cache_follows_the_server() {
+    for wire in Wire::BOTH {
+        let script = Script::new([
+            list(listed(wire).pause(a_while())),
+            // At the end of its life a watch is resumed at once, so that nothing is missed.
+            resume("10", wire.watch(&[]).pause(a_while())),
+            resume("10", wire.refusal(&refused(500))),
+            resume("10", wire.refusal(&refused(500))),
+            resume("10", wire.watch(&[]).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        let start = Instant::now();
+        let mut after = async |follows: bool| {
+            world.following.wait_for(|now| *now == follows).await.unwrap();
+            start.elapsed().as_secs_f64()
+        };
+        assert!(after(true).await < 0.1);
+        assert!((4.0..4.1).contains(&after(false).await));
+        // Two delays, of 0.8 to 1.6 and 1.6 to 3.2 seconds.
+        assert!((6.4..8.9).contains(&after(true).await));
+    }
+}
+
+/// What a new leader does whose watches are in long delays after an outage.
+#[tokio::test(start_paused = true)]
+async fn whoever_knows_that_the_server_is_back_ends_the_wait() {
+    for wire in Wire::BOTH {
+        let failure = |code| resume("10", wire.refusal(&refused(code)));
+        let overload = Refusal { retry_after: 5, ..refused(503) };
+        let script = Script::new([
+            list(listed(wire).pause(a_while())),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            resume("10", wire.refusal(&overload)),
+            resume("10", wire.watch(&[]).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        // Four delays have passed by then, and the fifth has not; the sixth would be 25.6 s at least.
+        sleep(Duration::from_secs(2 + 24)).await;
+        world.following.wait_for(|follows| !follows).await.unwrap();
+        let known = Instant::now();
+        for _ in 0..20 {
+            world.impatience.notify_waiters();
+            sleep(Duration::from_millis(300)).await;
+        }
+        world.following.wait_for(|follows| *follows).await.unwrap();
+        let waited = known.elapsed().as_secs_f64();
+        assert!((5.0..6.1).contains(&waited), "only for what the server asked: {waited}");
     }
 }
 

@@ -4,7 +4,7 @@ use component_server::Checks;
 use tokio::sync::watch;
 
 use crate::leading::Candidate;
-use crate::watches::Synced;
+use crate::watches::Cached;
 
 /// How far the controllers have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    pub(crate) fn new(caches: &[Synced], phase: &watch::Sender<Phase>) -> Self {
+    pub(crate) fn new(caches: &[Cached], phase: &watch::Sender<Phase>) -> Self {
         let readyz = Checks::new();
-        for (resource, synced) in caches {
+        for Cached { resource, synced, .. } in caches {
             let synced = synced.clone();
             let check = move || if *synced.borrow() { Ok(()) } else { Err("not synced yet".to_owned()) };
             readyz.register(&format!("informer-sync/{resource}"), check);

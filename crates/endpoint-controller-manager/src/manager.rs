@@ -28,7 +28,7 @@ use crate::process_metrics::ProcessMetrics;
 use crate::running::{Parts, Prepared, Running};
 use crate::serving::{self, Serving, ServingError};
 use crate::signals::Stop;
-use crate::watches::{Watches, all_synced};
+use crate::watches::{Caches, Watches};
 use crate::{build_metrics, logging, version};
 
 /// Why the manager could not run.
@@ -89,6 +89,7 @@ async fn run(config: Config) -> Result<(), ManagerError> {
 /// Everything that runs once the cache is synced.
 struct Manager {
     controllers: Vec<Prepared>,
+    caches: Caches,
     /// None: there is no election.
     candidate: Option<Candidate>,
     /// List-watches and the server: they never end by themselves.
@@ -136,10 +137,11 @@ impl Manager {
             cache: &cache,
             metrics: &watch_metrics,
             delegation: config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
+            impatience: Arc::default(),
         };
         let caches = watches.start(&config.controllers);
         let phase = watch::Sender::new(Phase::Starting);
-        let health = Health::new(&caches, &phase);
+        let health = Health::new(&caches.kinds, &phase);
         if let Some(candidate) = &candidate {
             health.watch_election(candidate);
         }
@@ -147,25 +149,25 @@ impl Manager {
             background.spawn(serving.run(serving::pages(&config, &health, Arc::new(registry))));
         }
         tokio::select! {
-            () = all_synced(&caches) => {}
+            () = caches.synced() => {}
             ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
         let shutdown_timeout = config.shutdown_timeout.unwrap_or(Duration::MAX);
         let healthz = health.healthz;
-        Ok(Self { controllers, candidate, background, phase, healthz, shutdown_timeout })
+        Ok(Self { controllers, caches, candidate, background, phase, healthz, shutdown_timeout })
     }
 
     /// Works once it is our turn, until a signal; then finishes what is under way, and lets go of the Lease.
     async fn run(self, stop: &mut Stop) -> Result<(), ManagerError> {
-        let Self { controllers, candidate, mut background, phase, healthz, shutdown_timeout } = self;
+        let Self { controllers, caches, candidate, mut background, phase, healthz, shutdown_timeout } = self;
         let mut lead = Lead::contend(candidate);
         let mut running = None;
         let signal = tokio::select! {
             signal = stop.requested() => signal,
             ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
-            failed = work(&mut lead, controllers, &mut running, &phase, &healthz) => return Err(failed),
+            failed = work(&mut lead, &caches, controllers, &mut running, &phase, &healthz) => return Err(failed),
         };
         info!(signal, "Stopping");
         phase.send_replace(Phase::Stopping);
@@ -185,6 +187,7 @@ impl Manager {
 /// Waits for our turn and lets the controllers run; returns only if something goes wrong.
 async fn work(
     lead: &mut Lead,
+    caches: &Caches,
     controllers: Vec<Prepared>,
     running: &mut Option<Running>,
     phase: &watch::Sender<Phase>,
@@ -193,6 +196,11 @@ async fn work(
     phase.send_replace(Phase::Standby);
     if !lead.won().await {
         return ManagerError::LeaseLost(lead.lost().await);
+    }
+    tokio::select! {
+        // After an outage the Lease may come before the changes that were missed, such as the last leader's writes.
+        () = caches.catch_up() => {}
+        why = lead.lost() => return ManagerError::LeaseLost(why),
     }
     for controller in &controllers {
         // Upstream has a check for each controller that was started, and it always passes.

@@ -35,7 +35,9 @@
 //! on for that long even when it reads somebody else's name.)
 //!
 //! What this can't see is a machine that sleeps with its monotonic clock stopped, or a Lease that somebody deletes or
-//! edits by hand: until the next renewal, one retry period at most, two may lead.
+//! edits by hand: until the next renewal, one retry period at most, two may lead. And nobody can look at the clock and
+//! send in one: a process that is stopped exactly between the two sends one request when it goes on. Updates and deletes
+//! are then refused, for what they say they know of the object is outdated.
 //!
 //! # How long a change of leaders takes
 //!

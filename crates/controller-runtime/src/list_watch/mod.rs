@@ -26,8 +26,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
@@ -82,6 +82,8 @@ pub struct ListWatch<K> {
     /// What of the kind is asked for, as a part of the query; empty for all.
     selection: String,
     synced: watch::Sender<bool>,
+    following: watch::Sender<bool>,
+    impatience: Arc<Notify>,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
     fallback: Fallback,
@@ -92,10 +94,22 @@ pub struct ListWatch<K> {
 impl<K: Kind> ListWatch<K> {
     /// A list-watch of all objects of the kind.
     pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
-        let synced = watch::Sender::new(false);
+        let (synced, following) = (watch::Sender::new(false), watch::Sender::new(false));
         let (fallback, metrics) = (Fallback::default(), ListWatchMetrics::default().of_kind::<K>());
         let selection = String::new();
-        Self { client, cache, timing, selection, synced, resume: None, fallback, metrics, kind: PhantomData }
+        Self {
+            client,
+            cache,
+            timing,
+            selection,
+            synced,
+            following,
+            impatience: Arc::default(),
+            resume: None,
+            fallback,
+            metrics,
+            kind: PhantomData,
+        }
     }
 
     /// Keeps only objects whose labels match the selector, such as `app=web` or `!app`. To the cache, an object that no
@@ -111,9 +125,22 @@ impl<K: Kind> ListWatch<K> {
         Self { metrics: metrics.of_kind::<K>(), ..self }
     }
 
+    /// Lets whoever knows that the server is back end the waits between attempts, with
+    /// [`notify_waiters`](Notify::notify_waiters). After that delays begin small again.
+    #[must_use]
+    pub fn with_impatience(self, impatience: Arc<Notify>) -> Self {
+        Self { impatience, ..self }
+    }
+
     /// Becomes true when the cache holds everything the server held, and stays true.
     pub fn synced(&self) -> watch::Receiver<bool> {
         self.synced.subscribe()
+    }
+
+    /// True while the cache holds everything and a watch is open, so that it is behind the server by no more than what is
+    /// under way; false while the server can't be reached. Whoever begins to act on the cache should wait for it.
+    pub fn following(&self) -> watch::Receiver<bool> {
+        self.following.subscribe()
     }
 
     /// Runs until it is dropped. Everything that goes wrong is logged and tried again.
@@ -140,7 +167,13 @@ impl<K: Kind> ListWatch<K> {
                     error.retry_after().min(MAX_RETRY_AFTER)
                 }
             };
-            sleep(backoff.next_delay().max(asked_to_wait)).await;
+            self.following.send_replace(false);
+            let (failed, delay) = (Instant::now(), backoff.next_delay().max(asked_to_wait));
+            if timeout(delay, self.impatience.notified()).await.is_ok() {
+                backoff = Backoff::default();
+                // What the server asks for counts for everybody.
+                sleep_until(failed + asked_to_wait).await;
+            }
         }
     }
 
@@ -185,6 +218,8 @@ impl<K: Kind> ListWatch<K> {
         let deadline = Instant::now() + lifetime + GRACE;
         if self.resume.is_none() {
             self.cache.begin_list::<K>();
+        } else {
+            self.following.send_replace(true);
         }
         loop {
             let patience =
@@ -222,6 +257,7 @@ impl<K: Kind> ListWatch<K> {
             Event::Bookmark { resource_version, initial_events_end } => {
                 if listing && initial_events_end {
                     self.finish_list(of_a_moment(resource_version)?);
+                    self.following.send_replace(true);
                     self.fallback.streaming_worked();
                     return Ok(());
                 }

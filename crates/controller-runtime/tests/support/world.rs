@@ -11,7 +11,7 @@ use controller_runtime::queue::Lane;
 use endpointslice::Pod;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::script::{Script, Step};
@@ -22,6 +22,8 @@ pub(crate) struct World {
     pub(crate) script: Arc<Script>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) synced: watch::Receiver<bool>,
+    pub(crate) following: watch::Receiver<bool>,
+    pub(crate) impatience: Arc<Notify>,
     changes: Arc<Changes>,
     registry: Registry,
     running: JoinHandle<()>,
@@ -79,9 +81,11 @@ impl World {
             Some(selector) => list_watch.with_label_selector(selector),
             None => list_watch,
         };
-        let synced = list_watch.synced();
+        let impatience = Arc::new(Notify::new());
+        let list_watch = list_watch.with_impatience(Arc::clone(&impatience));
+        let (synced, following) = (list_watch.synced(), list_watch.following());
         let running = tokio::spawn(list_watch.run());
-        Self { script: Arc::clone(script), cache, synced, changes, registry, running }
+        Self { script: Arc::clone(script), cache, synced, following, impatience, changes, registry, running }
     }
 
     pub(crate) fn is_synced(&self) -> bool {

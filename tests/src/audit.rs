@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -40,9 +42,18 @@ pub struct Request {
     pub code: u16,
     /// The body of the request, where the audit policy keeps it.
     pub body: Option<Value>,
+    /// When the API server had it.
+    pub received: Timestamp,
+    /// When it was answered.
+    pub answered: Timestamp,
 }
 
 impl Request {
+    /// The program that asked: the first part of its user agent.
+    pub fn program(&self) -> &str {
+        self.user_agent.split('/').next().unwrap_or_default()
+    }
+
     /// Whether it asked for a change, successfully or not.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
@@ -127,6 +138,8 @@ fn parse(line: &str) -> Option<Request> {
         user_agent: event.user_agent,
         code: event.response_status.code,
         body: event.request_object,
+        received: event.request_received_timestamp.0,
+        answered: event.stage_timestamp.0,
     })
 }
 
@@ -149,6 +162,8 @@ struct Event {
     #[serde(default)]
     response_status: ResponseStatus,
     request_object: Option<Value>,
+    request_received_timestamp: MicroTime,
+    stage_timestamp: MicroTime,
 }
 
 #[derive(Deserialize)]
@@ -176,17 +191,22 @@ struct ResponseStatus {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
 
     #[test]
     fn a_create_is_read_with_its_body_and_generated_name() {
         let line = r#"{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"me"},
             "userAgent":"agent/1","objectRef":{"resource":"endpointslices","namespace":"a","apiGroup":"x"},
-            "responseStatus":{"code":201},"requestObject":{"metadata":{"generateName":"web-"}}}"#;
+            "responseStatus":{"code":201},"requestObject":{"metadata":{"generateName":"web-"}},
+            "requestReceivedTimestamp":"2001-01-01T00:00:00.000000Z","stageTimestamp":"2001-01-01T00:00:00.250000Z"}"#;
         let request = parse(line).unwrap();
         assert!(request.is_write());
         assert_eq!((request.name.as_str(), request.code), ("web-", 201));
         assert_eq!((request.user.as_str(), request.user_agent.as_str()), ("me", "agent/1"));
+        let took = request.answered.duration_since(request.received);
+        assert_eq!((request.program(), took), ("agent", SignedDuration::from_millis(250)));
     }
 
     #[test]
@@ -206,7 +226,8 @@ mod tests {
     fn a_watch_counts_once_and_from_its_beginning() {
         let line = |stage| {
             format!(
-                r#"{{"stage":"{stage}","verb":"watch","user":{{"username":"me"}},"objectRef":{{"resource":"pods"}}}}"#
+                r#"{{"stage":"{stage}","verb":"watch","user":{{"username":"me"}},"objectRef":{{"resource":"pods"}},
+                "requestReceivedTimestamp":"2001-01-01T00:00:00Z","stageTimestamp":"2001-01-01T00:00:00Z"}}"#
             )
         };
         assert!(parse(&line("ResponseStarted")).is_some());

@@ -105,6 +105,11 @@ impl Cluster {
         self.apiserver = None;
     }
 
+    /// Lets the API server hang: it neither answers nor refuses.
+    pub fn freeze_apiserver(&mut self) {
+        self.apiserver.as_mut().expect("the API server runs").signal("STOP");
+    }
+
     /// Starts the API server again at the same address, and waits until it is ready.
     pub async fn start_apiserver(&mut self) {
         assert!(self.apiserver.is_none(), "the API server runs already");
@@ -190,6 +195,8 @@ rules:
     resources: [endpoints, events]
   - group: discovery.k8s.io
     resources: [endpointslices]
+  - group: coordination.k8s.io
+    resources: [leases]
   - group: events.k8s.io
     resources: [events]
 - level: Metadata

@@ -93,6 +93,8 @@ pub struct ManagerOptions {
     pub max_endpoints_per_subset: u32,
     /// `--endpointslice-updates-batch-period`.
     pub batch_period: Duration,
+    /// `--leader-elect`; without it the manager works whoever else does.
+    pub leader_election: Option<LeaderElection>,
     /// More flags.
     pub flags: Vec<String>,
 }
@@ -119,8 +121,42 @@ impl ManagerOptions {
             max_endpoints_per_slice: 100,
             max_endpoints_per_subset: 1_000,
             batch_period: Duration::ZERO,
+            leader_election: None,
             flags: Vec::new(),
         }
+    }
+}
+
+/// How long everything takes in an election. The Lease is ours by default, whoever contends for it.
+#[derive(Debug, Clone, Copy)]
+pub struct LeaderElection {
+    /// How long others wait for a leader that is silent.
+    pub lease_duration: Duration,
+    /// How long a leader tries to renew.
+    pub renew_deadline: Duration,
+    /// How often.
+    pub retry_period: Duration,
+}
+
+impl LeaderElection {
+    /// The Lease, in `kube-system`.
+    pub const LEASE: &str = "endpoint-controller-manager";
+
+    /// What both have by default.
+    pub const DEFAULT: Self = Self {
+        lease_duration: Duration::from_secs(15),
+        renew_deadline: Duration::from_secs(10),
+        retry_period: Duration::from_secs(2),
+    };
+
+    fn flags(self) -> Vec<String> {
+        let flag = |name: &str, value: Duration| format!("--leader-elect-{name}={}ms", value.as_millis());
+        vec![
+            "--leader-elect=true".to_owned(),
+            flag("lease-duration", self.lease_duration),
+            flag("renew-deadline", self.renew_deadline),
+            flag("retry-period", self.retry_period),
+        ]
     }
 }
 
@@ -149,6 +185,7 @@ impl Manager {
     pub fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
         let mut args = common_flags(cluster, options);
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
+        args.push(format!("--leader-elect-resource-name={}", LeaderElection::LEASE));
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
         Self { process: start("kube-controller-manager", &program, cluster, args), port: 0, pages: None }
@@ -272,10 +309,9 @@ fn start(name: &'static str, program: &Path, cluster: &Cluster, args: Vec<String
 }
 
 fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
-    vec![
+    let mut flags = vec![
         format!("--kubeconfig={}", cluster.kubeconfig(options.user).display()),
         format!("--controllers={}", Controller::list(options.controllers)),
-        "--leader-elect=false".to_owned(),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps),
         format!("--concurrent-service-endpoint-syncs={}", options.concurrent_syncs),
@@ -283,5 +319,8 @@ fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
         format!("--mirroring-max-endpoints-per-subset={}", options.max_endpoints_per_subset),
         format!("--endpointslice-updates-batch-period={}ms", options.batch_period.as_millis()),
         "-v=2".to_owned(),
-    ]
+    ];
+    let no_election = || vec!["--leader-elect=false".to_owned()];
+    flags.extend(options.leader_election.map_or_else(no_election, LeaderElection::flags));
+    flags
 }

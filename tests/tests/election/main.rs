@@ -1,0 +1,17 @@
+//! Of several replicas one works, on a real API server: whatever ends the one that does, two never write, and the
+//! next one takes over as soon as the Lease allows it. Upstream's replicas may be among them.
+//!
+//! `cargo test -p tests --test election -- --nocapture` prints how long each change of leaders took.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, in its helper functions too"
+)]
+
+mod breaches;
+mod endings;
+mod replicas;
+mod stage;
+mod terms;
+mod upstream;

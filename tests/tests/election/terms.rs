@@ -1,0 +1,127 @@
+//! Who led when, and that nobody else wrote: read from the audit log.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use serde_json::Value;
+use tests::audit::Request;
+use tests::manager::LeaderElection;
+
+/// From the first write of a name into the Lease to that of another, or of none.
+#[derive(Debug)]
+pub(crate) struct Term {
+    /// The program, by its user agent.
+    pub(crate) by: String,
+    pub(crate) from: Timestamp,
+    /// When the Lease was given back by who had it.
+    pub(crate) released: Option<Timestamp>,
+    /// When the first of the controllers' writes was received.
+    pub(crate) first_write: Option<Timestamp>,
+    record: LeaseSpec,
+    /// When the last renewal was received.
+    renewed: Timestamp,
+}
+
+/// The terms that the requests of contending replicas amount to.
+///
+/// # Errors
+/// What broke the rules: a write of somebody who did not lead, successful or not; a Lease taken from somebody who might
+/// still lead; a record that does not follow from the one before.
+pub(crate) fn of(requests: &[Request]) -> Result<Vec<Term>, String> {
+    let mut terms = Vec::new();
+    let mut of_lease: Vec<&Request> = requests.iter().filter(|r| is_of_lease(r) && r.code < 300).collect();
+    of_lease.sort_by_key(|request| request.received);
+    for request in of_lease {
+        follow(&mut terms, request).map_err(|breach| format!("{breach}: {request}"))?;
+    }
+    for request in requests.iter().filter(|r| r.is_write() && !is_of_lease(r) && !tells_of_lease(r)) {
+        let ends: Vec<_> = terms.iter().skip(1).map(|next| Some(next.from)).chain([None]).collect();
+        let term =
+            terms.iter_mut().zip(ends).find_map(|(term, end)| term.covers(request, end).then_some(term));
+        let Some(term) = term else {
+            let (program, received) = (request.program(), request.received);
+            return Err(format!("{program} wrote at {received} and did not lead: {request}; {terms:#?}"));
+        };
+        let first = term.first_write.map_or(request.received, |first| first.min(request.received));
+        term.first_write = Some(first);
+    }
+    Ok(terms)
+}
+
+fn is_of_lease(request: &Request) -> bool {
+    request.is_write() && request.resource == "leases" && request.name == LeaderElection::LEASE
+}
+
+/// That somebody stopped leading may be told afterwards.
+fn tells_of_lease(request: &Request) -> bool {
+    let kind = request.body.as_ref().and_then(|body| body.pointer("/involvedObject/kind"));
+    request.resource == "events" && kind.and_then(Value::as_str) == Some("Lease")
+}
+
+/// Takes note of a record that was written.
+fn follow(terms: &mut Vec<Term>, request: &Request) -> Result<(), String> {
+    let body = request.body.as_ref().ok_or("no body")?;
+    let record: LeaseSpec =
+        serde_json::from_value(body["spec"].clone()).map_err(|error| error.to_string())?;
+    let ours = terms.last_mut().filter(|last| last.by == request.program() && last.released.is_none());
+    match ours {
+        Some(term) if holder(&record).is_empty() => term.release(&record, request.received),
+        Some(term) if holder(&record) == holder(&term.record) => term.renew(record, request.received),
+        _ => {
+            let term = Term::begin(terms.last(), record, request)?;
+            terms.push(term);
+            Ok(())
+        }
+    }
+}
+
+fn holder(record: &LeaseSpec) -> &str {
+    record.holder_identity.as_deref().unwrap_or_default()
+}
+
+impl Term {
+    fn begin(previous: Option<&Self>, record: LeaseSpec, request: &Request) -> Result<Self, String> {
+        let time = request.received;
+        let might_lead = |term: &Self| term.released.is_none() && time < term.renewed + term.duration();
+        if let Some(term) = previous.filter(|term| might_lead(term)) {
+            return Err(format!("taken while {} might lead, which renewed at {}", term.by, term.renewed));
+        }
+        let transitions =
+            previous.map_or(Some(0), |term| term.record.lease_transitions.map(|number| number + 1));
+        let begins = record.acquire_time.is_some() && record.acquire_time == record.renew_time;
+        if holder(&record).is_empty() || record.lease_transitions != transitions || !begins {
+            return Err(format!("not how a term begins, whose transitions are {transitions:?}"));
+        }
+        let by = request.program().to_owned();
+        Ok(Self { by, from: time, released: None, first_write: None, record, renewed: time })
+    }
+
+    /// For how long others wait.
+    fn duration(&self) -> SignedDuration {
+        SignedDuration::from_secs(self.record.lease_duration_seconds.unwrap_or_default().into())
+    }
+
+    fn renew(&mut self, record: LeaseSpec, time: Timestamp) -> Result<(), String> {
+        let all_but_time = |record: &LeaseSpec| LeaseSpec { renew_time: None, ..record.clone() };
+        if all_but_time(&record) != all_but_time(&self.record) || record.renew_time <= self.record.renew_time
+        {
+            return Err(format!("not a renewal of {:?}", self.record));
+        }
+        (self.record, self.renewed) = (record, time);
+        Ok(())
+    }
+
+    fn release(&mut self, record: &LeaseSpec, time: Timestamp) -> Result<(), String> {
+        self.released = Some(time);
+        let kept = record.lease_transitions == self.record.lease_transitions;
+        let short = record.lease_duration_seconds == Some(1) && record.renew_time.is_some();
+        if kept && short { Ok(()) } else { Err(format!("not a release of {:?}", self.record)) }
+    }
+
+    /// Whether a request was received and answered while it lasted.
+    fn covers(&self, request: &Request, next: Option<Timestamp>) -> bool {
+        let over = |end| end < request.answered;
+        request.program() == self.by
+            && self.from <= request.received
+            && !self.released.or(next).is_some_and(over)
+    }
+}

@@ -7,6 +7,7 @@
     reason = "a benchmark is never shipped: it fails by panicking, with one message"
 )]
 
+mod delegated;
 mod measure;
 mod options;
 mod report;
@@ -30,6 +31,12 @@ async fn main() -> ExitCode {
 
 async fn run(options: &Options) -> ExitCode {
     println!("{options}");
+    if options.delegated {
+        for controllers in &options.controllers {
+            println!("\n{}", Box::pin(delegated::run(controllers, options)).await);
+        }
+        return ExitCode::SUCCESS;
+    }
     let mut all = Vec::new();
     let mut code = ExitCode::SUCCESS;
     for controllers in &options.controllers {

@@ -23,7 +23,7 @@ use crate::tally::Tally;
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Requests in flight while pods change.
-const CONCURRENCY: usize = 16;
+pub(crate) const CONCURRENCY: usize = 16;
 
 /// What it cost.
 #[derive(Debug)]
@@ -71,18 +71,20 @@ pub(crate) struct Phase {
     pub(crate) failed: usize,
 }
 
-struct Bench<'a> {
-    manager: Manager,
-    observer: Observer<Tally>,
-    cluster: Cluster,
-    manager_options: ManagerOptions,
-    options: &'a Options,
+/// One controller at work.
+pub(crate) struct Bench<'a> {
+    pub(crate) manager: Manager,
+    pub(crate) observer: Observer<Tally>,
+    pub(crate) cluster: Cluster,
+    pub(crate) manager_options: ManagerOptions,
+    pub(crate) options: &'a Options,
 }
 
-struct Begun {
-    at: Instant,
-    cpu: Duration,
-    mark: Mark,
+/// The beginning of a phase.
+pub(crate) struct Begun {
+    pub(crate) at: Instant,
+    pub(crate) cpu: Duration,
+    pub(crate) mark: Mark,
 }
 
 /// Runs all phases.
@@ -122,7 +124,7 @@ pub(crate) async fn measure(
 }
 
 /// Both without waiting: upstream has nothing to wait for.
-fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
+pub(crate) fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
     match kind {
         Kind::Upstream => Manager::upstream(cluster, options),
         Kind::Ours => Manager::ours_unready(cluster, options),
@@ -130,11 +132,11 @@ fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
 }
 
 impl Bench<'_> {
-    fn begin(&self) -> Begun {
+    pub(crate) fn begin(&self) -> Begun {
         Begun { at: Instant::now(), cpu: self.manager.usage().cpu, mark: self.cluster.audit().mark() }
     }
 
-    async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
+    pub(crate) async fn end(&mut self, begun: Begun, took: Duration) -> Phase {
         let Usage { cpu, rss, peak_rss } = self.quiet().await;
         let writes = self.cluster.audit().writes_since(begun.mark, self.manager_options.user);
         Phase {
@@ -169,7 +171,7 @@ impl Bench<'_> {
         }
     }
 
-    async fn all_slices(&mut self, begun: Begun) -> Phase {
+    pub(crate) async fn all_slices(&mut self, begun: Begun) -> Phase {
         let services = self.options.services as usize;
         let progress = |tally: &Tally| format!("{} of {services} Services are complete", tally.complete());
         let reached = |tally: &Tally| tally.complete() == services;
@@ -178,13 +180,18 @@ impl Bench<'_> {
         self.end(begun, took).await
     }
 
-    async fn churn(&mut self, pods: &[SeededPod]) -> Phase {
+    pub(crate) async fn churn(&mut self, pods: &[SeededPod]) -> Phase {
         let begun = self.begin();
-        let changes = pods.iter().map(|pod| self.stop_being_ready(pod));
-        futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
+        self.change(pods).await;
         self.all_seen().await;
         let took = begun.at.elapsed();
         self.end(begun, took).await
+    }
+
+    /// Lets all of these stop being ready.
+    pub(crate) async fn change(&self, pods: &[SeededPod]) {
+        let changes = pods.iter().map(|pod| self.stop_being_ready(pod));
+        futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
     }
 
     async fn single(&mut self, pods: &[SeededPod]) -> (Phase, Vec<Duration>) {
@@ -217,7 +224,7 @@ impl Bench<'_> {
         changed.unwrap_or_else(|error| panic!("changing pod {}: {error}", pod.name));
     }
 
-    async fn idle(&mut self) -> Phase {
+    pub(crate) async fn idle(&mut self) -> Phase {
         let begun = self.begin();
         let time = Duration::from_secs(self.options.idle.into());
         tokio::time::sleep(time.saturating_sub(QUIET)).await;

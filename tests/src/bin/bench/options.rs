@@ -44,6 +44,10 @@ pub(crate) struct Options {
     /// Only one of the two.
     #[arg(long)]
     only: Option<Only>,
+    /// Instead of all that: all Services belong to another controller, and only ours is measured, with the feature gate
+    /// `EndpointControllerNameWellKnownLabel` on and off.
+    #[arg(long)]
+    pub(crate) delegated: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

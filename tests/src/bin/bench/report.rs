@@ -131,7 +131,7 @@ fn line(row: &Row, measurements: &[(Kind, Measurement)]) -> String {
     text
 }
 
-fn megabytes(bytes: u64) -> f64 {
+pub(crate) fn megabytes(bytes: u64) -> f64 {
     u32::try_from(bytes / 1_000).map_or(f64::INFINITY, f64::from) / 1e3
 }
 

@@ -1,0 +1,112 @@
+//! What Services of other controllers cost ours: memory and processor, with the feature gate on and off.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Service;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
+use tests::cluster::Cluster;
+use tests::manager::{Controller, Kind};
+use tests::observe::Observer;
+
+use crate::measure::{Begun, Bench, CONCURRENCY, Phase, launch};
+use crate::options::Options;
+use crate::report::megabytes;
+use crate::seed::{self, SeededPod};
+use crate::tally::Tally;
+
+const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
+const GATE: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
+
+/// What our program did with the gate in one position.
+struct Figures {
+    start: Phase,
+    churn: Phase,
+    idle: Phase,
+}
+
+/// Measures both on one cluster, the gate on first: it leaves nothing behind for the other. Gives the table.
+pub(crate) async fn run(controllers: &'static [Controller], options: &Options) -> String {
+    eprintln!("starting and filling a cluster");
+    let cluster = seed::cluster(options).await;
+    let pods = seed::pods(&cluster, options).await;
+    let (first, second) = pods.split_at(pods.len() / 2);
+    let changing = |pods: &[SeededPod]| pods[..pods.len().min(options.churn() as usize)].to_vec();
+    eprintln!("giving all Services to another controller");
+    delegate(&cluster, options).await;
+    let (cluster, on) = measure(cluster, controllers, options, true, &changing(first)).await;
+    let (_, off) = measure(cluster, controllers, options, false, &changing(second)).await;
+    table(controllers, changing(first).len(), &off, &on)
+}
+
+async fn delegate(cluster: &Cluster, options: &Options) {
+    for namespace in 0..options.namespaces() {
+        let services: Api<Service> = Api::namespaced(cluster.client(), &format!("ns-{namespace}"));
+        let list = services.list_metadata(&ListParams::default()).await.expect("listing Services");
+        let names = list.items.into_iter().filter_map(|service| service.metadata.name);
+        let change = Patch::Merge(json!({"metadata": {"labels": {LABEL: "another"}}}));
+        let changes = names.map(async |name| {
+            services.patch(&name, &PatchParams::default(), &change).await.expect("labelling a Service");
+        });
+        futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
+    }
+}
+
+async fn measure(
+    cluster: Cluster,
+    controllers: &'static [Controller],
+    options: &Options,
+    gate: bool,
+    pods: &[SeededPod],
+) -> (Cluster, Figures) {
+    eprintln!("the gate {}", if gate { "on" } else { "off" });
+    let mut manager_options = options.manager(controllers);
+    manager_options.flags.extend(gate.then(|| GATE.to_owned()));
+    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
+    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
+    let manager = launch(Kind::Ours, &cluster, &manager_options);
+    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let start = if gate { ready(&mut bench, begun).await } else { bench.all_slices(begun).await };
+    let churn = if gate { unseen_churn(&mut bench, pods).await } else { bench.churn(pods).await };
+    let idle = bench.idle().await;
+    let Bench { manager, cluster, .. } = bench;
+    manager.stop().await;
+    (cluster, Figures { start, churn, idle })
+}
+
+/// There are no slices to wait for.
+async fn ready(bench: &mut Bench<'_>, begun: Begun) -> Phase {
+    bench.manager.ready().await;
+    let took = begun.at.elapsed();
+    bench.end(begun, took).await
+}
+
+async fn unseen_churn(bench: &mut Bench<'_>, pods: &[SeededPod]) -> Phase {
+    let begun = bench.begin();
+    bench.change(pods).await;
+    let took = begun.at.elapsed();
+    bench.end(begun, took).await
+}
+
+fn table(controllers: &[Controller], changed: usize, off: &Figures, on: &Figures) -> String {
+    let mut text =
+        format!("{}\n{:58}{:>12}{:>12}\n", Controller::list(controllers), "", "gate off", "gate on");
+    let mut row = |what: &str, digits: usize, of: fn(&Figures) -> f64| {
+        writeln!(text, "{what:58}{:12.digits$}{:12.digits$}", of(off), of(on)).unwrap();
+    };
+    row("start: CPU seconds", 2, |it| it.start.cpu.as_secs_f64());
+    row("start: peak RSS, MB", 1, |it| megabytes(it.start.peak_rss));
+    row("start: writes", 0, |it| writes(&it.start));
+    let churn = |what: &str| format!("{changed} pods stop being ready, all at once: {what}");
+    row(&churn("CPU seconds"), 2, |it| it.churn.cpu.as_secs_f64());
+    row(&churn("writes"), 0, |it| writes(&it.churn));
+    row("idle: RSS, MB", 1, |it| megabytes(it.idle.rss));
+    text
+}
+
+fn writes(phase: &Phase) -> f64 {
+    u32::try_from(phase.writes).map_or(f64::INFINITY, f64::from)
+}

@@ -1,10 +1,10 @@
 //! What `/healthz`, `/livez` and `/readyz` ask.
 
 use component_server::Checks;
+use controller_runtime::list_watch::Caches;
 use tokio::sync::watch;
 
 use crate::leading::Candidate;
-use crate::watches::Cached;
 
 /// How far the controllers have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    pub(crate) fn new(caches: &[Cached], phase: &watch::Sender<Phase>) -> Self {
+    pub(crate) fn new(caches: &Caches, phase: &watch::Sender<Phase>) -> Self {
         let readyz = Checks::new();
-        for Cached { resource, synced, .. } in caches {
-            let synced = synced.clone();
-            let check = move || if *synced.borrow() { Ok(()) } else { Err("not synced yet".to_owned()) };
-            readyz.register(&format!("informer-sync/{resource}"), check);
+        for kind in caches.kinds().iter().cloned() {
+            let name = format!("informer-sync/{}", kind.resource);
+            let check = move || if kind.is_synced() { Ok(()) } else { Err("not synced yet".to_owned()) };
+            readyz.register(&name, check);
         }
         let phase = phase.subscribe();
         readyz.register("controllers", move || match *phase.borrow() {

@@ -9,7 +9,7 @@ use component_server::Checks;
 use controller_runtime::cache::Cache;
 use controller_runtime::election::ElectionMetrics;
 use controller_runtime::error_chain;
-use controller_runtime::list_watch::ListWatchMetrics;
+use controller_runtime::list_watch::{Caches, ListWatchMetrics, ListWatches};
 use controller_runtime::queue::QueueMetrics;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -28,8 +28,7 @@ use crate::process_metrics::ProcessMetrics;
 use crate::running::{Parts, Prepared, Running};
 use crate::serving::{self, Serving, ServingError};
 use crate::signals::Stop;
-use crate::watches::{Caches, Watches};
-use crate::{build_metrics, logging, version};
+use crate::{build_metrics, logging, version, watches};
 
 /// Why the manager could not run.
 #[derive(Debug, thiserror::Error)]
@@ -92,11 +91,27 @@ struct Manager {
     caches: Caches,
     /// None: there is no election.
     candidate: Option<Candidate>,
-    /// List-watches and the server: they never end by themselves.
-    background: JoinSet<String>,
+    background: Background,
     phase: watch::Sender<Phase>,
     healthz: Checks,
     shutdown_timeout: Duration,
+}
+
+/// What never ends by itself.
+struct Background {
+    watches: ListWatches,
+    /// Empty if nothing is served.
+    server: JoinSet<String>,
+}
+
+impl Background {
+    /// Says what has ended nevertheless.
+    async fn ended(&mut self) -> String {
+        tokio::select! {
+            ended = self.watches.ended() => ended,
+            Some(ended) = self.server.join_next() => ended.unwrap_or_else(|error| error.to_string()),
+        }
+    }
 }
 
 impl Manager {
@@ -130,27 +145,23 @@ impl Manager {
         };
         let controllers = config.controllers.iter().map(prepare).collect();
 
-        let mut background = JoinSet::new();
-        let watches = Watches {
-            tasks: &mut background,
-            client: &reader,
-            cache: &cache,
-            metrics: &watch_metrics,
-            delegation: config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
-            impatience: Arc::default(),
-        };
-        let caches = watches.start(&config.controllers);
+        let mut watches = ListWatches::new(reader, cache).with_metrics(watch_metrics);
+        let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
+        watches::start(&mut watches, &config.controllers, delegation);
+        let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
-        let health = Health::new(&caches.kinds, &phase);
+        let health = Health::new(&caches, &phase);
         if let Some(candidate) = &candidate {
             health.watch_election(candidate);
         }
+        let mut server = JoinSet::new();
         if let Some(serving) = serving {
-            background.spawn(serving.run(serving::pages(&config, &health, Arc::new(registry))));
+            server.spawn(serving.run(serving::pages(&config, &health, Arc::new(registry))));
         }
+        let mut background = Background { watches, server };
         tokio::select! {
             () = caches.synced() => {}
-            ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
+            ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
@@ -166,7 +177,7 @@ impl Manager {
         let mut running = None;
         let signal = tokio::select! {
             signal = stop.requested() => signal,
-            ended = background.join_next() => return Err(ManagerError::TaskEnded(format!("{ended:?}"))),
+            ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
             failed = work(&mut lead, &caches, controllers, &mut running, &phase, &healthz) => return Err(failed),
         };
         info!(signal, "Stopping");
@@ -198,7 +209,6 @@ async fn work(
         return ManagerError::LeaseLost(lead.lost().await);
     }
     tokio::select! {
-        // After an outage the Lease may come before the changes that were missed, such as the last leader's writes.
         () = caches.catch_up() => {}
         why = lead.lost() => return ManagerError::LeaseLost(why),
     }

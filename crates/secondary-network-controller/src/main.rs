@@ -28,7 +28,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     watches.start(watches.of::<Pod>());
     watches.start(watches.of::<Node>());
     watches.start(watches.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={NAME}")));
-    watches.synced().await;
+    let caches = watches.caches();
+    caches.synced().await;
 
     let (recorder, events) = Recorder::new(client.clone(), NAME);
     tokio::spawn(events.run(pending()));
@@ -42,6 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (worker, gained) = (Arc::clone(&controller), leadership.clone());
     let work = tokio::spawn(async move {
         if gained.gained().await {
+            caches.catch_up().await;
             worker.run().await;
         }
     });

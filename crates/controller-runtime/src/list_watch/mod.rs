@@ -32,7 +32,7 @@ use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
-pub use group::ListWatches;
+pub use group::{Cached, Caches, ListWatches};
 pub use metrics::ListWatchMetrics;
 
 use self::events::{Event, EventStream, Unreadable, list_page};

@@ -182,6 +182,46 @@ async fn a_token_that_cannot_be_replaced_is_used_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_is_used_on_while_no_word_comes_about_a_new_one() {
+    let hang = || vec![Step::new(Method::POST, TOKEN, Answer::never())];
+    let stall = || vec![Step::new(Method::POST, TOKEN, Answer::new(201, "application/json", "").hang())];
+    let busy = || Step::new(Method::POST, TOKEN, refusal(429, "TooManyRequests").header("retry-after", "4"));
+    let create = Step::new(Method::POST, ACCOUNTS, Answer::never());
+    // Repeated as the server asks: at 0, 4 and 8 s.
+    let overload = vec![busy(), busy(), busy()];
+    for silence in [hang(), stall(), overload, vec![no_token(404, "NotFound"), create]] {
+        let mut steps = vec![token("a", 600), work()];
+        steps.extend(silence);
+        steps.extend([work(), work(), work(), token("b", 600), work()]);
+        let script = Script::new(steps);
+        let client = client(&script);
+        client.get_raw(PATH).await.unwrap();
+        advance(Duration::from_secs(481)).await;
+        // Whoever waits for the one that asks is not kept longer.
+        let (one, two) = tokio::join!(client.get_raw(PATH), client.get_raw(PATH));
+        one.and(two).unwrap();
+        client.get_raw(PATH).await.unwrap();
+        advance(Duration::from_secs(11)).await;
+        client.get_raw(PATH).await.unwrap();
+        script.played(LONG).await;
+        let sent = authorizations(&script);
+        assert_eq!(sent.iter().filter(|value| *value == "Bearer a").count(), 4);
+        assert_eq!(sent.last().unwrap(), "Bearer b");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_token_that_does_not_come_is_not_waited_for_longer() {
+    let hang = Step::new(Method::POST, TOKEN, Answer::never());
+    let script = Script::new([hang, token("a", 600), work()]);
+    let client = client(&script);
+    let error = client.get_raw(PATH).await.unwrap_err();
+    assert!(matches!(error, ApiError::Timeout(limit) if limit == Duration::from_secs(10)), "{error}");
+    client.get_raw(PATH).await.unwrap();
+    script.played(LONG).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_that_is_not_accepted_is_not_sent_again() {
     let refused = Step::new(Method::GET, PATH, refusal(401, "Unauthorized"));
     let script = Script::new([token("a", 3600), refused, token("b", 3600), work()]);

@@ -292,7 +292,11 @@ impl ApiClient {
     }
 }
 
-async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+/// What comes of `work`, or [`ApiError::Timeout`] if it takes longer; it is given up then.
+pub(super) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
     timeout(limit, work).await.map_err(|_| ApiError::Timeout(limit))?
 }
 

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::client::ApiClient;
+use super::client::{ApiClient, within};
 use super::error::ApiError;
 use crate::error_chain;
 
@@ -22,6 +22,9 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 const LEAST_LIFETIME: Duration = Duration::from_secs(600);
 /// The part of its life after which a token is replaced (upstream: 80 %).
 const RENEW_AFTER: f64 = 0.8;
+/// How long a token is waited for, repetitions and the creation of the account included. The request that needs the token
+/// waits meanwhile, and must have time left to be sent with the old one.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a token is used on before the next try to replace it.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 
@@ -29,7 +32,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// `k8s.io/controller-manager` `pkg/clientbuilder`.
 ///
 /// The first request asks for a token, and so does the first one after four fifths of its life; the others meanwhile wait
-/// for the answer. If there is none, the old token is used on. The account is created if it is missing.
+/// for the answer. If there is none within 10 s, the old token is used on. The account is created if it is missing.
 ///
 /// Times are counted from the answer on our own monotonic clock: that of the API server may differ.
 pub struct ServiceAccount {
@@ -65,7 +68,7 @@ impl ServiceAccount {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);
         }
-        match self.request().await {
+        match within(TOKEN_TIMEOUT, self.request()).await {
             Ok(token) => Ok(self.token.lock().insert(token).authorization.clone()),
             Err(error) => self.use_on(error),
         }

@@ -293,6 +293,11 @@ impl Manager {
         self.process.name()
     }
 
+    /// Which of the two it is.
+    pub fn kind(&self) -> Kind {
+        if self.pages.is_some() { Kind::Ours } else { Kind::Upstream }
+    }
+
     /// The process, for its log and its usage of the machine.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process

@@ -172,7 +172,8 @@ impl Run {
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
             if self.options.controllers.contains(&Controller::Endpoints) {
-                recompute::assert_reproduced(self.world.client(), NAMESPACE, phase.name).await;
+                let by = self.manager.kind();
+                recompute::assert_reproduced(self.world.client(), by, NAMESPACE, phase.name).await;
             }
             records.push(Record { phase: *phase, snapshot, requests });
         }

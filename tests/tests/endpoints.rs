@@ -59,7 +59,8 @@ async fn services_over_capacity_agree_and_change_hands() {
     assert_nothing_written("ours after upstream", &after_upstream);
     let (ours, after_both) = hand_over(ours, Kind::Ours).await;
     assert_nothing_written("ours after upstream after ours", &after_both);
-    let compared = recompute::assert_reproduced(ours.world.client(), NAMESPACE, "all successions").await;
+    let compared =
+        recompute::assert_reproduced(ours.world.client(), Kind::Ours, NAMESPACE, "all successions").await;
     assert!(compared > 10, "{compared} Endpoints compared");
 }
 

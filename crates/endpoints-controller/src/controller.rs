@@ -90,6 +90,7 @@ impl EndpointsController {
                 && !elects_a_leader(endpoints)
             {
                 let key = ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name);
+                self.tracker.lock().orphan(&key);
                 self.queue.add_background(key);
             }
         }

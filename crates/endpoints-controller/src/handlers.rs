@@ -28,7 +28,14 @@ impl Handler for EndpointsController {
     fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
         let (Change::Added(service) | Change::Updated { new: service, .. } | Change::Deleted(service)) =
             change;
-        self.queue.add_to(lane, ObjectKey::from(&**service));
+        let key = ObjectKey::from(&**service);
+        let mut tracker = self.tracker.lock();
+        match change {
+            Change::Deleted(_) => tracker.orphan(&key),
+            _ => tracker.adopt(&key),
+        }
+        drop(tracker);
+        self.queue.add_to(lane, key);
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {

@@ -61,13 +61,15 @@ impl EndpointsController {
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let result = match self.snapshot(key)? {
             Snapshot::NothingToDo => return Ok(()),
-            Snapshot::Leftover(endpoints) => self.delete(key, &endpoints).await,
+            Snapshot::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,
             Snapshot::Unclear(endpoints) => {
-                let exists = self.writer.service_exists(key).await;
+                let exists = self.writer.service_exists(key).await.inspect_err(|_| {
+                    self.tracker.lock().orphan(key);
+                });
                 if exists.map_err(|error| SyncError::Unclear(key.clone(), error))? {
                     return Ok(());
                 }
-                self.delete(key, &endpoints).await
+                self.delete_leftover(key, &endpoints).await
             }
             Snapshot::Service { service, pods, stored } => {
                 let stored = stored.map(|stored| stored.decode()).transpose()?;
@@ -82,6 +84,11 @@ impl EndpointsController {
         Ok(result?)
     }
 
+    /// If it can't be deleted now, it is what the Service left behind until it can.
+    async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
+        self.delete(key, endpoints).await.inspect_err(|_| self.tracker.lock().orphan(key))
+    }
+
     /// Reads the cache (`endpoints_controller.go` `syncService`).
     fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
         self.cache.read(|state| {
@@ -90,7 +97,11 @@ impl EndpointsController {
                 None => {
                     self.check_not_behind(key, stored, state)?;
                     self.forget(key);
-                    Ok(stored.map_or(Snapshot::NothingToDo, |stored| self.left_behind(key, stored, state)))
+                    let Some(stored) = stored else {
+                        self.tracker.lock().adopt(key);
+                        return Ok(Snapshot::NothingToDo);
+                    };
+                    Ok(self.left_behind(key, stored, state))
                 }
                 Some(service) if service.service_type == ServiceType::ExternalName => {
                     Ok(Snapshot::NothingToDo)
@@ -109,9 +120,13 @@ impl EndpointsController {
     /// What becomes of an object whose Service is not in our view.
     ///
     /// If the Service was deleted it goes, whoever made it, as upstream does it. If the Service belongs to another
-    /// controller, only what is ours goes (KEP-4770).
+    /// controller, only what is ours goes (KEP-4770). What somebody else made under the name of a Service that is long
+    /// gone stays.
     fn left_behind(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Snapshot {
-        if !self.config.services_may_be_delegated || is_ours(stored) {
+        let orphaned = self.tracker.lock().take_orphan(key);
+        if !orphaned && !is_ours(stored) {
+            Snapshot::NothingToDo
+        } else if !self.config.services_may_be_delegated || is_ours(stored) {
             Snapshot::Leftover(Arc::clone(stored))
         } else if state.is_delegated(key) {
             Snapshot::NothingToDo

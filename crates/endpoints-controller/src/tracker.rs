@@ -13,6 +13,8 @@ use endpointslice::Version;
 pub(crate) struct Tracker {
     written: HashMap<ObjectKey, Version>,
     waiting: HashSet<ObjectKey>,
+    /// Keys whose Service was seen to go, or missing at the start, and that were not synced since.
+    orphaned: HashSet<ObjectKey>,
 }
 
 impl Tracker {
@@ -52,6 +54,21 @@ impl Tracker {
     /// There was an event of the object; returns whether it was waited for.
     pub(crate) fn wake(&mut self, key: &ObjectKey) -> bool {
         self.waiting.remove(key)
+    }
+
+    /// The Service is gone: whatever has its name goes too, whoever made it.
+    pub(crate) fn orphan(&mut self, key: &ObjectKey) {
+        self.orphaned.insert(key.clone());
+    }
+
+    /// The Service is there.
+    pub(crate) fn adopt(&mut self, key: &ObjectKey) {
+        self.orphaned.remove(key);
+    }
+
+    /// Whether the object goes with its Service. What comes later under that name is somebody else's.
+    pub(crate) fn take_orphan(&mut self, key: &ObjectKey) -> bool {
+        self.orphaned.remove(key)
     }
 
     /// Forgets a Service that is gone; an event that is waited for still wakes it, for what appears late must go too.

@@ -396,3 +396,28 @@ async fn objects_without_a_service_that_come_later_are_left_alone() {
     assert_eq!(fake.requests(), NONE);
     assert!(fake.stored("by-hand").is_some());
 }
+
+/// Not even where something was left to be done for a Service of that name.
+#[tokio::test(start_paused = true)]
+async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone() {
+    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    fake.settle().await;
+    // To be looked at half a day later.
+    fake.edit("web", |endpoints| endpoints.subsets = Some(vec![]));
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    assert!(fake.stored("web").is_none(), "deleted with its Service");
+    // A create that fails waits for the object to appear.
+    fake.refuse(usize::MAX);
+    fake.service(web());
+    fake.settle().await;
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    fake.refuse(0);
+    fake.forget_requests();
+
+    fake.put(endpoints(json!({"metadata": {"name": "web"}})));
+    fake.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(fake.requests(), NONE);
+    assert!(fake.stored("web").is_some());
+}

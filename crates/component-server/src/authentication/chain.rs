@@ -90,12 +90,14 @@ impl<A: AuthenticationApi> Authenticator<A> {
         trust::replace(&mut fresh.proxies, trust::proxies_from_file(&self.options).await);
         if let Some(tokens) = self.tokens.as_ref().filter(|_| self.is_due()) {
             match trust::look_up(tokens.api()).await {
-                Ok(config) => trust::apply(&mut fresh, &config.unwrap_or_default(), &self.options),
+                Ok(config) => {
+                    trust::apply(&mut fresh, &config.unwrap_or_default(), &self.options);
+                    *self.looked_up.lock() = Instant::now();
+                }
                 Err(error) => {
                     warn!(err = %controller_runtime::error_chain(&error), "Cannot look up authentication configuration")
                 }
             }
-            *self.looked_up.lock() = Instant::now();
         }
         if fresh != *before {
             info!("Loaded new certificate authorities of clients");

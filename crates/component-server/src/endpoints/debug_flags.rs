@@ -1,14 +1,19 @@
 //! Flags that can be changed while the component runs: the log level.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::any;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, StatusCode};
+use tokio::time::timeout;
 
 /// A number needs no more.
 const LARGEST_BODY: usize = 1024;
+/// And no longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 const INDEX: Html<&str> = Html(
     "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n\
@@ -32,9 +37,12 @@ async fn answer(request: Request<Body>, set: impl FnOnce(u32) -> Result<(), Stri
     if request.method() != Method::PUT {
         return text(StatusCode::NOT_ACCEPTABLE, "unsupported http method");
     }
-    let body = match to_bytes(request.into_body(), LARGEST_BODY).await {
-        Ok(body) => body,
-        Err(error) => return text(StatusCode::BAD_REQUEST, &format!("error reading request body: {error}")),
+    let body = match timeout(LONGEST_WAIT, to_bytes(request.into_body(), LARGEST_BODY)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) => {
+            return text(StatusCode::BAD_REQUEST, &format!("error reading request body: {error}"));
+        }
+        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "error reading request body: it does not come"),
     };
     let value = String::from_utf8_lossy(&body);
     match level(&value).and_then(set) {

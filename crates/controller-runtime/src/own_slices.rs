@@ -28,7 +28,7 @@ pub struct OwnSlices {
     queue: WorkQueue<ObjectKey>,
     delay: Duration,
     tracker: Mutex<SliceTracker>,
-    /// Services whose last sync found the cache behind our own writes; the slice that was missing wakes them.
+    /// Services whose last read found the cache behind our own writes; the slice that was missing wakes them.
     stale: Mutex<HashSet<ObjectKey>>,
     echoes: Echoes,
 }
@@ -85,6 +85,7 @@ impl OwnSlices {
             tracker.seen(&key.namespace, &key.name, &slice.uid, slice.generation, version);
         }
         drop(tracker);
+        self.stale.lock().remove(key);
         Ok(slices)
     }
 
@@ -194,3 +195,6 @@ pub fn service_key(slice: &CachedSlice) -> Option<ObjectKey> {
 pub fn decode_all(slices: &[Arc<CachedSlice>]) -> Result<Vec<EndpointSlice>, DecodeError> {
     slices.iter().map(|slice| slice.decode()).collect()
 }
+
+#[cfg(test)]
+mod tests;

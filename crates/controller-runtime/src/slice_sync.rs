@@ -80,7 +80,7 @@ impl SyncError {
     pub fn heals_by_itself(&self) -> bool {
         match self {
             Self::StaleCache => true,
-            Self::Write(errors) => errors.iter().all(WriteError::is_conflict),
+            Self::Write(errors) => errors.iter().all(WriteError::heals_by_itself),
             Self::Unreadable(_) | Self::Skipped(_) => false,
         }
     }
@@ -121,7 +121,7 @@ impl std::error::Error for SyncError {}
 
 impl worker::SyncError for SyncError {
     fn is_stale(&self) -> bool {
-        matches!(self, Self::StaleCache)
+        self.heals_by_itself()
     }
 }
 

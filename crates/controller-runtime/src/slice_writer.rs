@@ -1,5 +1,7 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
+use std::fmt;
+
 use endpointslice::{AddressType, AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -26,15 +28,32 @@ pub enum Written<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {verb} EndpointSlice {slice}")]
 pub struct WriteError {
-    verb: &'static str,
+    verb: Verb,
     slice: String,
     address_type: Option<AddressType>,
     #[source]
     source: ApiError,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Create,
+    Update,
+    Delete,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        })
+    }
+}
+
 impl WriteError {
-    fn new(verb: &'static str, target: &EndpointSlice, source: ApiError) -> Self {
+    fn new(verb: Verb, target: &EndpointSlice, source: ApiError) -> Self {
         let metadata = &target.metadata;
         let name = metadata.name.as_ref().or(metadata.generate_name.as_ref()).map_or("", String::as_str);
         let slice = format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default());
@@ -46,9 +65,9 @@ impl WriteError {
         self.address_type
     }
 
-    /// True if the object has changed since the plan was made.
-    pub fn is_conflict(&self) -> bool {
-        self.source.is_conflict()
+    /// True if the slice has changed, or is gone, since the cache showed it: a newer cache is all it takes.
+    pub fn heals_by_itself(&self) -> bool {
+        self.source.is_conflict() || self.verb == Verb::Update && self.source.is_not_found()
     }
 }
 
@@ -63,6 +82,10 @@ impl SliceWriter {
     /// Address types are independent: the first failure ends its type, the others still run, and so do the deletes of
     /// unsupported slices. A namespace that is being deleted refuses new slices; then there is nothing left to do for
     /// the type. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    ///
+    /// Unsupported slices go only if nobody has changed them: when an owner changes hands, a slice may have as well, and
+    /// its new label `managed-by` may not be in the cache yet. Other deletes don't insist on that, because our own last
+    /// write could be in the way: the tracker goes by generations, and mirrored annotations don't change those.
     pub async fn apply(
         &self,
         plan: &SlicePlan,
@@ -73,7 +96,8 @@ impl SliceWriter {
             errors.extend(self.apply_type(plan, &mut written).await.err());
         }
         for slice in &plan.unsupported {
-            errors.extend(self.delete(slice, &mut written).await.err());
+            let unchanged = slice.metadata.resource_version.clone();
+            errors.extend(self.delete(slice, unchanged, &mut written).await.err());
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
@@ -88,16 +112,16 @@ impl SliceWriter {
             match self.client.create(&collection(slice), slice).await {
                 Ok(created) => written(Written::Created(&created)),
                 Err(error) if error.is_namespace_terminating() => return Ok(()),
-                Err(error) => return Err(WriteError::new("create", slice, error)),
+                Err(error) => return Err(WriteError::new(Verb::Create, slice, error)),
             }
         }
         for slice in &plan.update {
             let updated = self.client.update(&path(slice), slice).await;
-            let updated = updated.map_err(|error| WriteError::new("update", slice, error))?;
+            let updated = updated.map_err(|error| WriteError::new(Verb::Update, slice, error))?;
             written(Written::Updated(&updated));
         }
         for slice in &plan.delete {
-            self.delete(slice, written).await?;
+            self.delete(slice, None, written).await?;
         }
         Ok(())
     }
@@ -106,11 +130,12 @@ impl SliceWriter {
     async fn delete(
         &self,
         slice: &EndpointSlice,
+        resource_version: Option<String>,
         written: &mut impl FnMut(Written<'_>),
     ) -> Result<(), WriteError> {
-        let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version: None };
+        let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
         match self.client.delete(&path(slice), &preconditions).await {
-            Err(error) if !error.is_not_found() => return Err(WriteError::new("delete", slice, error)),
+            Err(error) if !error.is_not_found() => return Err(WriteError::new(Verb::Delete, slice, error)),
             _ => written(Written::Deleted(slice)),
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::queue::WorkQueue;
 
 /// What a sync came to, beyond success.
 pub trait SyncError: std::error::Error + Send {
-    /// True if the cache is merely behind our own writes, which is ordinary and not worth a message.
+    /// True if the cache was merely behind what is stored, which is ordinary and not worth a message.
     fn is_stale(&self) -> bool;
 }
 

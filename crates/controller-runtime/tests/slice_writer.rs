@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding};
 use controller_runtime::error_chain;
+use controller_runtime::slice_sync::SyncError;
 use controller_runtime::slice_writer::{SliceWriter, Written};
+use controller_runtime::worker::SyncError as _;
 use endpointslice::{AddressType, AddressTypePlan, PlanStatistics, SlicePlan};
 use http::Method;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -41,6 +43,7 @@ fn slice(name: &str) -> EndpointSlice {
         name: Some(name.to_owned()),
         namespace: Some("shop".to_owned()),
         uid: Some(format!("uid-of-{name}")),
+        resource_version: Some(format!("version-of-{name}")),
         ..ObjectMeta::default()
     };
     EndpointSlice { address_type: "IPv4".to_owned(), metadata, ..EndpointSlice::default() }
@@ -50,6 +53,7 @@ fn new_slice(prefix: &str) -> EndpointSlice {
     let mut slice = slice(prefix);
     slice.metadata.generate_name = slice.metadata.name.take();
     slice.metadata.uid = None;
+    slice.metadata.resource_version = None;
     slice
 }
 
@@ -98,7 +102,8 @@ fn deleted() -> Answer {
     Answer::new(200, "application/json", r#"{"kind":"Status","status":"Success"}"#)
 }
 
-/// Applies a plan against a script that must be played to its end; what was reported, and the errors.
+/// Applies a plan against a script that must be played to its end; what was reported, the errors and whether they are
+/// ordinary, and the bodies sent.
 async fn apply(
     wire: Wire,
     plan: &SlicePlan,
@@ -121,7 +126,11 @@ async fn apply(
         .await;
     script.played(Duration::from_secs(3600)).await;
     let errors = outcome.err().into_iter().flatten();
-    let errors = errors.map(|error| format!("{} ({})", error_chain(&error), error.is_conflict())).collect();
+    let errors = errors.map(|error| {
+        let text = error_chain(&error);
+        format!("{text} ({})", SyncError::from(vec![error]).is_stale())
+    });
+    let errors = errors.collect();
     (reported, errors, script.seen().into_iter().map(|seen| seen.body).collect())
 }
 
@@ -147,13 +156,13 @@ async fn each_type_is_created_updated_deleted_and_the_unsupported_go_last() {
             "created d4-x 42",
             "updated u4 42",
             "updated v4 42",
-            "deleted x4 -",
-            "deleted y4 -",
+            "deleted x4 version-of-x4",
+            "deleted y4 version-of-y4",
             "created c6-x 42",
             "updated u6 42",
-            "deleted x6 -",
-            "deleted old-1 -",
-            "deleted old-2 -",
+            "deleted x6 version-of-x6",
+            "deleted old-1 version-of-old-1",
+            "deleted old-2 version-of-old-2",
         ];
         assert_eq!((&reported[..], &errors[..]), (&expected.map(str::to_owned)[..], &[][..]));
         let sent: EndpointSlice = match wire.0 {
@@ -161,9 +170,13 @@ async fn each_type_is_created_updated_deleted_and_the_unsupported_go_last() {
             Encoding::Json => serde_json::from_slice(&bodies[0]).unwrap(),
         };
         assert_eq!(sent, new_slice("c4-"));
-        for (body, name) in [(&bodies[4], "uid-of-x4"), (&bodies[10], "uid-of-old-2")] {
-            assert!(body.windows(name.len()).any(|window| window == name.as_bytes()), "deletes name {name}");
-        }
+        let sends =
+            |body: &[u8], text: &str| body.windows(text.len()).any(|window| window == text.as_bytes());
+        let preconditions = |body: &[u8], slice: &str| {
+            (sends(body, &format!("uid-of-{slice}")), sends(body, &format!("version-of-{slice}")))
+        };
+        assert_eq!(preconditions(&bodies[4], "x4"), (true, false), "our own last write may be newer");
+        assert_eq!(preconditions(&bodies[10], "old-2"), (true, true));
     }
 }
 
@@ -179,7 +192,7 @@ async fn the_first_failure_ends_its_type_and_nothing_else() {
             delete("old-2", deleted()),
         ];
         let (reported, errors, _) = apply(wire, &two_types(), steps).await;
-        assert_eq!(reported, ["created c4-x 42", "created c6-x 42", "deleted old-2 -"]);
+        assert_eq!(reported, ["created c4-x 42", "created c6-x 42", "deleted old-2 version-of-old-2"]);
         let expected = [
             "failed to create EndpointSlice shop/d4-: changed (true)",
             "failed to update EndpointSlice shop/u6: changed (true)",
@@ -201,7 +214,7 @@ async fn a_failed_delete_ends_its_type() {
         };
         let steps = vec![delete("x4", wire.refusal(&CONFLICT)), delete("x6", deleted())];
         let (reported, errors, _) = apply(wire, &plan, steps).await;
-        assert_eq!(reported, ["deleted x6 -"]);
+        assert_eq!(reported, ["deleted x6 version-of-x6"]);
         assert_eq!(errors, ["failed to delete EndpointSlice shop/x4: changed (true)"]);
     }
 }
@@ -216,7 +229,7 @@ async fn a_terminating_namespace_is_no_failure() {
             delete("old-2", deleted()),
         ];
         let (reported, errors, _) = apply(wire, &two_types(), steps).await;
-        assert_eq!(reported, ["deleted old-1 -", "deleted old-2 -"]);
+        assert_eq!(reported, ["deleted old-1 version-of-old-1", "deleted old-2 version-of-old-2"]);
         assert!(errors.is_empty(), "{errors:?}");
     }
 }
@@ -240,8 +253,31 @@ async fn what_is_gone_already_counts_as_deleted() {
         let gone = || wire.refusal(&NOT_FOUND);
         let steps = vec![delete("x4", gone()), delete("y4", deleted()), delete("old-1", gone())];
         let (reported, errors, _) = apply(wire, &plan, steps).await;
-        assert_eq!(reported, ["deleted x4 -", "deleted y4 -", "deleted old-1 -"]);
+        assert_eq!(
+            reported,
+            ["deleted x4 version-of-x4", "deleted y4 version-of-y4", "deleted old-1 version-of-old-1"]
+        );
         assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
+    for wire in Wire::BOTH {
+        let plan = SlicePlan {
+            types: vec![
+                plan(AddressType::Ipv4, &[], &["u4"], &[]),
+                plan(AddressType::Ipv6, &["c6-"], &[], &[]),
+            ],
+            unsupported: Vec::new(),
+        };
+        let steps = vec![update("u4", wire.refusal(&NOT_FOUND)), create(wire.refusal(&NOT_FOUND))];
+        let (_, errors, _) = apply(wire, &plan, steps).await;
+        let expected = [
+            "failed to update EndpointSlice shop/u4: gone (true)",
+            "failed to create EndpointSlice shop/c6-: gone (false)",
+        ];
+        assert_eq!(errors, expected);
     }
 }
 
@@ -253,6 +289,6 @@ async fn creates_are_held_back_when_the_plan_says_so() {
         let plan = SlicePlan { types: vec![held], unsupported: Vec::new() };
         let steps = vec![update("u4", stored(wire, "u4")), delete("x4", deleted())];
         let (reported, _, _) = apply(wire, &plan, steps).await;
-        assert_eq!(reported, ["updated u4 42", "deleted x4 -"]);
+        assert_eq!(reported, ["updated u4 42", "deleted x4 version-of-x4"]);
     }
 }

@@ -29,6 +29,7 @@ mod terminating;
 
 use std::time::Duration;
 
+use controller_runtime::cache::CachedSlice;
 use fake::{Fake, pod, service};
 use fake_api::merged;
 use serde_json::{Value, json};
@@ -194,6 +195,24 @@ async fn a_failed_write_is_told_and_a_conflict_that_heals_is_not() {
     let expected = "Error updating Endpoint Slices for Service default/web: \
                     failed to create EndpointSlice default/web-: exceeded quota";
     assert_eq!(message, expected);
+}
+
+/// The garbage collector may be faster, or somebody else.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_is_gone_when_it_is_updated_is_no_news() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+    });
+    fake.settle().await;
+    fake.forget_requests();
+    let name = fake.lose_slice("web");
+    fake.pod(pod("web-1", "10.0.0.1", true));
+    fake.settle().await;
+    assert_eq!(fake.requests().first(), Some(&format!("PUT {name}")), "it was tried");
+    fake.hide::<CachedSlice>(&name);
+    fake.settle().await;
+    assert_eq!((fake.addresses("web"), fake.told()), (vec!["10.0.0.1".to_owned()], vec![]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,6 +113,26 @@ async fn a_deletion_that_fails_is_tried_again() {
     assert_eq!(fake.slice_count("web"), 1, "theirs");
 }
 
+/// The slice was given to another controller as well, and the cache doesn't show that yet.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_is_not_ours_any_more_stays() {
+    let fake = settled().await;
+    let mut given = fake.stored("web-1").unwrap();
+    given.metadata.labels.get_or_insert_default().insert(MANAGED_BY.to_owned(), "them".to_owned());
+    let given = fake.put_unseen(given);
+    fake.remove_service("web");
+    fake.delegate("web");
+    fake.settle().await;
+    assert_eq!(fake.requests().first().map(String::as_str), Some("DELETE web-1"), "it was tried");
+    assert!(fake.stored("web-1").is_some());
+    fake.put(given);
+    fake.settle().await;
+    fake.forget_requests();
+    fake.advance(Duration::from_secs(3600)).await;
+    assert_eq!((fake.slice_count("web"), fake.requests()), (2, vec![]));
+    assert_eq!(fake.told(), []);
+}
+
 /// Our own write may become visible only after the Service has changed hands.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_shows_late_goes_as_well() {

@@ -10,11 +10,12 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::{Encoding, connect};
-use controller_runtime::cache::CachedSlice;
-use controller_runtime::list_watch::Timing;
+use controller_runtime::api::{ApiClient, Encoding, connect};
+use controller_runtime::cache::{Cache, CachedSlice};
+use controller_runtime::list_watch::{ListWatches, Timing};
 use endpointslice::{Node, Pod};
 use futures::future::join_all;
 use http::Method;
@@ -72,6 +73,9 @@ const LISTED: [&str; 2] = ["+a 10.0.0.1 (list)", "+b 10.0.0.2 (list)"];
 fn a_while() -> Duration {
     Duration::from_secs(2)
 }
+
+/// Far more than any script takes, on a paused clock.
+const LONG: Duration = Duration::from_secs(24 * 3600);
 
 fn refused(code: u16) -> Refusal {
     Refusal { code, reason: "", message: "no", cause: None, retry_after: 0 }
@@ -639,34 +643,81 @@ async fn a_server_that_closes_at_once_is_not_hammered() {
     }
 }
 
-/// A new leader waits for that: after an outage the Lease may come before the changes that were missed.
+/// What a new leader waits for. That a watch is open doesn't mean that it has brought what was missed.
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_is_told_whether_the_cache_follows_the_server() {
+async fn a_wish_for_a_list_is_granted_when_a_list_that_was_asked_for_later_is_complete() {
     for wire in Wire::BOTH {
+        let second = wire.watch(&[wire.added(&pod("a", "15", "10.0.0.9"))]).pause(a_while());
         let script = Script::new([
             list(listed(wire).pause(a_while())),
-            // At the end of its life a watch is resumed at once, so that nothing is missed.
-            resume("10", wire.watch(&[]).pause(a_while())),
-            resume("10", wire.refusal(&refused(500))),
-            resume("10", wire.refusal(&refused(500))),
+            // Resumed, and then nothing: late, or a connection that is dead.
+            resume("10", wire.watch(&[]).hang()),
+            list(second.then(wire.end_of_list("20")).pause(a_while())),
+            resume("20", wire.watch(&[]).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        sleep(2 * a_while()).await;
+        assert!(world.is_synced() && *world.listed.borrow() == 0, "no list but the first without a wish");
+        let wished = Instant::now();
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        let waited = wished.elapsed().as_secs_f64();
+        assert!((2.0..2.1).contains(&waited), "asked for at once, and complete after that: {waited}");
+        assert_eq!(world.pods(), ["a 10.0.0.9"]);
+        script.played(LONG).await;
+    }
+}
+
+/// The list under way may be of a moment before the wish.
+#[tokio::test(start_paused = true)]
+async fn a_wish_ends_whatever_is_under_way() {
+    for wire in Wire::BOTH {
+        let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]);
+        for under_way in [Answer::never(), beginning().hang()] {
+            let script = Script::new([list(under_way), list(listed(wire).hang())]);
+            let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+            sleep(a_while()).await;
+            world.wish();
+            world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+            assert_eq!(world.changes(), LISTED);
+            assert!(script.gaps()[0] < 2.1, "{:?}", script.gaps());
+        }
+
+        let page = || wire.page(&[pod("a", "1", "10.0.0.1")], "10", "more");
+        let script = Script::new([
+            list(wire.refusal(&refused(400))),
+            first_page(page()),
+            next_page("more", Answer::never()),
+            first_page(page()),
+            next_page("more", wire.page(&[], "10", "")),
             resume("10", wire.watch(&[]).hang()),
         ]);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
-        let start = Instant::now();
-        let mut after = async |follows: bool| {
-            world.following.wait_for(|now| *now == follows).await.unwrap();
-            start.elapsed().as_secs_f64()
-        };
-        assert!(after(true).await < 0.1);
-        assert!((4.0..4.1).contains(&after(false).await));
-        // Two delays, of 0.8 to 1.6 and 1.6 to 3.2 seconds.
-        assert!((6.4..8.9).contains(&after(true).await));
+        sleep(a_while()).await;
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        script.played(LONG).await;
+    }
+}
+
+/// None is lost, whenever it comes.
+#[tokio::test(start_paused = true)]
+async fn a_wish_is_kept_through_failures() {
+    for wire in Wire::BOTH {
+        let failure = || list(wire.refusal(&refused(500)));
+        let steps = [list(listed(wire).hang()), failure(), failure(), list(listed(wire).hang())];
+        let script = Script::new(steps);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        world.synced.wait_for(|synced| *synced).await.unwrap();
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        script.played(LONG).await;
     }
 }
 
 /// What a new leader does whose watches are in long delays after an outage.
 #[tokio::test(start_paused = true)]
-async fn whoever_knows_that_the_server_is_back_ends_the_wait() {
+async fn a_wish_ends_the_wait_between_attempts() {
     for wire in Wire::BOTH {
         let failure = |code| resume("10", wire.refusal(&refused(code)));
         let overload = Refusal { retry_after: 5, ..refused(503) };
@@ -678,21 +729,46 @@ async fn whoever_knows_that_the_server_is_back_ends_the_wait() {
             failure(500),
             failure(500),
             failure(500),
-            resume("10", wire.refusal(&overload)),
-            resume("10", wire.watch(&[]).hang()),
+            list(wire.refusal(&overload)),
+            list(listed(wire).hang()),
         ]);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
-        // Four delays have passed by then, and the fifth has not; the sixth would be 25.6 s at least.
-        sleep(Duration::from_secs(2 + 24)).await;
-        world.following.wait_for(|follows| !follows).await.unwrap();
-        let known = Instant::now();
-        for _ in 0..20 {
-            world.impatience.notify_waiters();
+        // All six have failed by 2 + 49.6 s at the latest, and the last delay is 25.6 s at least from 26.8 s on.
+        sleep(Duration::from_secs(52)).await;
+        assert_eq!(script.seen().len(), 7);
+        let wished = Instant::now();
+        for _ in 0..10 {
+            world.wish();
             sleep(Duration::from_millis(300)).await;
         }
-        world.following.wait_for(|follows| *follows).await.unwrap();
-        let waited = known.elapsed().as_secs_f64();
-        assert!((5.0..6.1).contains(&waited), "only for what the server asked: {waited}");
+        world.listed.wait_for(|listed| *listed == 10).await.unwrap();
+        let waited = wished.elapsed().as_secs_f64();
+        assert!((5.0..5.1).contains(&waited), "only for what the server asked: {waited}");
+    }
+}
+
+/// The whole of what a new leader does.
+#[tokio::test(start_paused = true)]
+async fn caches_catch_up_with_one_list_or_say_what_is_behind() {
+    // Shorter than the patience with a list that is silent.
+    let limit = Duration::from_secs(20);
+    for wire in Wire::BOTH {
+        let script = Script::new([
+            list(listed(wire).hang()),
+            list(listed(wire).hang()),
+            list(wire.watch(&[wire.bookmark("20")]).hang()),
+        ]);
+        let client = ApiClient::new(script.client(), wire.0, "test/1.0");
+        let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
+        watches.start(watches.of::<Pod>());
+        let caches = watches.caches();
+        caches.synced().await;
+        assert_eq!(script.seen().len(), 1);
+        caches.catch_up(limit).await.unwrap();
+        assert_eq!(script.seen().len(), 2);
+        let behind = caches.catch_up(limit).await.unwrap_err();
+        assert_eq!(behind.to_string(), "no complete list of pods within 20s");
+        script.check();
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use controller_runtime::api::{ApiClient, ApiError, ConnectError, Encoding, connect};
 use controller_runtime::error_chain;
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 
 use crate::clients::Guise;
@@ -69,16 +69,34 @@ pub(crate) async fn wait_for_api_server(
     client: &ApiClient,
     config: &kube::Config,
 ) -> Result<(), ConnectionError> {
-    let start = Instant::now();
+    let deadline = Instant::now() + START_TIMEOUT;
     loop {
-        match client.get_raw("/version").await {
+        let answer = timeout_at(deadline, client.get_raw("/version")).await;
+        match answer.unwrap_or(Err(ApiError::Timeout(START_TIMEOUT))) {
             Ok(_) | Err(ApiError::Refused(_)) => return Ok(()),
-            Err(source) if start.elapsed() >= START_TIMEOUT => {
+            Err(source) if Instant::now() >= deadline => {
                 let server = config.cluster_url.to_string();
                 return Err(ConnectionError::Unreachable { server, source });
             }
             Err(error) => warn!(err = error_chain(&error), "Waiting for the API server"),
         }
         sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_accepts_and_says_nothing_is_not_waited_for_any_longer() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let config = kube::Config::new(url.parse().unwrap());
+        let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
+        let start = Instant::now();
+        let error = wait_for_api_server(&client, &config).await.unwrap_err();
+        assert!(matches!(error, ConnectionError::Unreachable { .. }), "{error}");
+        assert!(start.elapsed() <= START_TIMEOUT + Duration::from_secs(1), "{:?}", start.elapsed());
     }
 }

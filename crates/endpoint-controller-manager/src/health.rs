@@ -13,6 +13,8 @@ pub(crate) enum Phase {
     Starting,
     /// The cache is kept up to date, and another process works.
     Standby,
+    /// This process leads, and makes sure that its cache misses nothing.
+    CatchingUp,
     /// They work.
     Running,
     /// They finish what they began.
@@ -41,6 +43,7 @@ impl Health {
         readyz.register("controllers", move || match *phase.borrow() {
             Phase::Standby | Phase::Running => Ok(()),
             Phase::Starting => Err("not started yet".to_owned()),
+            Phase::CatchingUp => Err("catching up".to_owned()),
             Phase::Stopping => Err("shutting down".to_owned()),
         });
         Self { healthz: Checks::new(), livez: Checks::new(), readyz }

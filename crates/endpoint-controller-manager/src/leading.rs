@@ -9,6 +9,7 @@ use controller_runtime::recorder::{EventWriter, Recorder};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
+use tracing::warn;
 
 use crate::config::LeaderElection;
 use crate::version;
@@ -66,7 +67,7 @@ struct Election {
     leadership: Leadership,
     task: JoinHandle<Result<(), LeaseLost>>,
     events: JoinHandle<()>,
-    /// Dropped when nothing writes any more.
+    /// Told when nothing writes any more. Only that releases the Lease; if this is dropped, the Lease runs out.
     release: oneshot::Sender<()>,
     /// Dropped when no more events will come.
     quiet: oneshot::Sender<()>,
@@ -80,12 +81,17 @@ impl Lead {
             let (quiet, silence) = oneshot::channel::<()>();
             Election {
                 leadership,
-                task: tokio::spawn(elector.run(async move { drop(released.await) })),
+                task: tokio::spawn(elector.run(told(released))),
                 events: tokio::spawn(events.run(async move { drop(silence.await) })),
                 release,
                 quiet,
             }
         }))
+    }
+
+    /// Whether there may have been another leader before.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Waits until this process leads. False if the election ended without that.
@@ -108,12 +114,33 @@ impl Lead {
     }
 
     /// Lets go of the Lease, so that another may have it at once. Nothing may write any more.
-    pub(crate) async fn release(self) {
-        let Some(Election { task, events, release, quiet, .. }) = self.0 else { return };
-        drop(release);
-        let _ = task.await;
+    ///
+    /// # Errors
+    /// Says why if the Lease was lost before that.
+    pub(crate) async fn release(self) -> Result<(), String> {
+        let Some(Election { task, events, release, quiet, .. }) = self.0 else { return Ok(()) };
+        // Nobody listens if the election is over already, which its outcome tells.
+        let _ = release.send(());
+        let outcome = task.await;
         drop(quiet);
         let _ = timeout(EVENTS_TIMEOUT, events).await;
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            lost => Err(why(&lost)),
+        }
+    }
+
+    /// Keeps the Lease until it runs out after the end of the process: something may still write.
+    pub(crate) fn abandon(self) {
+        if self.is_contested() {
+            warn!("Writes may still be under way, so the lease is not released; it runs out by itself");
+        }
+    }
+}
+
+async fn told(released: oneshot::Receiver<()>) {
+    if released.await.is_err() {
+        pending().await
     }
 }
 
@@ -129,4 +156,52 @@ fn why(outcome: &Result<Result<(), LeaseLost>, JoinError>) -> String {
 fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use controller_runtime::api::{Encoding, connect};
+    use controller_runtime::election::Config;
+
+    use super::*;
+
+    /// Of an election that never asks the API server anything, whose task is `elector`.
+    fn lead(elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static) -> Lead {
+        lead_until(oneshot::channel().0, elector)
+    }
+
+    fn lead_until(
+        release: oneshot::Sender<()>,
+        elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static,
+    ) -> Lead {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
+        let (recorder, _) = Recorder::new(client.clone(), "test");
+        let lock = LeaseLock::new(client, "kube-system", "test");
+        let (identity, metrics) = (Identity::unique("test"), ElectionMetrics::default());
+        let (_, leadership) = Elector::new(Config::default(), lock, identity, recorder, metrics);
+        let (task, events, quiet) = (tokio::spawn(elector), tokio::spawn(async {}), oneshot::channel().0);
+        Lead(Some(Election { leadership, task, events, release, quiet }))
+    }
+
+    #[tokio::test]
+    async fn a_release_says_whether_the_lease_was_lost_before_it() {
+        assert_eq!(lead(async { Ok(()) }).release().await, Ok(()));
+        let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "somebody".to_owned() };
+        let lost = lead(async { Err(taken) }).release().await;
+        assert_eq!(lost, Err("lease ns/lease was taken by somebody".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_release_releases() {
+        let (release, released) = oneshot::channel();
+        let stop = tokio::spawn(told(released));
+        lead_until(release, async { Ok(()) }).abandon();
+        assert!(timeout(Duration::from_secs(3600), stop).await.is_err(), "released though abandoned");
+
+        let (release, released) = oneshot::channel();
+        let stop = tokio::spawn(told(released));
+        assert_eq!(lead_until(release, async { Ok(()) }).release().await, Ok(()));
+        stop.await.unwrap();
+    }
 }

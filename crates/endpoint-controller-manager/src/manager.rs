@@ -9,7 +9,7 @@ use component_server::Checks;
 use controller_runtime::cache::Cache;
 use controller_runtime::election::ElectionMetrics;
 use controller_runtime::error_chain;
-use controller_runtime::list_watch::{Caches, ListWatchMetrics, ListWatches};
+use controller_runtime::list_watch::{Behind, Caches, ListWatchMetrics, ListWatches};
 use controller_runtime::queue::QueueMetrics;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -30,6 +30,9 @@ use crate::serving::{self, Serving, ServingError};
 use crate::signals::Stop;
 use crate::{build_metrics, logging, version, watches};
 
+/// How long a new leader waits for its cache. Another may have a better connection.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(120);
+
 /// Why the manager could not run.
 #[derive(Debug, thiserror::Error)]
 enum ManagerError {
@@ -41,6 +44,8 @@ enum ManagerError {
     Runtime(#[source] std::io::Error),
     #[error("leader election lost: {0}")]
     LeaseLost(String),
+    #[error("won the lease, but the cache stays behind")]
+    Behind(#[from] Behind),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
     #[error("asked to end a second time, by {0}")]
@@ -175,21 +180,33 @@ impl Manager {
         let Self { controllers, caches, candidate, mut background, phase, healthz, shutdown_timeout } = self;
         let mut lead = Lead::contend(candidate);
         let mut running = None;
-        let signal = tokio::select! {
-            signal = stop.requested() => signal,
+        let outcome = tokio::select! {
+            signal = stop.requested() => {
+                info!(signal, "Stopping");
+                Ok(())
+            }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = work(&mut lead, &caches, controllers, &mut running, &phase, &healthz) => return Err(failed),
+            failed = work(&mut lead, &caches, controllers, &mut running, &phase, &healthz) => match failed {
+                // Nothing has been written, so that another may try at once.
+                ManagerError::Behind(_) => Err(failed),
+                _ => return Err(failed),
+            },
         };
-        info!(signal, "Stopping");
         phase.send_replace(Phase::Stopping);
         let finish = async {
-            if let Some(running) = running {
-                Running::stop(running, shutdown_timeout).await;
+            let finished = match running {
+                Some(running) => Running::stop(running, shutdown_timeout).await,
+                None => true,
+            };
+            if finished {
+                lead.release().await.map_err(ManagerError::LeaseLost)
+            } else {
+                lead.abandon();
+                Ok(())
             }
-            lead.release().await;
         };
         tokio::select! {
-            () = finish => Ok(()),
+            released = finish => outcome.and(released),
             signal = stop.requested() => Err(ManagerError::Impatience(signal)),
         }
     }
@@ -208,9 +225,15 @@ async fn work(
     if !lead.won().await {
         return ManagerError::LeaseLost(lead.lost().await);
     }
-    tokio::select! {
-        () = caches.catch_up() => {}
-        why = lead.lost() => return ManagerError::LeaseLost(why),
+    // Without an election nobody else wrote since the cache was filled.
+    if lead.is_contested() {
+        phase.send_replace(Phase::CatchingUp);
+        tokio::select! {
+            caught_up = caches.catch_up(CATCH_UP_TIMEOUT) => if let Err(behind) = caught_up {
+                return behind.into();
+            },
+            why = lead.lost() => return ManagerError::LeaseLost(why),
+        }
     }
     for controller in &controllers {
         // Upstream has a check for each controller that was started, and it always passes.

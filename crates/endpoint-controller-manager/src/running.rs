@@ -101,10 +101,12 @@ impl Running {
         }
     }
 
-    /// Lets writes under way finish, for at most `limit`, and then the events about them.
-    pub(crate) async fn stop(mut self, limit: Duration) {
+    /// Lets writes under way finish, for at most `limit`, and then the events about them. False if some write did not
+    /// finish: it is given up, and may arrive nevertheless.
+    pub(crate) async fn stop(mut self, limit: Duration) -> bool {
         self.shut_down.iter().for_each(|shut_down| shut_down());
-        if timeout(limit, all(&mut self.work)).await.is_err() {
+        let finished = timeout(limit, all(&mut self.work)).await.is_ok();
+        if !finished {
             warn!("Writes under way did not finish in time");
         }
         // After the last sync, so that its events are among those written.
@@ -112,9 +114,35 @@ impl Running {
         if timeout(limit, all(&mut self.events)).await.is_err() {
             warn!("Events were not written in time");
         }
+        finished
     }
 }
 
 async fn all<T: 'static>(tasks: &mut JoinSet<T>) {
     while tasks.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn running(work: BoxFuture<'static, ()>) -> Running {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async {
+            work.await;
+            "controller"
+        });
+        let quiet = watch::Sender::new(false);
+        Running { work: tasks, shut_down: Vec::new(), events: JoinSet::new(), quiet }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_stops_is_told_whether_all_writes_finished() {
+        assert!(running(Box::pin(tokio::time::sleep(LIMIT / 2))).stop(LIMIT).await);
+        assert!(!running(Box::pin(pending())).stop(LIMIT).await);
+    }
 }

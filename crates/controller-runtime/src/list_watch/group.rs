@@ -2,9 +2,11 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::{ListWatch, ListWatchMetrics, Timing};
 use crate::api::ApiClient;
@@ -38,8 +40,8 @@ pub struct ListWatches {
 #[derive(Clone, Debug, Default)]
 pub struct Caches {
     kinds: Vec<Cached>,
-    /// Shared by all list-watches, to be told that the API server is back.
-    impatience: Arc<Notify>,
+    /// Counts how often a new list of every kind was wished for.
+    wishes: watch::Sender<u64>,
 }
 
 /// A kind in the cache.
@@ -48,7 +50,17 @@ pub struct Cached {
     /// Its plural name.
     pub resource: &'static str,
     synced: watch::Receiver<bool>,
-    following: watch::Receiver<bool>,
+    listed: watch::Receiver<u64>,
+}
+
+/// The cache may lack what the API server holds.
+#[derive(Debug, thiserror::Error)]
+#[error("no complete list of {} within {limit:?}", .resources.join(", "))]
+pub struct Behind {
+    /// The plural names of the kinds.
+    pub resources: Vec<&'static str>,
+    /// For how long they were waited for.
+    pub limit: Duration,
 }
 
 impl ListWatches {
@@ -66,7 +78,7 @@ impl ListWatches {
     /// A list-watch of all objects of a kind, to be narrowed down and [started](Self::start).
     pub fn of<K: Kind>(&self) -> ListWatch<K> {
         let list_watch = ListWatch::new(self.client.clone(), Arc::clone(&self.cache), Timing::default());
-        let list_watch = list_watch.with_impatience(Arc::clone(&self.caches.impatience));
+        let list_watch = list_watch.with_wishes(self.caches.wishes.subscribe());
         match &self.metrics {
             Some(metrics) => list_watch.with_metrics(metrics),
             None => list_watch,
@@ -75,8 +87,8 @@ impl ListWatches {
 
     /// Lets a list-watch begin.
     pub fn start<K: Kind>(&mut self, list_watch: ListWatch<K>) {
-        let (synced, following) = (list_watch.synced(), list_watch.following());
-        self.caches.kinds.push(Cached { resource: K::RESOURCE, synced, following });
+        let (synced, listed) = (list_watch.synced(), list_watch.listed());
+        self.caches.kinds.push(Cached { resource: K::RESOURCE, synced, listed });
         self.tasks.spawn(async {
             list_watch.run().await;
             K::RESOURCE
@@ -107,21 +119,34 @@ impl Caches {
     /// Waits until the cache holds everything that the server held.
     pub async fn synced(&self) {
         for kind in &self.kinds {
-            becomes_true(&kind.synced).await;
+            reaches(&kind.synced, true).await;
         }
     }
 
-    /// Waits until the cache follows an API server that was just heard of. List-watches that wait for another try make
-    /// it at once.
+    /// Waits until the cache has held everything that the API server holds now, for at most `limit`.
     ///
-    /// A new leader needs this before it writes: after an outage the Lease may come before the changes that were missed,
-    /// such as the last leader's writes.
-    pub async fn catch_up(&self) {
-        self.impatience.notify_waiters();
-        // One that follows may lose the server while another is waited for.
-        while let Some(kind) = self.kinds.iter().find(|kind| !*kind.following.borrow()) {
-            becomes_true(&kind.following).await;
-        }
+    /// A new leader needs this before it writes: its watches may be behind the last leader's writes, or their connections
+    /// may be dead, without anybody knowing; it would make slices a second time. The cost is one list per kind, which ends
+    /// whatever the list-watches are doing.
+    ///
+    /// # Errors
+    ///
+    /// Names the kinds whose list did not end in time. The list-watches go on.
+    pub async fn catch_up(&self, limit: Duration) -> Result<(), Behind> {
+        let mut wish = 0;
+        self.wishes.send_modify(|wishes| {
+            *wishes += 1;
+            wish = *wishes;
+        });
+        let listed = async {
+            for kind in &self.kinds {
+                reaches(&kind.listed, wish).await;
+            }
+        };
+        timeout(limit, listed).await.map_err(|_| {
+            let behind = self.kinds.iter().filter(|kind| *kind.listed.borrow() < wish);
+            Behind { resources: behind.map(|kind| kind.resource).collect(), limit }
+        })
     }
 }
 
@@ -132,9 +157,9 @@ impl Cached {
     }
 }
 
-async fn becomes_true(flag: &watch::Receiver<bool>) {
+async fn reaches<T: PartialOrd>(value: &watch::Receiver<T>, goal: T) {
     // The sender lives as long as its list-watch, whose end is told elsewhere. Nothing more may begin then.
-    if flag.clone().wait_for(|flag| *flag).await.is_err() {
+    if value.clone().wait_for(|value| *value >= goal).await.is_err() {
         pending().await
     }
 }

@@ -12,6 +12,9 @@
 //! memory and the cache serves its old content meanwhile. A server that doesn't know this, or stays silent, is listed
 //! in pages; streaming is tried again later.
 //!
+//! Whoever must know that nothing is missing wishes for a new list: a watch, even one that has just been opened, doesn't
+//! say how far behind it is, while a list holds everything that was written before it was asked for.
+//!
 //! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
 //! without any event for longer is dropped and resumed. kube's own watcher is not used; see ARCHITECTURE.md.
 
@@ -22,17 +25,18 @@ mod fallback;
 mod group;
 mod metrics;
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
-pub use group::{Cached, Caches, ListWatches};
+pub use group::{Behind, Cached, Caches, ListWatches};
 pub use metrics::ListWatchMetrics;
 
 use self::events::{Event, EventStream, Unreadable, list_page};
@@ -82,8 +86,13 @@ pub struct ListWatch<K> {
     /// What of the kind is asked for, as a part of the query; empty for all.
     selection: String,
     synced: watch::Sender<bool>,
-    following: watch::Sender<bool>,
-    impatience: Arc<Notify>,
+    /// The number of the latest wish for a new list that a complete list has granted.
+    listed: watch::Sender<u64>,
+    wishes: watch::Receiver<u64>,
+    /// The latest wish when the attempt under way began.
+    wish: u64,
+    /// Until then the server wants to be left alone.
+    not_before: Instant,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
     fallback: Fallback,
@@ -94,7 +103,8 @@ pub struct ListWatch<K> {
 impl<K: Kind> ListWatch<K> {
     /// A list-watch of all objects of the kind.
     pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
-        let (synced, following) = (watch::Sender::new(false), watch::Sender::new(false));
+        let (synced, listed) = (watch::Sender::new(false), watch::Sender::new(0));
+        let (_, wishes) = watch::channel(0);
         let (fallback, metrics) = (Fallback::default(), ListWatchMetrics::default().of_kind::<K>());
         let selection = String::new();
         Self {
@@ -103,8 +113,10 @@ impl<K: Kind> ListWatch<K> {
             timing,
             selection,
             synced,
-            following,
-            impatience: Arc::default(),
+            listed,
+            wishes,
+            wish: 0,
+            not_before: Instant::now(),
             resume: None,
             fallback,
             metrics,
@@ -125,11 +137,11 @@ impl<K: Kind> ListWatch<K> {
         Self { metrics: metrics.of_kind::<K>(), ..self }
     }
 
-    /// Lets whoever knows that the server is back end the waits between attempts, with
-    /// [`notify_waiters`](Notify::notify_waiters). After that delays begin small again.
+    /// Asks for a new list whenever this number rises, whatever is under way: a watch, another list, or a wait between
+    /// attempts, unless the server asked for that wait.
     #[must_use]
-    pub fn with_impatience(self, impatience: Arc<Notify>) -> Self {
-        Self { impatience, ..self }
+    pub fn with_wishes(self, wishes: watch::Receiver<u64>) -> Self {
+        Self { wishes, ..self }
     }
 
     /// Becomes true when the cache holds everything the server held, and stays true.
@@ -137,15 +149,31 @@ impl<K: Kind> ListWatch<K> {
         self.synced.subscribe()
     }
 
-    /// True while the cache holds everything and a watch is open, so that it is behind the server by no more than what is
-    /// under way; false while the server can't be reached. Whoever begins to act on the cache should wait for it.
-    pub fn following(&self) -> watch::Receiver<bool> {
-        self.following.subscribe()
+    /// The number of the latest [wish](Self::with_wishes) that is granted: the cache has held everything that the server
+    /// held when that wish was made. It never falls.
+    pub fn listed(&self) -> watch::Receiver<u64> {
+        self.listed.subscribe()
     }
 
     /// Runs until it is dropped. Everything that goes wrong is logged and tried again.
     pub async fn run(mut self) {
+        let mut wishes = self.wishes.clone();
+        loop {
+            self.wish = *wishes.borrow_and_update();
+            tokio::select! {
+                biased;
+                Ok(()) = wishes.changed() => info!(resource = K::RESOURCE, "Listing again, as asked"),
+                never = self.keep_in_step() => match never {},
+            }
+            self.resume = None;
+        }
+    }
+
+    /// Lists and watches, again and again.
+    async fn keep_in_step(&mut self) -> Infallible {
         let mut backoff = Backoff::default();
+        // What the server asks for counts also for whoever is in a hurry.
+        sleep_until(self.not_before).await;
         loop {
             let started = Instant::now();
             let asked_to_wait = match self.attempt().await {
@@ -167,13 +195,8 @@ impl<K: Kind> ListWatch<K> {
                     error.retry_after().min(MAX_RETRY_AFTER)
                 }
             };
-            self.following.send_replace(false);
-            let (failed, delay) = (Instant::now(), backoff.next_delay().max(asked_to_wait));
-            if timeout(delay, self.impatience.notified()).await.is_ok() {
-                backoff = Backoff::default();
-                // What the server asks for counts for everybody.
-                sleep_until(failed + asked_to_wait).await;
-            }
+            self.not_before = Instant::now() + asked_to_wait;
+            sleep(backoff.next_delay().max(asked_to_wait)).await;
         }
     }
 
@@ -218,8 +241,6 @@ impl<K: Kind> ListWatch<K> {
         let deadline = Instant::now() + lifetime + GRACE;
         if self.resume.is_none() {
             self.cache.begin_list::<K>();
-        } else {
-            self.following.send_replace(true);
         }
         loop {
             let patience =
@@ -257,7 +278,6 @@ impl<K: Kind> ListWatch<K> {
             Event::Bookmark { resource_version, initial_events_end } => {
                 if listing && initial_events_end {
                     self.finish_list(of_a_moment(resource_version)?);
-                    self.following.send_replace(true);
                     self.fallback.streaming_worked();
                     return Ok(());
                 }
@@ -281,6 +301,7 @@ impl<K: Kind> ListWatch<K> {
     fn finish_list(&mut self, resource_version: String) {
         self.cache.finish_list::<K>();
         self.go_on_from(resource_version);
+        self.listed.send_replace(self.wish);
         if !self.synced.send_replace(true) {
             info!(resource = K::RESOURCE, "Caches populated");
         }

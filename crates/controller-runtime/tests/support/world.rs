@@ -11,7 +11,7 @@ use controller_runtime::queue::Lane;
 use endpointslice::Pod;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::script::{Script, Step};
@@ -22,8 +22,8 @@ pub(crate) struct World {
     pub(crate) script: Arc<Script>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) synced: watch::Receiver<bool>,
-    pub(crate) following: watch::Receiver<bool>,
-    pub(crate) impatience: Arc<Notify>,
+    pub(crate) listed: watch::Receiver<u64>,
+    wishes: watch::Sender<u64>,
     changes: Arc<Changes>,
     registry: Registry,
     running: JoinHandle<()>,
@@ -81,11 +81,16 @@ impl World {
             Some(selector) => list_watch.with_label_selector(selector),
             None => list_watch,
         };
-        let impatience = Arc::new(Notify::new());
-        let list_watch = list_watch.with_impatience(Arc::clone(&impatience));
-        let (synced, following) = (list_watch.synced(), list_watch.following());
+        let wishes = watch::Sender::new(0);
+        let list_watch = list_watch.with_wishes(wishes.subscribe());
+        let (synced, listed) = (list_watch.synced(), list_watch.listed());
         let running = tokio::spawn(list_watch.run());
-        Self { script: Arc::clone(script), cache, synced, following, impatience, changes, registry, running }
+        Self { script: Arc::clone(script), cache, synced, listed, wishes, changes, registry, running }
+    }
+
+    /// Wishes for a new list.
+    pub(crate) fn wish(&self) {
+        self.wishes.send_modify(|wishes| *wishes += 1);
     }
 
     pub(crate) fn is_synced(&self) -> bool {

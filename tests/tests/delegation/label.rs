@@ -152,7 +152,9 @@ async fn a_deleted_service_costs_no_request_for_its_slices(stage: &Stage) {
     let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
     stage.expect("gone", &left).await;
     stage.remains("gone", &left).await;
-    assert_eq!(stage.writes_since(mark), ["delete endpoints gone"]);
+    // The API server deletes Endpoints with their Service; ours does where it sees the Service go first.
+    let writes = stage.writes_since(mark);
+    assert!(writes.is_empty() || writes == ["delete endpoints gone"], "{writes:?}");
 }
 
 /// As without the gate.

@@ -222,9 +222,10 @@ impl World {
         self.status(name, json!({"podIP": ips.first(), "podIPs": all})).await;
     }
 
-    /// Ends a pod's containers: `Succeeded` or `Failed`.
-    pub async fn phase(&self, name: &str, phase: &str) {
-        self.status(name, json!({"phase": phase})).await;
+    /// Ends a pod's containers, `Succeeded` or `Failed`, in one update with its readiness, as a kubelet does. The
+    /// phase alone would be no reason for upstream to look at the pod.
+    pub async fn end(&self, name: &str, phase: &str) {
+        self.status(name, json!({"phase": phase, "conditions": self.conditions(Some(false))})).await;
     }
 
     /// Changes the labels of a pod with a merge patch.

@@ -16,6 +16,8 @@ use crate::scenario::{Pod, World};
 
 const V4: &str = "IPv4";
 const V6: &str = "IPv6";
+const ENDPOINTS: &str = "endpoints";
+const SLICES: &str = "endpointslices";
 
 /// A part of the workload, after which slices are compared and writes counted.
 #[derive(Debug, Clone, Copy)]
@@ -24,10 +26,22 @@ pub struct Phase {
     pub name: &'static str,
     /// How much of the outcome it determines.
     pub detail: Detail,
+    /// The resources and Services that upstream writes a different number of times in every run.
+    chance: &'static [(&'static str, &'static str)],
     run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>,
 }
 
 impl Phase {
+    /// Whether upstream writes this resource of this Service a different number of times in every run.
+    pub fn is_chance(&self, resource: &str, service: &str) -> bool {
+        let at_every_sync = resource == ENDPOINTS && WRITTEN_AT_EVERY_SYNC.contains(&service);
+        at_every_sync || self.chance.contains(&(resource, service))
+    }
+
+    const fn with_chance(self, chance: &'static [(&'static str, &'static str)]) -> Self {
+        Self { chance, ..self }
+    }
+
     /// Lets it happen, and returns when the controllers are done with it.
     pub async fn run(&self, world: &World) {
         (self.run)(world).await;
@@ -44,10 +58,11 @@ pub const PHASES: &[Phase] = &[
     exact("pods change labels and addresses", |w| relabelling(w).boxed()),
     exact("Services change labels", |w| service_labels(w).boxed()),
     exact("Services change ports", |w| service_ports(w).boxed()),
-    exact("Services change selectors; 130 endpoints become 250", |w| selectors(w).boxed()),
+    exact("Services change selectors; 130 endpoints become 250", |w| selectors(w).boxed())
+        .with_chance(MIRRORED_FOR_A_WHILE),
     exact("a large Service grows pod by pod", |w| growth(w).boxed()),
     exact("Services change type and families", |w| types(w).boxed()),
-    exact("Services are deleted and created again", |w| recreation(w).boxed()),
+    exact("Services are deleted and created again", |w| recreation(w).boxed()).with_chance(DELETED_BY_TWO),
     exact("slices change under the controller", |w| interference(w).boxed()),
     exact("a missing node appears", |w| missing_node(w).boxed()),
     exact("a large Service shrinks", |w| shrinking(w).boxed()),
@@ -55,15 +70,29 @@ pub const PHASES: &[Phase] = &[
 ];
 
 /// The Services whose Endpoints upstream writes at every sync, because they carry a label that the controller sets
-/// itself.
+/// itself. How many changes one sync sees depends on when it comes.
 pub const WRITTEN_AT_EVERY_SYNC: &[&str] = &["reserved"];
 
+/// When the selector is back, what was mirrored is deleted for the sake of the Service and of its Endpoints: the second
+/// request finds nothing any more, or isn't made because its sync sees that.
+const MIRRORED_FOR_A_WHILE: &[(&str, &str)] = &[(SLICES, "early")];
+
+/// The API server deletes the Endpoints of a Service together with it, and so does the controller. Whether that finds
+/// them, and whether it creates them once more in between, depends on who is first.
+const DELETED_BY_TWO: &[(&str, &str)] = &[
+    (ENDPOINTS, "web"),
+    (ENDPOINTS, "empty"),
+    (ENDPOINTS, "named"),
+    (ENDPOINTS, "portless"),
+    (ENDPOINTS, "same"),
+];
+
 pub(crate) const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Exact, run }
+    Phase { name, detail: Detail::Exact, chance: &[], run }
 }
 
 const fn overlapping(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Content, run }
+    Phase { name, detail: Detail::Content, chance: &[], run }
 }
 
 fn web(number: u16) -> Pod {
@@ -269,7 +298,7 @@ async fn replacement(w: &World) {
     w.gone("web-1").await;
     w.gone("named-b").await;
     w.gone("state-1").await;
-    w.phase("end-running", "Succeeded").await;
+    w.end("end-running", "Succeeded").await;
     w.gone("same-a").await;
     w.sync().await;
     w.pod(web(1).node("b")).await;
@@ -282,7 +311,7 @@ async fn replacement(w: &World) {
     let again = Pod::new("state-1", "state", 123).spec("hostname", json!("state-1"));
     w.pod(again.spec("subdomain", json!("state"))).await;
     // The last endpoint of a Service leaves, and one comes back.
-    w.phase("same-b", "Failed").await;
+    w.end("same-b", "Failed").await;
     w.sync().await;
     w.pod(Pod::new("same-c", "same", 145)).await;
     w.gone("web-2").await;

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use endpoints_controller::{CAPACITY, truncate};
 use endpointslice::repack_subsets;
 use fake_api::merged;
@@ -49,23 +51,45 @@ fn any_subsets(app_protocols: bool) -> impl Strategy<Value = Vec<EndpointSubset>
     vec(subset, 0..5)
 }
 
+/// An address and its target, behind a port or behind none; is it ready?
+type Content = BTreeMap<(Option<String>, String), bool>;
+
 /// Which address is behind which port, and ready or not.
-fn content(subsets: &[EndpointSubset]) -> std::collections::BTreeMap<(String, String), bool> {
-    let mut content = std::collections::BTreeMap::new();
+///
+/// Addresses without ports say nothing of their own if they are just the ones that are behind some port, in the same
+/// readiness: the canonical form, as upstream's, lists them with that port.
+fn content(subsets: &[EndpointSubset]) -> Content {
+    let mut content = Content::new();
     for subset in subsets {
-        let none = [EndpointPort::default()];
-        let ports = subset.ports.as_deref().filter(|ports| !ports.is_empty()).unwrap_or(&none);
+        let mut ports: Vec<Option<String>> = subset.ports.iter().flatten().map(written).collect();
+        if ports.is_empty() {
+            ports.push(None);
+        }
         let ready = subset.addresses.iter().flatten().map(|address| (address, true));
         let not_ready = subset.not_ready_addresses.iter().flatten().map(|address| (address, false));
         for (address, ready) in ready.chain(not_ready) {
             let uid = address.target_ref.as_ref().and_then(|target| target.uid.clone()).unwrap_or_default();
-            for port in ports {
-                let port = serde_json::to_string(port).unwrap();
-                *content.entry((format!("{} {uid}", address.ip), port)).or_insert(ready) &= ready;
+            for port in &ports {
+                *content.entry((port.clone(), format!("{} {uid}", address.ip))).or_insert(ready) &= ready;
             }
         }
     }
+    let ports: BTreeSet<Option<String>> = content.keys().map(|(port, _)| port.clone()).collect();
+    let without = addresses(&content, None);
+    if ports.iter().flatten().any(|port| addresses(&content, Some(port)) == without) {
+        content.retain(|(port, _), _| port.is_some());
+    }
     content
+}
+
+fn written(port: &EndpointPort) -> Option<String> {
+    Some(serde_json::to_string(port).unwrap())
+}
+
+/// The addresses behind a port, or behind none.
+fn addresses<'a>(content: &'a Content, port: Option<&String>) -> Vec<(&'a String, bool)> {
+    let listed = content.iter().filter(|((behind, _), _)| behind.as_ref() == port);
+    listed.map(|((_, address), ready)| (address, *ready)).collect()
 }
 
 /// A crowd in few groups: how many ready and other addresses each.

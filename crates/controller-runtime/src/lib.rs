@@ -11,6 +11,7 @@
 //! * [`cache`]: one for the process; compact, indexed, consistent.
 //! * [`queue`]: which keys wait, for how long, and whose turn it is.
 //! * [`worker`]: takes a key, syncs it, retries it.
+//! * [`write`]: one write of one object, and how it fails.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
 //! * [`own_slices`]: which changes of a controller's slices are its own echoes, and whether the cache shows them yet.
 //! * [`slice_sync`]: why a sync of slices is tried again.
@@ -33,6 +34,7 @@ pub mod slice_metrics;
 pub mod slice_sync;
 pub mod slice_writer;
 pub mod worker;
+pub mod write;
 
 /// An error with everything behind it, on one line: `what: why: why`.
 ///

@@ -10,7 +10,8 @@ use kube_protobuf::DecodeError;
 
 use crate::cache::{CachedSlice, ObjectKey, State};
 use crate::own_slices::{OwnSlices, StaleCache, decode_all};
-use crate::slice_writer::WriteError;
+use crate::slice_writer::Failed;
+use crate::write::WriteError;
 use crate::{error_chain, summary, worker};
 
 /// A Service, what it selects, and the slices that one controller made of it: everything of the same moment.
@@ -131,9 +132,9 @@ impl From<StaleCache> for SyncError {
     }
 }
 
-impl From<Vec<WriteError>> for SyncError {
-    fn from(errors: Vec<WriteError>) -> Self {
-        Self::Write(errors)
+impl From<Failed> for SyncError {
+    fn from(failed: Failed) -> Self {
+        Self::Write(failed.writes)
     }
 }
 

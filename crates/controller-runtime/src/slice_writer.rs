@@ -1,11 +1,11 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
-use std::fmt;
-
 use endpointslice::{AddressType, AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::api::{ApiClient, ApiError, Preconditions};
+use crate::api::{ApiClient, Preconditions};
+use crate::cache::ObjectKey;
+use crate::write::{self, WriteError};
 
 /// Writes slices with one client.
 #[derive(Clone)]
@@ -24,51 +24,13 @@ pub enum Written<'a> {
     Deleted(&'a EndpointSlice),
 }
 
-/// A write that failed.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to {verb} EndpointSlice {slice}")]
-pub struct WriteError {
-    verb: Verb,
-    slice: String,
-    address_type: Option<AddressType>,
-    #[source]
-    source: ApiError,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
-    Create,
-    Update,
-    Delete,
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        })
-    }
-}
-
-impl WriteError {
-    fn new(verb: Verb, target: &EndpointSlice, source: ApiError) -> Self {
-        let metadata = &target.metadata;
-        let name = metadata.name.as_ref().or(metadata.generate_name.as_ref()).map_or("", String::as_str);
-        let slice = format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default());
-        Self { verb, slice, address_type: AddressType::parse(&target.address_type), source }
-    }
-
-    /// The address type whose plan this failure ended; none for a slice of a type that nobody supports.
-    pub fn address_type(&self) -> Option<AddressType> {
-        self.address_type
-    }
-
-    /// True if the slice has changed, or is gone, since the cache showed it: a newer cache is all it takes.
-    pub fn heals_by_itself(&self) -> bool {
-        self.source.is_conflict() || self.verb == Verb::Update && self.source.is_not_found()
-    }
+/// What failed of a plan.
+#[derive(Debug, Default)]
+pub struct Failed {
+    /// The writes that failed.
+    pub writes: Vec<WriteError>,
+    /// The address types whose plan such a write ended.
+    pub types: Vec<AddressType>,
 }
 
 impl SliceWriter {
@@ -86,20 +48,19 @@ impl SliceWriter {
     /// Unsupported slices go only if nobody has changed them: when an owner changes hands, a slice may have as well, and
     /// its new label `managed-by` may not be in the cache yet. Other deletes don't insist on that, because our own last
     /// write could be in the way: the tracker goes by generations, and mirrored annotations don't change those.
-    pub async fn apply(
-        &self,
-        plan: &SlicePlan,
-        mut written: impl FnMut(Written<'_>),
-    ) -> Result<(), Vec<WriteError>> {
-        let mut errors = Vec::new();
+    pub async fn apply(&self, plan: &SlicePlan, mut written: impl FnMut(Written<'_>)) -> Result<(), Failed> {
+        let mut failed = Failed::default();
         for plan in &plan.types {
-            errors.extend(self.apply_type(plan, &mut written).await.err());
+            if let Err(error) = self.apply_type(plan, &mut written).await {
+                failed.writes.push(error);
+                failed.types.push(plan.address_type);
+            }
         }
         for slice in &plan.unsupported {
             let unchanged = slice.metadata.resource_version.clone();
-            errors.extend(self.delete(slice, unchanged, &mut written).await.err());
+            failed.writes.extend(self.delete(slice, unchanged, &mut written).await.err());
         }
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+        if failed.writes.is_empty() { Ok(()) } else { Err(failed) }
     }
 
     async fn apply_type(
@@ -109,16 +70,13 @@ impl SliceWriter {
     ) -> Result<(), WriteError> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
         for slice in create {
-            match self.client.create(&collection(slice), slice).await {
-                Ok(created) => written(Written::Created(&created)),
-                Err(error) if error.is_namespace_terminating() => return Ok(()),
-                Err(error) => return Err(WriteError::new(Verb::Create, slice, error)),
+            match write::create(&self.client, &key(slice), slice).await? {
+                Some(created) => written(Written::Created(&created)),
+                None => return Ok(()),
             }
         }
         for slice in &plan.update {
-            let updated = self.client.update(&path(slice), slice).await;
-            let updated = updated.map_err(|error| WriteError::new(Verb::Update, slice, error))?;
-            written(Written::Updated(&updated));
+            written(Written::Updated(&write::update(&self.client, &key(slice), slice).await?));
         }
         for slice in &plan.delete {
             self.delete(slice, None, written).await?;
@@ -134,19 +92,15 @@ impl SliceWriter {
         written: &mut impl FnMut(Written<'_>),
     ) -> Result<(), WriteError> {
         let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
-        match self.client.delete(&path(slice), &preconditions).await {
-            Err(error) if !error.is_not_found() => return Err(WriteError::new(Verb::Delete, slice, error)),
-            _ => written(Written::Deleted(slice)),
-        }
+        write::delete::<EndpointSlice>(&self.client, &key(slice), &preconditions).await?;
+        written(Written::Deleted(slice));
         Ok(())
     }
 }
 
-fn collection(slice: &EndpointSlice) -> String {
-    let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
-    format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices")
-}
-
-fn path(slice: &EndpointSlice) -> String {
-    format!("{}/{}", collection(slice), slice.metadata.name.as_deref().unwrap_or_default())
+/// A new slice has only the prefix of a name.
+fn key(slice: &EndpointSlice) -> ObjectKey {
+    let metadata = &slice.metadata;
+    let name = metadata.name.as_deref().or(metadata.generate_name.as_deref()).unwrap_or_default();
+    ObjectKey::new(metadata.namespace.as_deref().unwrap_or_default(), name)
 }

@@ -35,6 +35,8 @@ const TERMINATING: Refusal = Refusal {
 };
 const CONFLICT: Refusal =
     Refusal { code: 409, reason: "Conflict", message: "changed", cause: None, retry_after: 0 };
+const TAKEN: Refusal =
+    Refusal { code: 409, reason: "AlreadyExists", message: "taken", cause: None, retry_after: 0 };
 const NOT_FOUND: Refusal =
     Refusal { code: 404, reason: "NotFound", message: "gone", cause: None, retry_after: 0 };
 
@@ -125,10 +127,10 @@ async fn apply(
         })
         .await;
     script.played(Duration::from_secs(3600)).await;
-    let errors = outcome.err().into_iter().flatten();
+    let errors = outcome.err().unwrap_or_default().writes.into_iter();
     let errors = errors.map(|error| {
         let text = error_chain(&error);
-        format!("{text} ({})", SyncError::from(vec![error]).is_stale())
+        format!("{text} ({})", SyncError::Write(vec![error]).is_stale())
     });
     let errors = errors.collect();
     (reported, errors, script.seen().into_iter().map(|seen| seen.body).collect())
@@ -278,6 +280,17 @@ async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
             "failed to create EndpointSlice shop/c6-: gone (false)",
         ];
         assert_eq!(errors, expected);
+    }
+}
+
+/// The server made the name up, so no cache could have shown who has it.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_is_not_ordinary() {
+    for wire in Wire::BOTH {
+        let plan =
+            SlicePlan { types: vec![plan(AddressType::Ipv4, &["c4-"], &[], &[])], unsupported: Vec::new() };
+        let (_, errors, _) = apply(wire, &plan, vec![create(wire.refusal(&TAKEN))]).await;
+        assert_eq!(errors, ["failed to create EndpointSlice shop/c4-: taken (false)"]);
     }
 }
 

@@ -3,11 +3,11 @@
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::error_chain;
 use controller_runtime::recorder::{EventType, service_reference};
+use controller_runtime::write::{Verb, WriteError};
 use endpointslice::{Service, Skipped, SkippedReason};
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
 
 use crate::controller::EndpointsController;
-use crate::writer::{Verb, WriteError};
 
 /// The source of events, as upstream's.
 pub(crate) const COMPONENT: &str = "endpoint-controller";

@@ -29,4 +29,3 @@ pub use desired::{Unready, desired_subsets, refused_addresses};
 pub use plan::{Plan, plan};
 pub use sync::SyncError;
 pub use truncate::{CAPACITY, truncate};
-pub use writer::WriteError;

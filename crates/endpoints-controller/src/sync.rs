@@ -5,6 +5,7 @@ use std::sync::Arc;
 use controller_runtime::api::ApiError;
 use controller_runtime::cache::{CachedEndpoints, ObjectKey, State};
 use controller_runtime::worker;
+use controller_runtime::write::WriteError;
 use endpointslice::{Pod, Service, ServiceType};
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::DecodeError;
@@ -14,7 +15,6 @@ use crate::controller::EndpointsController;
 use crate::desired::{Unready, desired_subsets, refused_addresses};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan};
-use crate::writer::WriteError;
 
 /// A sync that must be tried again.
 #[derive(Debug, thiserror::Error)]

@@ -1,55 +1,14 @@
 //! The only place that writes Endpoints, and asks about them.
 
-use std::fmt;
-
 use controller_runtime::api::{ApiClient, ApiError, Preconditions};
 use controller_runtime::cache::{CachedEndpoints, ObjectKey};
+use controller_runtime::write::{self, WriteError};
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 
 /// Writes Endpoints with one client.
 pub(crate) struct EndpointsWriter {
     client: ApiClient,
-}
-
-/// A write that failed.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to {verb} Endpoints {key}")]
-pub struct WriteError {
-    pub(crate) verb: Verb,
-    key: ObjectKey,
-    #[source]
-    pub(crate) source: ApiError,
-}
-
-/// The kinds of writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Create,
-    Update,
-    Delete,
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        })
-    }
-}
-
-impl WriteError {
-    /// True if the API server holds something else than the cache showed: a newer cache is all it takes.
-    pub(crate) fn heals_by_itself(&self) -> bool {
-        self.source.is_conflict()
-            || match self.verb {
-                Verb::Create => self.source.is_already_exists(),
-                Verb::Update => self.source.is_not_found(),
-                Verb::Delete => false,
-            }
-    }
 }
 
 impl EndpointsWriter {
@@ -73,10 +32,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Option<Endpoints>, WriteError> {
-        match self.client.create(&collection(key), endpoints).await {
-            Err(error) if error.is_namespace_terminating() => Ok(None),
-            result => result.map(Some).map_err(|source| failed(Verb::Create, key, source)),
-        }
+        write::create(&self.client, key, endpoints).await
     }
 
     /// Replaces the object, if it has not changed since it was read.
@@ -85,8 +41,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Endpoints, WriteError> {
-        let updated = self.client.update(&path(key), endpoints).await;
-        updated.map_err(|source| failed(Verb::Update, key, source))
+        write::update(&self.client, key, endpoints).await
     }
 
     /// Deletes this very object, in this very version; one that is gone already counts as deleted.
@@ -99,21 +54,6 @@ impl EndpointsWriter {
             uid: Some(endpoints.uid.to_string()),
             resource_version: endpoints.version.number().map(|version| version.to_string()),
         };
-        match self.client.delete(&path(key), &preconditions).await {
-            Err(error) if !error.is_not_found() => Err(failed(Verb::Delete, key, error)),
-            _ => Ok(()),
-        }
+        write::delete::<Endpoints>(&self.client, key, &preconditions).await
     }
-}
-
-fn failed(verb: Verb, key: &ObjectKey, source: ApiError) -> WriteError {
-    WriteError { verb, key: key.clone(), source }
-}
-
-fn collection(key: &ObjectKey) -> String {
-    format!("/api/v1/namespaces/{}/endpoints", key.namespace)
-}
-
-fn path(key: &ObjectKey) -> String {
-    format!("{}/{}", collection(key), key.name)
 }

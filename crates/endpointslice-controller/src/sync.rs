@@ -6,11 +6,11 @@ use std::time::Instant;
 use controller_runtime::cache::{CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_sync::{Snapshot, SyncError, may_come};
-use controller_runtime::slice_writer::{WriteError, Written};
+use controller_runtime::slice_writer::Written;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
-    AddressType, Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate,
-    TopologyEvent, desired_from_service, plan,
+    Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,
+    desired_from_service, plan,
 };
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
@@ -61,12 +61,11 @@ impl EndpointSliceController {
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
-        let failed = applied.as_ref().err().into_iter().flatten().filter_map(WriteError::address_type);
-        let failed: Vec<AddressType> = failed.collect();
+        let failed = applied.as_ref().err().map_or(&[][..], |failed| &failed.types);
         let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
         self.metrics.applied(&snapshot.service, complete);
         debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
-        let outcome = applied.map_err(SyncError::Write).and_then(|()| SyncError::unless_complete(&skipped));
+        let outcome = applied.map_err(SyncError::from).and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
         }
@@ -104,7 +103,7 @@ impl EndpointSliceController {
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
         debug!(service = %key, slices = slices.len(), "Left to another controller");
-        applied.map_err(SyncError::Write)
+        Ok(applied?)
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {

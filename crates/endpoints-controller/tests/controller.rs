@@ -32,16 +32,11 @@ fn web() -> Value {
     service("web", json!({}))
 }
 
-/// A change of an object, in a later version.
-fn version(version: u32) -> Value {
-    json!({"metadata": {"resourceVersion": version.to_string()}})
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing() {
     let fake = Fake::start(Duration::ZERO, |api| {
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     assert_eq!(fake.requests(), ["POST web"]);
@@ -64,7 +59,7 @@ async fn services_without_endpoints_of_ours_cost_no_request() {
         for (number, changes) in [external, no_ports, no_selector, neither, manual].into_iter().enumerate() {
             let name = format!("s{number}");
             api.put(endpoints(stored(&name, json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
-            api.show::<Service>(service(&name, changes));
+            api.service(service(&name, changes));
         }
     });
     fake.settle().await;
@@ -80,14 +75,14 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
         type Step = fn(&Fake, &str, &str);
         let steps: [(bool, Step, usize); 3] = [
             (false, |fake, name, ip| fake.pod(pod(name, &[ip], true)), 3),
-            (true, |fake, name, ip| fake.pod(merged(pod(name, &[ip], true), version(2))), 3),
+            (true, |fake, name, ip| fake.pod(pod(name, &[ip], true)), 3),
             (true, |fake, name, _| fake.hide::<Pod>(name), 0),
         ];
         for (with_pods, step, left) in steps {
             let fake = Fake::start(batch_period, |api| {
-                api.show::<Service>(web());
+                api.service(web());
                 for number in (0..3).filter(|_| with_pods) {
-                    api.show::<Pod>(pod(&format!("web-{number}"), &[&format!("10.1.0.{number}")], true));
+                    api.pod(pod(&format!("web-{number}"), &[&format!("10.1.0.{number}")], true));
                 }
             });
             fake.settle().await;
@@ -107,17 +102,17 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
 async fn a_pod_concerns_the_services_that_select_it_or_did() {
     let fake = Fake::start(Duration::ZERO, |api| {
         for name in ["web", "db", "other"] {
-            api.show::<Service>(service(name, json!({})));
+            api.service(service(name, json!({})));
         }
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     fake.forget_requests();
-    let changed = |number, change| merged(merged(pod("web-1", &["10.0.0.1"], true), version(number)), change);
-    fake.pod(changed(2, json!({"metadata": {"annotations": {"a": "b"}}})));
+    let changed = |change| merged(pod("web-1", &["10.0.0.1"], true), change);
+    fake.pod(changed(json!({"metadata": {"annotations": {"a": "b"}}})));
     fake.settle().await;
     assert_eq!(fake.requests(), NONE, "nothing that matters");
-    fake.pod(changed(3, json!({"metadata": {"labels": {"app": "db"}}})));
+    fake.pod(changed(json!({"metadata": {"labels": {"app": "db"}}})));
     fake.settle().await;
     let mut requests = fake.requests();
     requests.sort();
@@ -146,7 +141,7 @@ async fn what_services_left_behind_is_deleted_at_start() {
 /// Upstream deletes a second time, after the event of its own deletion.
 #[tokio::test(start_paused = true)]
 async fn the_object_of_a_service_that_goes_is_deleted_once() {
-    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.settle().await;
     fake.forget_requests();
     fake.hide::<Service>("web");
@@ -158,7 +153,7 @@ async fn the_object_of_a_service_that_goes_is_deleted_once() {
 /// Upstream deletes whatever has the name, also what somebody else has made since the cache was last up to date.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
-    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.settle().await;
     let ours = fake.stored("web").unwrap();
     // Service and Endpoints are deleted and made by hand, and of all that only the first event arrives
@@ -176,7 +171,7 @@ async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
     assert_eq!(fake.told(), []);
     // an object that nobody has seen yet is not deleted either
     let fake = Fake::start(Duration::ZERO, |api| {
-        api.show::<Service>(service("manual", json!({"spec": {"selector": null}})))
+        api.service(service("manual", json!({"spec": {"selector": null}})))
     });
     fake.settle().await;
     fake.put_unseen(endpoints(json!({"metadata": {"name": "manual"}})));
@@ -188,8 +183,8 @@ async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_somebody_deletes_comes_back() {
     let fake = Fake::start(Duration::ZERO, |api| {
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     fake.forget_requests();
@@ -205,8 +200,8 @@ async fn an_object_that_somebody_deletes_comes_back() {
 async fn a_service_deleted_and_created_again_at_once_is_served() {
     for hold in [false, true] {
         let fake = Fake::start(Duration::ZERO, |api| {
-            api.show::<Service>(web());
-            api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+            api.service(web());
+            api.pod(pod("web-1", &["10.0.0.1"], true));
         });
         if hold {
             fake.hold_events();
@@ -214,7 +209,7 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
         fake.advance(MOMENT).await;
         fake.hide::<Service>("web");
         fake.advance(MOMENT).await;
-        fake.service(merged(web(), json!({"metadata": {"uid": "new", "resourceVersion": "2"}})));
+        fake.service(merged(web(), json!({"metadata": {"uid": "new"}})));
         fake.release_events();
         fake.settle().await;
         assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
@@ -228,7 +223,7 @@ async fn an_object_that_appears_after_its_service_is_deleted() {
         let fake = Fake::start(Duration::ZERO, |api| {
             api.hold_events();
             api.lose_answers(lost);
-            api.show::<Service>(web());
+            api.service(web());
         });
         fake.advance(MOMENT).await;
         fake.hide::<Service>("web");
@@ -242,7 +237,7 @@ async fn an_object_that_appears_after_its_service_is_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_behind_our_own_write_is_waited_for() {
-    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.settle().await;
     fake.forget_requests();
     fake.hold_events();
@@ -268,8 +263,8 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
 async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
     let fake = Fake::start(Duration::ZERO, |api| {
         api.put_unseen(endpoints(stored("web", json!([]), json!({}))));
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     let requests = fake.requests();
@@ -285,8 +280,8 @@ async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
 async fn a_conflict_that_heals_is_not_told() {
     let fake = Fake::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([]), json!({}))));
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.conflict(2);
     fake.settle().await;
@@ -296,7 +291,7 @@ async fn a_conflict_that_heals_is_not_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_tried_again_for_ever() {
-    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.refuse(40);
     for _ in 0..40 {
         fake.advance(Duration::from_secs(1001)).await;
@@ -324,12 +319,12 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
         );
         (fake.told().remove(0), object["uid"].clone())
     };
-    let create = told(Fake::start(Duration::ZERO, |api| api.show::<Service>(web()))).await;
+    let create = told(Fake::start(Duration::ZERO, |api| api.service(web()))).await;
     let message = "Failed to create endpoint for service default/web: exceeded quota";
     assert_eq!(create, (("FailedToCreateEndpoint".to_owned(), message.to_owned()), json!(null)));
     let ((reason, message), uid) = told(Fake::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
-        api.show::<Service>(web());
+        api.service(web());
     }))
     .await;
     assert_eq!(reason, "FailedToUpdateEndpoint");
@@ -341,9 +336,9 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
 #[tokio::test(start_paused = true)]
 async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     let fake = Fake::start(Duration::ZERO, |api| {
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["127.0.0.1"], true));
-        api.show::<Pod>(pod("web-2", &["10.0.0.2"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["127.0.0.1"], true));
+        api.pod(pod("web-2", &["10.0.0.2"], true));
     });
     fake.settle().await;
     assert_eq!(fake.addresses("web"), ["10.0.0.2"]);
@@ -355,7 +350,7 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
 async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
     let fake = Fake::start(Duration::ZERO, |api| {
         api.terminate_namespace();
-        api.show::<Service>(web());
+        api.service(web());
     });
     fake.settle().await;
     assert_eq!(
@@ -369,8 +364,8 @@ async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_somebody_edits_is_repaired_at_the_next_occasion_or_half_a_day_later() {
     let fake = Fake::start(Duration::ZERO, |api| {
-        api.show::<Service>(web());
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     fake.forget_requests();
@@ -380,7 +375,7 @@ async fn an_object_that_somebody_edits_is_repaired_at_the_next_occasion_or_half_
     fake.advance(Duration::from_secs(12 * 60 * 60)).await;
     assert_eq!((fake.requests(), fake.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
     fake.edit("web", |endpoints| endpoints.subsets = None);
-    fake.service(merged(web(), version(2)));
+    fake.service(web());
     fake.settle().await;
     assert_eq!(fake.requests().len(), 2);
 }
@@ -400,7 +395,7 @@ async fn objects_without_a_service_that_come_later_are_left_alone() {
 /// Not even where something was left to be done for a Service of that name.
 #[tokio::test(start_paused = true)]
 async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone() {
-    let fake = Fake::start(Duration::ZERO, |api| api.show::<Service>(web()));
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.settle().await;
     // To be looked at half a day later.
     fake.edit("web", |endpoints| endpoints.subsets = Some(vec![]));

@@ -30,6 +30,7 @@ mod terminating;
 use std::time::Duration;
 
 use controller_runtime::cache::CachedSlice;
+use endpointslice::{Pod, Service};
 use fake::{Fake, pod, service};
 use fake_api::merged;
 use serde_json::{Value, json};
@@ -69,10 +70,10 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
             ),
             (
                 true,
-                |fake, name, address| fake.pod(changed(pod(name, address, true))),
+                |fake, name, address| fake.pod(pod(name, address, true)),
                 &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
             ),
-            (true, |fake, name, _| fake.remove_pod(name), &[]),
+            (true, |fake, name, _| fake.hide::<Pod>(name), &[]),
         ];
         for (pods, step, addresses) in steps {
             let fake = begin(pods);
@@ -89,11 +90,6 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
     }
 }
 
-/// A later state of an object.
-fn changed(object: Value) -> Value {
-    merged(object, json!({"metadata": {"resourceVersion": "2"}}))
-}
-
 #[tokio::test(start_paused = true)]
 async fn services_without_endpoints_of_ours_cost_no_request() {
     let fake = Fake::start(Duration::ZERO, |cache| {
@@ -108,7 +104,7 @@ async fn services_without_endpoints_of_ours_cost_no_request() {
         cache.pod(pod("manual-1", "10.0.0.2", true));
         cache.service(service("manual", json!({"spec": {"selector": null}})));
         cache.service(service("gone", json!({})));
-        cache.remove_service("gone");
+        cache.hide::<Service>("gone");
     });
     fake.settle().await;
     assert_eq!(fake.requests(), Vec::<String>::new());
@@ -336,13 +332,10 @@ async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
         fake.settle().await;
         let before = fake.endpoints("web");
         fake.forget_requests();
-        fake.pod(changed(pod("web-1", "10.0.0.1", true)));
+        fake.pod(pod("web-1", "10.0.0.1", true));
         fake.settle().await;
         assert_eq!((fake.requests(), fake.syncs()), (vec![], 1), "nothing that matters");
-        fake.pod(merged(
-            changed(pod("web-1", "10.0.0.1", true)),
-            merged(json!({"metadata": {"resourceVersion": "3"}}), change),
-        ));
+        fake.pod(merged(pod("web-1", "10.0.0.1", true), change));
         fake.settle().await;
         assert_eq!(fake.requests(), ["PUT web-1"], "{what}");
         assert_ne!(fake.endpoints("web"), before, "{what}");

@@ -190,13 +190,12 @@ async fn a_restart_writes_nothing_but_what_was_missed() {
     fill(&api);
     let first = run(&api);
     api.settle().await;
-    first.controller.shut_down();
-    api.forget_requests();
+    first.stop(SecondaryNetworkController::shut_down).await;
     let second = run(&api);
     api.settle().await;
     assert_eq!(api.requests(), Vec::<String>::new());
 
-    second.controller.shut_down();
+    second.stop(SecondaryNetworkController::shut_down).await;
     show::<Service>(&api, service(2, json!({"metadata": {"annotations": null}})));
     run(&api);
     api.settle().await;

@@ -12,18 +12,19 @@
     reason = "tests fail by panicking; objects are made to be given away"
 )]
 
+mod objects;
+mod running;
 mod server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding};
-use controller_runtime::cache::{Cache, CachedEndpoints, CachedSlice};
+use controller_runtime::cache::{Cache, CachedEndpoints, CachedSlice, DelegatedService};
 use controller_runtime::kinds::Kind;
-use controller_runtime::queue::{Lane, QueueMetrics};
-use controller_runtime::recorder::EventWriter;
-use endpointslice::Interner;
-use endpointslice::well_known::SERVICE_NAME;
+use controller_runtime::queue::Lane;
+use endpointslice::well_known::{SERVICE_NAME, TOPOLOGY_ZONE};
+use endpointslice::{Interner, Node, Pod, Service};
 use http::Request;
 use k8s_openapi::Metadata;
 use k8s_openapi::api::core::v1::Endpoints;
@@ -31,11 +32,12 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
 use parking_lot::Mutex;
-use prometheus_client::registry::Registry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+pub use crate::objects::{merged, object, pod, service};
+pub use crate::running::Running;
 use crate::server::{Server, answer, emit};
 
 /// The namespace of all objects.
@@ -81,53 +83,11 @@ impl<T> Default for FakeApi<T> {
     }
 }
 
-/// A controller that runs, with its metrics.
-pub struct Running<C> {
-    /// The controller.
-    pub controller: Arc<C>,
-    registry: Registry,
-}
-
-/// Merges `changes` into an object; a null stays, as an absent field.
-#[must_use]
-pub fn merged(mut object: Value, changes: Value) -> Value {
-    merge(&mut object, changes);
-    object
-}
-
-fn merge(into: &mut Value, changes: Value) {
-    match (into, changes) {
-        (Value::Object(into), Value::Object(changes)) => {
-            for (key, change) in changes {
-                merge(into.entry(key).or_insert(Value::Null), change);
-            }
-        }
-        (into, changes) => *into = changes,
-    }
-}
-
 fn read<K: Kind>(object: &Value) -> K {
     K::from_json(&object.to_string(), &mut Interner::default()).unwrap()
 }
 
 impl<T: Served> FakeApi<T> {
-    /// Creates a controller on this server and runs it, with the task that writes its events, until the test ends.
-    pub fn run<C, Work>(
-        &self,
-        new: impl FnOnce(Arc<Cache>, ApiClient, &QueueMetrics, &mut Registry) -> (Arc<C>, EventWriter),
-        run: impl FnOnce(Arc<C>) -> Work,
-    ) -> Running<C>
-    where
-        Work: Future<Output = ()> + Send + 'static,
-    {
-        let mut registry = Registry::default();
-        let queues = QueueMetrics::register(&mut registry);
-        let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
-        tokio::spawn(events.run(std::future::pending()));
-        tokio::spawn(run(Arc::clone(&controller)));
-        Running { controller, registry }
-    }
-
     fn client(&self) -> ApiClient {
         let fake = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -147,9 +107,35 @@ impl<T: Served> FakeApi<T> {
         tokio::time::sleep(time).await;
     }
 
-    /// Puts an object that is not of this server's kind into the cache.
-    pub fn show<K: Kind>(&self, object: Value) {
+    /// Puts an object that is not of this server's kind into the cache, in a version of its own.
+    pub fn show<K: Kind>(&self, mut object: Value) {
+        let version = {
+            let mut server = self.server.lock();
+            server.shown += 1;
+            server.shown.to_string()
+        };
+        object["metadata"]["resourceVersion"] = version.into();
         self.cache.upsert(read::<K>(&object), LIVE);
+    }
+
+    /// Puts a Service into the cache.
+    pub fn service(&self, object: Value) {
+        self.show::<Service>(object);
+    }
+
+    /// Puts a Pod into the cache.
+    pub fn pod(&self, object: Value) {
+        self.show::<Pod>(object);
+    }
+
+    /// Puts a Node into the cache that is nothing but in a zone.
+    pub fn node(&self, name: &str, zone: &str) {
+        self.show::<Node>(json!({"metadata": {"name": name, "labels": {TOPOLOGY_ZONE: zone}}}));
+    }
+
+    /// A Service is seen in the hands of another controller.
+    pub fn delegate(&self, name: &str) {
+        self.show::<DelegatedService>(json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
     }
 
     /// The same with an object that the test has read itself, such as one that keeps annotations.
@@ -297,20 +283,5 @@ impl FakeApi {
     pub fn delete_slice(&self, service: &str) {
         let name = self.lose_slice(service);
         self.cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
-    }
-}
-
-impl<C> Running<C> {
-    /// The value of a series, given by its name and labels as they are written; 0 if there is none.
-    pub fn metric(&self, series: &str) -> u64 {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "figures of tests are small"
-        )]
-        value.map_or(0, |value| value.parse::<f64>().unwrap() as u64)
     }
 }

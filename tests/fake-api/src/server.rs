@@ -31,6 +31,8 @@ pub(crate) struct Server<T> {
     pub(crate) lost_answers: usize,
     /// Watch events that wait, if they are held back.
     pub(crate) held: Option<Vec<T>>,
+    /// The version of the last object of another kind.
+    pub(crate) shown: u64,
     version: u64,
     created: usize,
 }
@@ -48,6 +50,7 @@ impl<T> Default for Server<T> {
             terminating: false,
             lost_answers: 0,
             held: None,
+            shown: 0,
             version: 0,
             created: 0,
         }

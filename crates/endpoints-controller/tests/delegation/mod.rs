@@ -1,10 +1,9 @@
 //! Services that belong to another controller. The cache shows two views, of ours and of theirs, and neither waits for
 //! the other.
 
-use controller_runtime::cache::DelegatedService;
+use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
-use endpointslice::{Pod, Service};
-use fake_api::{FakeApi, NAMESPACE};
+use fake_api::FakeApi;
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use crate::fake::{Fake, endpoints};
 use crate::support::{pod, service, stored};
 
 fn delegated(api: &FakeApi<Endpoints>, name: &str) {
-    api.show::<DelegatedService>(json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
+    api.delegate(name);
     api.has_service(name);
 }
 
@@ -33,8 +32,8 @@ async fn our_object_goes_and_comes_back_with_the_service() {
     let web = || service("web", json!({}));
     for delegated_is_seen_first in [true, false] {
         let fake = Fake::start_delegating(|api| {
-            api.show::<Service>(web());
-            api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+            api.service(web());
+            api.pod(pod("web-1", &["10.0.0.1"], true));
         });
         fake.settle().await;
         if delegated_is_seen_first {
@@ -59,7 +58,7 @@ async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
     for (managed_by, is_ours) in OWNERS {
         for in_doubt in [false, true] {
             let fake = Fake::start_delegating(|api| {
-                api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+                api.service(service("web", json!({"spec": {"selector": null}})));
                 api.put(object("web", managed_by));
                 api.has_service("web");
             });
@@ -79,7 +78,7 @@ async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
 async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
     for (managed_by, is_ours) in OWNERS {
         let fake = Fake::start_delegating(|api| {
-            api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+            api.service(service("web", json!({"spec": {"selector": null}})));
             api.put(object("web", managed_by));
         });
         fake.settle().await;
@@ -93,7 +92,7 @@ async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted() {
     let fake = Fake::start_delegating(|api| {
-        api.show::<Service>(service("web", json!({"spec": {"selector": null}})));
+        api.service(service("web", json!({"spec": {"selector": null}})));
         api.put(object("web", None));
         api.has_service("web");
     });
@@ -133,7 +132,7 @@ async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
 async fn changes_of_what_others_wrote_cost_nothing() {
     let fake = Fake::start_delegating(|api| {
         delegated(api, "web");
-        api.show::<Pod>(pod("web-1", &["10.0.0.1"], true));
+        api.pod(pod("web-1", &["10.0.0.1"], true));
         api.put(object("web", None));
     });
     fake.settle().await;

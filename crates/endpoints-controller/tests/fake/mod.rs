@@ -11,77 +11,54 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use endpoints_controller::{Config, EndpointsController};
-use endpointslice::{Pod, Service};
 use fake_api::{FakeApi, Running};
 use k8s_openapi::api::core::v1::Endpoints;
-use serde_json::Value;
 
-use crate::support::object;
+pub use fake_api::object as endpoints;
 
 /// The controller, running.
-pub struct Fake {
-    api: FakeApi<Endpoints>,
-    running: Running<EndpointsController>,
-}
+pub struct Fake(Running<EndpointsController, Endpoints>);
 
 impl Deref for Fake {
-    type Target = FakeApi<Endpoints>;
+    type Target = Running<EndpointsController, Endpoints>;
 
-    fn deref(&self) -> &FakeApi<Endpoints> {
-        &self.api
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
-fn run(
-    api: &FakeApi<Endpoints>,
-    batch_period: Duration,
-    services_may_be_delegated: bool,
-) -> Running<EndpointsController> {
-    let config = Config {
-        concurrent_syncs: 5,
-        batch_period,
-        tolerate_unready_annotation: false,
-        services_may_be_delegated,
-    };
-    api.run(
-        |cache, client, queues, _| EndpointsController::new(config, cache, client, queues),
-        EndpointsController::run,
-    )
-}
-
 impl Fake {
+    fn run(api: &FakeApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
+        let config = Config {
+            concurrent_syncs: 5,
+            batch_period,
+            tolerate_unready_annotation: false,
+            services_may_be_delegated,
+        };
+        Self(api.run(
+            |cache, client, queues, _| EndpointsController::new(config, cache, client, queues),
+            EndpointsController::run,
+        ))
+    }
+
     /// Starts on a server that `fill` has filled.
     pub fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
         let api = FakeApi::default();
         fill(&api);
-        let running = run(&api, batch_period, false);
-        Self { api, running }
+        Self::run(&api, batch_period, false)
     }
 
     /// The same, where Services may belong to other controllers.
     pub fn start_delegating(fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
         let api = FakeApi::default();
         fill(&api);
-        let running = run(&api, Duration::ZERO, true);
-        Self { api, running }
+        Self::run(&api, Duration::ZERO, true)
     }
 
     /// Ends the controller and starts another, on the same cache and the same objects.
     pub async fn restart(self) -> Self {
-        let Self { api, running } = self;
-        running.controller.shut_down();
-        api.settle().await;
-        api.forget_requests();
-        let running = run(&api, Duration::ZERO, false);
-        Self { api, running }
-    }
-
-    pub fn service(&self, service: Value) {
-        self.show::<Service>(service);
-    }
-
-    pub fn pod(&self, pod: Value) {
-        self.show::<Pod>(pod);
+        let api = self.0.stop(EndpointsController::shut_down).await;
+        Self::run(&api, Duration::ZERO, false)
     }
 
     /// The ready addresses of an object, which must have one subset; none if there is no object.
@@ -98,13 +75,4 @@ impl Fake {
         edit(&mut endpoints);
         self.put(endpoints);
     }
-
-    pub fn metric(&self, series: &str) -> u64 {
-        self.running.metric(series)
-    }
-}
-
-/// An object of somebody else, as the API would take it.
-pub fn endpoints(value: Value) -> Endpoints {
-    object(value)
 }

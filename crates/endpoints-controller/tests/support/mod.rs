@@ -11,32 +11,9 @@
 use endpoints_controller::{Plan, Unready, desired_subsets, plan};
 use endpointslice::{Interner, Pod, Service};
 use fake_api::{NAMESPACE, merged};
+pub use fake_api::{object, pod, service};
 use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
 use serde_json::{Value, json};
-
-/// A Service that selects `app: NAME` and has one TCP port, with `changes` merged in.
-pub fn service(name: &str, changes: Value) -> Value {
-    let object = json!({
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "1",
-            "creationTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"],
-            "selector": {"app": name}, "ports": [{"port": 80, "protocol": "TCP", "targetPort": 8080}]},
-    });
-    merged(object, changes)
-}
-
-/// A running pod of the Service that its name begins with, with these addresses.
-pub fn pod(name: &str, addresses: &[&str], ready: bool) -> Value {
-    let app = name.rsplit_once('-').map_or(name, |(app, _)| app);
-    let ips: Vec<Value> = addresses.iter().map(|ip| json!({"ip": ip})).collect();
-    json!({
-        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}"), "resourceVersion": "1",
-            "labels": {"app": app}},
-        "spec": {"nodeName": "node-1", "containers": []},
-        "status": {"phase": "Running", "podIP": addresses.first(), "podIPs": ips,
-            "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}]},
-    })
-}
 
 /// The addresses of a pod as an Endpoints object lists them.
 pub fn address(pod: &str, ip: &str) -> Value {
@@ -52,11 +29,6 @@ pub fn stored(name: &str, subsets: Value, changes: Value) -> Value {
         "subsets": subsets,
     });
     merged(object, changes)
-}
-
-/// An object of the API from JSON.
-pub fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
 }
 
 /// The subsets that these pods give the Service.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use controller_runtime::cache::DelegatedService;
+use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use fake_api::NAMESPACE;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -25,7 +27,7 @@ async fn settled() -> Fake {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
         cache.pod(pod("web-1", "10.0.0.1", true));
-        cache.slice(slice("theirs", "them"));
+        cache.put(slice("theirs", "them"));
     });
     fake.settle().await;
     assert_eq!(fake.requests(), ["POST web-"]);
@@ -36,7 +38,7 @@ async fn settled() -> Fake {
 #[tokio::test(start_paused = true)]
 async fn our_slices_go_when_both_views_say_so_in_whatever_order() {
     type Step = fn(&Fake);
-    let steps: [Step; 2] = [|fake| fake.remove_service("web"), |fake| fake.delegate("web")];
+    let steps: [Step; 2] = [|fake| fake.hide::<Service>("web"), |fake| fake.delegate("web")];
     for order in [[0, 1], [1, 0]] {
         let fake = settled().await;
         steps[order[0]](&fake);
@@ -52,7 +54,7 @@ async fn our_slices_go_when_both_views_say_so_in_whatever_order() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_deleted_costs_no_request() {
     let fake = settled().await;
-    fake.remove_service("web");
+    fake.hide::<Service>("web");
     fake.settle().await;
     assert_eq!(fake.requests(), NOTHING, "the garbage collector does it");
 }
@@ -60,14 +62,14 @@ async fn a_service_that_is_deleted_costs_no_request() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_comes_back_gets_its_slices_back() {
     let fake = settled().await;
-    fake.remove_service("web");
+    fake.hide::<Service>("web");
     fake.delegate("web");
     fake.settle().await;
     fake.forget_requests();
     // The other view may stay behind for a while.
-    fake.service(service("web", json!({"metadata": {"resourceVersion": "9"}})));
+    fake.service(service("web", json!({})));
     fake.settle().await;
-    fake.undelegate("web");
+    fake.hide::<DelegatedService>("web");
     fake.settle().await;
     assert_eq!(fake.requests(), ["POST web-"]);
     assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
@@ -76,8 +78,8 @@ async fn a_service_that_comes_back_gets_its_slices_back() {
 #[tokio::test(start_paused = true)]
 async fn a_delegated_service_costs_nothing() {
     let fake = Fake::start(Duration::ZERO, |cache| {
-        cache.delegated("web");
-        cache.slice(slice("theirs", "them"));
+        cache.delegate("web");
+        cache.put(slice("theirs", "them"));
     });
     fake.settle().await;
     fake.node("node-1", "zone-a");
@@ -91,9 +93,9 @@ async fn a_delegated_service_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_of_ours_goes_at_start() {
     let fake = Fake::start(Duration::ZERO, |cache| {
-        cache.delegated("web");
-        cache.slice(slice("ours", ENDPOINTSLICE_CONTROLLER));
-        cache.slice(slice("theirs", "them"));
+        cache.delegate("web");
+        cache.put(slice("ours", ENDPOINTSLICE_CONTROLLER));
+        cache.put(slice("theirs", "them"));
     });
     fake.settle().await;
     assert_eq!(fake.requests(), ["DELETE ours"]);
@@ -106,7 +108,7 @@ async fn what_is_left_of_ours_goes_at_start() {
 async fn a_deletion_that_fails_is_tried_again() {
     let fake = settled().await;
     fake.refuse(2);
-    fake.remove_service("web");
+    fake.hide::<Service>("web");
     fake.delegate("web");
     fake.settle().await;
     assert_eq!(fake.requests(), ["DELETE web-1"; 3]);
@@ -120,7 +122,7 @@ async fn a_slice_that_is_not_ours_any_more_stays() {
     let mut given = fake.stored("web-1").unwrap();
     given.metadata.labels.get_or_insert_default().insert(MANAGED_BY.to_owned(), "them".to_owned());
     let given = fake.put_unseen(given);
-    fake.remove_service("web");
+    fake.hide::<Service>("web");
     fake.delegate("web");
     fake.settle().await;
     assert_eq!(fake.requests().first().map(String::as_str), Some("DELETE web-1"), "it was tried");
@@ -138,9 +140,9 @@ async fn a_slice_that_is_not_ours_any_more_stays() {
 async fn a_slice_that_shows_late_goes_as_well() {
     let delegate: fn(&Fake) = |fake| {
         fake.delegate("web");
-        fake.remove_service("web");
+        fake.hide::<Service>("web");
     };
-    let in_two_steps: fn(&Fake) = |fake| fake.remove_service("web");
+    let in_two_steps: fn(&Fake) = |fake| fake.hide::<Service>("web");
     for change in [delegate, in_two_steps] {
         let fake = Fake::start(Duration::ZERO, |cache| {
             cache.node("node-1", "zone-a");

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, pod, service};
 
 fn terminating(name: &str, address: &str) -> Value {
-    let metadata = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "2"});
-    merged(pod(name, address, true), json!({"metadata": metadata}))
+    merged(pod(name, address, true), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
 }
 
 /// Address and conditions of each endpoint, in order of address.

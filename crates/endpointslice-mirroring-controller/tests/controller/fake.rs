@@ -1,14 +1,12 @@
 //! The controller on an API server in memory.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use controller_runtime::cache::CachedEndpoints;
-use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
-use fake_api::{FakeApi, NAMESPACE, Running, merged};
+use fake_api::{FakeApi, NAMESPACE, Running, merged, object};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
@@ -36,87 +34,54 @@ pub(crate) fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value
 /// A slice as this controller makes it for [`endpoints`], with `changes` merged in.
 pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) -> EndpointSlice {
     let labels = json!({SERVICE_NAME: service, MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
-    let object = json!({
+    let slice = json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
         "addressType": "IPv4",
         "ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
         "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
     });
-    serde_json::from_value(merged(object, changes)).unwrap()
-}
-
-/// The API server, as a test fills it.
-#[derive(Default)]
-pub(crate) struct Api {
-    fake: FakeApi,
-    version: AtomicU64,
-}
-
-impl Deref for Api {
-    type Target = FakeApi;
-
-    fn deref(&self) -> &FakeApi {
-        &self.fake
-    }
-}
-
-impl Api {
-    pub(crate) fn service(&self, object: Value) {
-        self.show::<Service>(self.next_version(object));
-    }
-
-    pub(crate) fn endpoints(&self, object: Value) {
-        self.show::<CachedEndpoints>(self.next_version(object));
-    }
-
-    fn next_version(&self, object: Value) -> Value {
-        let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
-        merged(object, json!({"metadata": {"resourceVersion": version}}))
-    }
+    object(merged(slice, changes))
 }
 
 /// The controller, running.
-pub(crate) struct Fake {
-    api: Api,
-    running: Running<EndpointSliceMirroringController>,
-}
+pub(crate) struct Fake(Running<EndpointSliceMirroringController>);
 
 impl Deref for Fake {
-    type Target = Api;
+    type Target = Running<EndpointSliceMirroringController>;
 
-    fn deref(&self) -> &Api {
-        &self.api
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
-}
-
-fn run(api: &FakeApi, batch_period: Duration) -> Running<EndpointSliceMirroringController> {
-    let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
-    api.run(
-        |cache, client, queues, registry| {
-            EndpointSliceMirroringController::new(config, cache, client, queues, registry)
-        },
-        EndpointSliceMirroringController::run,
-    )
 }
 
 impl Fake {
-    pub(crate) async fn start(fill: impl FnOnce(&Api)) -> Self {
+    async fn run(api: &FakeApi, batch_period: Duration) -> Self {
+        let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
+        let running = api.run(
+            |cache, client, queues, registry| {
+                EndpointSliceMirroringController::new(config, cache, client, queues, registry)
+            },
+            EndpointSliceMirroringController::run,
+        );
+        api.settle().await;
+        Self(running)
+    }
+
+    pub(crate) async fn start(fill: impl FnOnce(&FakeApi)) -> Self {
         Self::start_with_batch_period(Duration::ZERO, fill).await
     }
 
-    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&Api)) -> Self {
-        let api = Api::default();
+    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
+        let api = FakeApi::default();
         fill(&api);
-        let running = run(&api, batch_period);
-        api.settle().await;
-        Self { api, running }
+        Self::run(&api, batch_period).await
     }
 
     /// `web`, mirrored to one slice; requests are forgotten.
     pub(crate) async fn mirroring(addresses: &[&str]) -> Self {
         let fake = Self::start(|api| {
             api.service(service("web", json!({})));
-            api.endpoints(endpoints("web", addresses, json!({})));
+            api.show::<CachedEndpoints>(endpoints("web", addresses, json!({})));
         })
         .await;
         assert_eq!(fake.requests(), ["POST web-"]);
@@ -126,13 +91,8 @@ impl Fake {
 
     /// Ends the controller and starts another, on the same cache and the same slices.
     pub(crate) async fn restart(self) -> Self {
-        let Self { api, running } = self;
-        running.controller.shut_down();
-        api.settle().await;
-        api.forget_requests();
-        let running = run(&api, Duration::ZERO);
-        api.settle().await;
-        Self { api, running }
+        let api = self.0.stop(EndpointSliceMirroringController::shut_down).await;
+        Self::run(&api, Duration::ZERO).await
     }
 
     /// The writes since the last call, after all that was to be done is done.
@@ -155,6 +115,6 @@ impl Fake {
 
     /// A metric of the controller.
     pub(crate) fn metric(&self, series: &str) -> u64 {
-        self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
+        self.0.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
     }
 }

@@ -43,11 +43,11 @@ async fn a_slice_that_moves_to_another_service_concerns_both() {
 async fn foreign_changes_within_a_batch_period_are_met_once() {
     let fake = Fake::start_with_batch_period(Duration::from_secs(2), |api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     })
     .await;
     fake.forget_requests();
-    fake.endpoints(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
     fake.now().await;
     assert_eq!(fake.requests(), ["PUT web-1"], "Endpoints don't wait");
     fake.settle().await;
@@ -67,7 +67,7 @@ async fn slices_of_others_are_left_alone() {
     let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &[], json!({})));
+        api.show::<CachedEndpoints>(endpoints("web", &[], json!({})));
         api.add_slice(slice("ours", "web", "10.0.0.1", json!({})));
         api.add_slice(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
         api.add_slice(slice(
@@ -104,7 +104,7 @@ async fn a_slice_being_deleted_is_left_to_go() {
         slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     });
     assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.endpoints(endpoints("web", &["10.0.0.2"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
     assert_eq!(fake.writes().await, ["PUT web-2"]);
     fake.hide::<CachedEndpoints>("web");
     assert_eq!(fake.writes().await, ["DELETE web-2"]);
@@ -115,9 +115,9 @@ async fn a_slice_being_deleted_is_left_to_go() {
 async fn a_cache_behind_our_own_write_is_waited_for() {
     let fake = Fake::mirroring(&["10.0.0.1"]).await;
     fake.hold_events();
-    fake.endpoints(endpoints("web", &["10.0.0.2"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
     fake.now().await;
-    fake.endpoints(endpoints("web", &["10.0.0.3"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.3"], json!({})));
     fake.now().await;
     assert_eq!(
         fake.requests(),
@@ -135,7 +135,7 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
 async fn a_slice_that_the_cache_does_not_show_yet_is_cleaned_up_too() {
     let fake = Fake::start(|api| api.service(service("web", json!({})))).await;
     fake.hold_events();
-    fake.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     fake.now().await;
     assert_eq!(fake.requests(), ["POST web-"]);
     fake.hide::<CachedEndpoints>("web");

@@ -39,7 +39,7 @@ async fn what_is_mirrored_and_what_is_told() {
         let addresses: Vec<String> = valid.chain(invalid.iter().map(|text| (*text).to_owned())).collect();
         let fake = Fake::start(|api| {
             api.service(service("web", json!({})));
-            api.endpoints(endpoints(
+            api.show::<CachedEndpoints>(endpoints(
                 "web",
                 &addresses.iter().map(String::as_str).collect::<Vec<_>>(),
                 json!({}),
@@ -59,7 +59,7 @@ async fn what_is_mirrored_and_what_is_told() {
 async fn every_sync_tells_what_it_skips() {
     let fake = Fake::mirroring(&["10.0.0.1", "nonsense"]).await;
     assert_eq!(fake.told().len(), 1);
-    fake.endpoints(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
     assert_eq!(fake.writes().await, NOTHING);
     assert_eq!(fake.told().len(), 2, "the second as a patch of the first");
 }
@@ -68,14 +68,22 @@ async fn every_sync_tells_what_it_skips() {
 async fn metrics_tell_what_happened() {
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &["10.0.0.1", "10.0.0.2", "fd00::1", "nonsense"], json!({})));
+        api.show::<CachedEndpoints>(endpoints(
+            "web",
+            &["10.0.0.1", "10.0.0.2", "fd00::1", "nonsense"],
+            json!({}),
+        ));
     })
     .await;
     let gauges = || {
         ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"].map(|name| fake.metric(name))
     };
     assert_eq!(gauges(), [3, 2, 2]);
-    fake.endpoints(endpoints("web", &["10.0.0.2"], json!({"metadata": {"labels": {"team": "a"}}})));
+    fake.show::<CachedEndpoints>(endpoints(
+        "web",
+        &["10.0.0.2"],
+        json!({"metadata": {"labels": {"team": "a"}}}),
+    ));
     fake.settle().await;
     assert_eq!(gauges(), [1, 1, 1]);
     for (name, count, sum) in [

@@ -28,7 +28,7 @@ async fn which_endpoints_are_mirrored() {
             if let Some(changes) = service_changes {
                 api.service(service("web", changes));
             }
-            api.endpoints(endpoints("web", &["10.0.0.1"], endpoints_changes));
+            api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], endpoints_changes));
         })
         .await;
         assert_eq!(fake.requests(), if mirrored { vec!["POST web-"] } else { vec![] }, "{what}");
@@ -40,13 +40,13 @@ async fn endpoints_that_begin_or_cease_to_opt_out() {
     for metadata in [json!({"labels": {SKIP_MIRROR: "true"}}), json!({"annotations": {LEADER: "{}"}})] {
         let fake = Fake::mirroring(&["10.0.0.1"]).await;
         let opting_out = endpoints("web", &["10.0.0.1"], json!({"metadata": metadata}));
-        fake.endpoints(opting_out.clone());
+        fake.show::<CachedEndpoints>(opting_out.clone());
         assert_eq!(fake.writes().await, ["DELETE web-1"]);
         let syncs = fake.syncs();
-        fake.endpoints(opting_out);
+        fake.show::<CachedEndpoints>(opting_out);
         assert_eq!(fake.writes().await, NOTHING);
         assert_eq!(fake.syncs(), syncs, "those that opted out before and now are nobody's concern");
-        fake.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
         assert_eq!(fake.writes().await, ["POST web-"]);
     }
 }
@@ -73,7 +73,8 @@ async fn a_service_that_gains_or_loses_its_selector() {
 
 #[tokio::test(start_paused = true)]
 async fn endpoints_and_service_come_and_go() {
-    let fake = Fake::start(|api| api.endpoints(endpoints("web", &["10.0.0.1"], json!({})))).await;
+    let fake =
+        Fake::start(|api| api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})))).await;
     assert_eq!(fake.writes().await, NOTHING);
     fake.service(service("web", json!({})));
     assert_eq!(fake.writes().await, ["POST web-"], "the Service comes late");
@@ -83,9 +84,9 @@ async fn endpoints_and_service_come_and_go() {
     assert_eq!(fake.writes().await, ["POST web-"]);
     fake.hide::<CachedEndpoints>("web");
     assert_eq!(fake.writes().await, ["DELETE web-2"]);
-    fake.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.endpoints(endpoints("web", &["10.0.0.1"], json!({"metadata": {"uid": "another"}})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({"metadata": {"uid": "another"}})));
     assert_eq!(fake.writes().await, ["PUT web-3"], "created again, before the garbage collector came");
     let owner = fake.slices("web")[0].metadata.owner_references.clone().unwrap().remove(0);
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Endpoints", "another"));
@@ -96,7 +97,7 @@ async fn endpoints_being_deleted_get_no_new_slices() {
     let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &["10.0.0.1"], deleting));
+        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], deleting));
     })
     .await;
     assert_eq!(fake.requests(), NOTHING);
@@ -108,10 +109,10 @@ async fn slices_left_behind_are_cleaned_up_at_the_start() {
         api.add_slice(slice("without-endpoints", "gone", "10.0.0.1", json!({})));
         api.service(service("skipped", json!({})));
         let skip = json!({"metadata": {"labels": {SKIP_MIRROR: "true"}}});
-        api.endpoints(endpoints("skipped", &["10.0.0.2"], skip));
+        api.show::<CachedEndpoints>(endpoints("skipped", &["10.0.0.2"], skip));
         api.add_slice(slice("of-skipped", "skipped", "10.0.0.2", json!({})));
         api.service(service("selecting", json!({"spec": {"selector": {"app": "web"}}})));
-        api.endpoints(endpoints("selecting", &["10.0.0.3"], json!({})));
+        api.show::<CachedEndpoints>(endpoints("selecting", &["10.0.0.3"], json!({})));
         api.add_slice(slice("of-selecting", "selecting", "10.0.0.3", json!({})));
     })
     .await;
@@ -126,7 +127,7 @@ async fn slices_left_behind_are_cleaned_up_at_the_start() {
 async fn a_takeover_writes_nothing() {
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
         api.add_slice(slice("web-x", "web", "10.0.0.1", json!({})));
     })
     .await;

@@ -43,7 +43,7 @@ async fn each_change_costs_one_write_and_the_excluded_ones_none() {
         ("no ports", ports(json!(null)), vec!["PUT web-1"]),
         ("no subsets", json!({"subsets": null}), vec!["DELETE web-1"]),
     ] {
-        fake.endpoints(endpoints("web", &["10.0.0.1"], changes));
+        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], changes));
         assert_eq!(fake.writes().await, expected, "{what}");
     }
 }
@@ -54,14 +54,18 @@ async fn both_families_are_recycled_without_a_failing_post() {
     let dual = ["10.0.0.1", "fd00::1"];
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &dual, json!({})));
+        api.show::<CachedEndpoints>(endpoints("web", &dual, json!({})));
     })
     .await;
     assert_eq!(fake.writes().await, ["POST web-", "POST web-"]);
     for port in 1..=20 {
         let addresses: Vec<Value> = dual.iter().map(|address| json!({"ip": address})).collect();
         let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
-        fake.endpoints(endpoints("web", &[], json!({"subsets": [{"addresses": addresses, "ports": ports}]})));
+        fake.show::<CachedEndpoints>(endpoints(
+            "web",
+            &[],
+            json!({"subsets": [{"addresses": addresses, "ports": ports}]}),
+        ));
         assert_eq!(fake.writes().await, ["PUT web-1", "PUT web-2"]);
     }
     assert_eq!(fake.addresses("web"), dual);
@@ -74,7 +78,7 @@ async fn reserved_labels_of_endpoints_cause_no_writes() {
         json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "somebody", "team": "a"}}});
     let fake = Fake::mirroring(&["10.0.0.1"]).await;
     for expected in [vec!["PUT web-1"], vec![], vec![]] {
-        fake.endpoints(endpoints("web", &["10.0.0.1"], reserved.clone()));
+        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
         assert_eq!(fake.writes().await, expected);
     }
     let slice = fake.slices("web").remove(0);
@@ -93,7 +97,7 @@ async fn subsets_that_share_a_slice_keep_to_its_maximum() {
     let full = json!({"subsets": [subset(0), subset(1)]});
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &[], full.clone()));
+        api.show::<CachedEndpoints>(endpoints("web", &[], full.clone()));
     })
     .await;
     assert_eq!(fake.writes().await, ["POST web-"]);
@@ -101,7 +105,7 @@ async fn subsets_that_share_a_slice_keep_to_its_maximum() {
     let [(reason, message)] = &fake.told()[..] else { panic!("{:?}", fake.told()) };
     assert_eq!(reason, "TooManyAddressesToMirror");
     assert!(message.ends_with("400 addresses were skipped"), "{message}");
-    fake.endpoints(endpoints("web", &[], full));
+    fake.show::<CachedEndpoints>(endpoints("web", &[], full));
     assert_eq!(fake.writes().await, NOTHING);
 }
 
@@ -110,7 +114,7 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
     let fake = Fake::start(|api| {
         api.refuse(30);
         api.service(service("web", json!({})));
-        api.endpoints(endpoints("web", &["10.0.0.1"], json!({})));
+        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     })
     .await;
     for _ in 0..30 {

@@ -110,6 +110,7 @@ async fn a_failing_check_is_told_where_it_may_be() {
     let slis = world.ask("GET", "/metrics/slis", &[], "").await;
     let line = "kubernetes_healthchecks_total{name=\"informer-sync\",status=\"error\",type=\"readyz\"} 1";
     assert!(slis.body.lines().any(|other| other == line), "{}", slis.body);
+    assert!(slis.body.ends_with("# filtered\n"), "what the filter makes of it");
     assert_eq!(slis.header("process-start-time-unix"), "1793546030");
 }
 

@@ -20,9 +20,9 @@
 //!
 //! # Failure
 //!
-//! Nobody waits for an event, and no event waits for another that can't be written. Refusals (4xx) are final, except
-//! for 429; all else is tried 12 times, about ten seconds apart. (client-go also gives up on 429 and 5xx, and holds up
-//! all events for one that it retries.) A loss is never silent: it is [counted](Recorder::lost), logged at debug level
+//! Nobody waits for an event. Events are written one after another, so one waits for another's try, which is given up
+//! after 30 s, but never for the time between tries. Refusals (4xx) are final, except for 429; all else is tried 12
+//! times, about ten seconds apart. (client-go also gives up on 429 and 5xx, and holds up all events between tries.) A loss is never silent: it is [counted](Recorder::lost), logged at debug level
 //! with its reason, and each time the count reaches a power of two, as a warning.
 //!
 //! # Inside

@@ -85,6 +85,7 @@ impl<'a> Clients<'a> {
     }
 
     fn limited(&self, client: ApiClient) -> ApiClient {
-        client.with_limit(RateLimiter::new(self.config.qps, self.config.burst))
+        let (qps, burst) = self.config.rate;
+        client.with_limit(RateLimiter::new(qps, burst))
     }
 }

@@ -45,8 +45,8 @@ pub(crate) struct LeaderElection {
 pub(crate) struct Config {
     pub(crate) api_server: ApiServer,
     pub(crate) encoding: Encoding,
-    pub(crate) qps: f64,
-    pub(crate) burst: u32,
+    /// Requests of each controller to the API server: a second, and at once.
+    pub(crate) rate: (f64, u32),
     pub(crate) use_service_account_credentials: bool,
     /// The first part of the user agent.
     pub(crate) user_agent_name: String,
@@ -93,7 +93,7 @@ fn checked(
     errors.check(checks::metrics(metrics));
     errors.check(checks::logs(&flags.logs));
     let log_format = errors.keep(checks::log_format(&flags.logs.logging_format, gates.as_ref()));
-    let qps = errors.keep(checks::qps(generic.kube_api_qps));
+    let rate = errors.keep(checks::rate(generic.kube_api_qps, generic.kube_api_burst));
     let encoding = errors.keep(checks::encoding(&generic.kube_api_content_type));
     let master = errors.keep(checks::master(&misc.master));
     let names = list(&generic.controllers);
@@ -108,8 +108,7 @@ fn checked(
     Some(Config {
         api_server: ApiServer { kubeconfig: path(&misc.kubeconfig), master: master? },
         encoding: encoding?,
-        qps: qps?,
-        burst: u32::try_from(generic.kube_api_burst).unwrap_or_default(),
+        rate: rate?,
         use_service_account_credentials: generic.use_service_account_credentials,
         user_agent_name: user_agent_name?,
         controllers: controllers?,

@@ -82,13 +82,13 @@ async fn reviews(
 /// Everything that is served (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
 pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Endpoints {
     let slis = Slis::new();
-    let disabled = config.disabled_metrics.clone();
+    let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
     let configuration = config_file::configz(&config.values);
     let pages = Endpoints::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
-        .slis(slis)
+        .slis(slis, move |text| exposition::without(text, &disabled_slis))
         .metrics(move |text| {
             let mut all = String::new();
             encode(&mut all, &registry)?;

@@ -3,21 +3,16 @@
 use std::error::Error;
 use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding, connect};
 use controller_runtime::cache::{Cache, CachedSlice};
-use controller_runtime::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
-use controller_runtime::list_watch::{Behind, ListWatches};
+use controller_runtime::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock, lead};
+use controller_runtime::list_watch::ListWatches;
 use controller_runtime::recorder::Recorder;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
 use secondary_network_controller::{ANNOTATIONS, NAME, SecondaryNetworkController};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
-
-/// How long a new leader waits for its cache.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs until SIGTERM, or fails when leadership is lost: the next process starts afresh.
 #[tokio::main]
@@ -45,35 +40,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = client.with_leadership(leadership.clone());
     let controller = SecondaryNetworkController::new(cache, client, recorder);
 
-    let (worker, gained) = (Arc::clone(&controller), leadership.clone());
-    let (stop, mut stopping) = oneshot::channel::<()>();
-    let mut work = tokio::spawn(async move {
-        if gained.gained().await {
-            tokio::select! {
-                _ = &mut stopping => return Ok(()),
-                caught_up = caches.catch_up(CATCH_UP_TIMEOUT) => caught_up?,
-            }
-            worker.run().await;
-        }
-        Ok::<_, Behind>(())
-    });
-    let mut outcome = Ok(Ok(()));
-    let stopped = async {
-        tokio::select! {
-            _ = terminate.recv() => {
-                controller.shut_down();
-                drop(stop);
-                if leadership.is_held() {
-                    outcome = (&mut work).await;
-                }
-            }
-            // Only a cache that does not catch up ends it before.
-            ended = &mut work => outcome = ended,
-        }
+    let terminated = async move {
+        terminate.recv().await;
     };
+    let work = Arc::clone(&controller).run();
     tokio::select! {
-        released = elector.run(stopped) => released?,
-        ended = watches.ended() => return Err(ended.into()),
+        led = lead(elector, &leadership, &caches, work, terminated, || controller.shut_down()) => Ok(led?),
+        ended = watches.ended() => Err(ended.into()),
     }
-    Ok(outcome??)
 }

@@ -20,13 +20,20 @@ where
     any(move || async move { exposition(&facts, encode) })
 }
 
-pub(super) fn slis_page(facts: Arc<BuildFacts>, slis: Slis) -> MethodRouter {
+pub(super) fn slis_page<F>(facts: Arc<BuildFacts>, slis: Slis, filter: F) -> MethodRouter
+where
+    F: Fn(String) -> String + Clone + Send + Sync + 'static,
+{
     any(move |method: Method| async move {
         if method == Method::DELETE {
             slis.reset();
             return ([(CONTENT_TYPE, "text/plain; charset=utf-8")], "metrics reset\n").into_response();
         }
-        exposition(&facts, |text| slis.encode(facts.started, text))
+        exposition(&facts, |text| {
+            slis.encode(facts.started, text)?;
+            *text = filter(std::mem::take(text));
+            Ok(())
+        })
     })
 }
 

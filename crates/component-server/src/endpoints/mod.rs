@@ -54,8 +54,12 @@ impl Endpoints {
     }
 
     /// `/metrics/slis`: results of health checks over time, to be read more often than `/metrics`. DELETE forgets them.
-    pub fn slis(self, slis: Slis) -> Self {
-        let page = metrics::slis_page(Arc::clone(&self.facts), slis);
+    /// What is shown is what `filter` leaves of them.
+    pub fn slis<F>(self, slis: Slis, filter: F) -> Self
+    where
+        F: Fn(String) -> String + Clone + Send + Sync + 'static,
+    {
+        let page = metrics::slis_page(Arc::clone(&self.facts), slis, filter);
         self.route("/metrics/slis", page)
     }
 

@@ -107,7 +107,7 @@ fn endpoints(checks: &Checks) -> Endpoints {
             text.push_str("# TYPE up gauge\nup 1\n");
             Ok(())
         })
-        .slis(slis)
+        .slis(slis, |text| text + "# filtered\n")
         .configz("some.config.k8s.io", &serde_json::json!({"kind": "SomeConfiguration"}))
         .flagz(flags.map(|(name, value)| (name.to_owned(), value.to_owned())))
         .log_level(|level| if level < 100 { Ok(()) } else { Err("too loud".to_owned()) })

@@ -18,7 +18,7 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// A bucket that starts full. A `qps` that is not positive means no limit, as in client-go.
+    /// A bucket that starts full. A `qps` that is not positive means no limit.
     pub fn new(qps: f64, burst: u32) -> Self {
         let interval = (qps > 0.0).then(|| Duration::try_from_secs_f64(1.0 / qps).unwrap_or(Duration::MAX));
         Self { interval, burst: burst.max(1), full_at: Mutex::new(Instant::now()) }

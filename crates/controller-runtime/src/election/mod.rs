@@ -48,7 +48,7 @@
 //! # Inside
 //!
 //! `claim` decides, pure; `lock` is the requests; `elector` is the loop over both; `leadership` is what the rest of
-//! the process sees.
+//! the process sees; `lead` is the life of a process with one controller.
 //!
 //! # What is deliberately absent
 //!
@@ -58,12 +58,14 @@
 mod claim;
 mod config;
 mod elector;
+mod lead;
 mod leadership;
 mod lock;
 mod metrics;
 
 pub use config::{Config, ConfigError};
 pub use elector::{Elector, LeaseLost};
+pub use lead::{LeadError, lead};
 pub use leadership::Leadership;
 pub use lock::{Identity, LeaseLock};
 pub use metrics::ElectionMetrics;

@@ -61,8 +61,23 @@ pub(super) fn gates(flags: &flags::Generic) -> Result<FeatureGates, String> {
     gates.map_err(|error| format!("--feature-gates: {error}"))
 }
 
-pub(super) fn qps(qps: f64) -> Result<f64, String> {
-    if qps.is_finite() { Ok(qps) } else { Err("--kube-api-qps must be a number".to_owned()) }
+/// Requests a second and at once, as client-go reads them (`rest/config.go` `RESTClientForConfigAndClient`): 0 stands for
+/// its own defaults, fewer than 0 a second for no bound.
+pub(super) fn rate(qps: f64, burst: i32) -> Result<(f64, u32), String> {
+    const DEFAULT_QPS: f64 = 5.0;
+    const DEFAULT_BURST: u32 = 10;
+    if !qps.is_finite() {
+        return Err("--kube-api-qps must be a number".to_owned());
+    }
+    match u32::try_from(burst) {
+        _ if qps < 0.0 => Ok((qps, 0)),
+        Ok(0) if qps == 0.0 => Ok((DEFAULT_QPS, DEFAULT_BURST)),
+        Ok(burst) if qps == 0.0 => Ok((DEFAULT_QPS, burst)),
+        Ok(burst) if burst > 0 => Ok((qps, burst)),
+        _ => {
+            Err(format!("--kube-api-burst must be greater than 0 with --kube-api-qps={qps}, but got {burst}"))
+        }
+    }
 }
 
 /// A product in the sense of RFC 9110, as long as the API server allows the manager in managedFields to be.

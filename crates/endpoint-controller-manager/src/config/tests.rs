@@ -13,7 +13,7 @@ fn config(line: &str) -> Result<Config, String> {
 }
 
 fn config_of<'a>(words: impl Iterator<Item = &'a str>) -> Result<Config, String> {
-    let words = ["endpoint-controller-manager", "--leader-elect=false"].into_iter().chain(words);
+    let words = ["endpoint-controller-manager"].into_iter().chain(words);
     match options::parse(words.map(OsString::from)) {
         Parsed::Run(options) => Config::try_from(*options),
         Parsed::Refused(reason) => Err(reason),
@@ -54,7 +54,7 @@ fn the_file_counts_and_flags_win() {
     assert_eq!(config.endpointslice.batch_period, Duration::from_secs(90));
     assert_eq!(config.controllers, [Controller::EndpointSliceMirroring]);
     assert_eq!(config.endpoints.concurrent_syncs, 7);
-    assert!((config.qps - 50.0).abs() < f64::EPSILON && config.burst == 30);
+    assert_eq!(config.rate, (50.0, 30));
     assert!(config.without_effect.iter().any(|field| field.ends_with(": JobController")));
 }
 
@@ -65,11 +65,13 @@ fn the_samples_are_files() {
     let sample = config(&format!("--config={samples}/endpoint-controller-manager.yaml")).unwrap();
     assert_eq!(sample.without_effect, [""; 0]);
     let shown = crate::config_file::configz;
-    let mut expected = shown(&defaults.values);
-    expected["Generic"]["LeaderElection"]["leaderElect"] = false.into();
-    assert_eq!(shown(&sample.values), expected, "the commented sample says what the defaults are");
+    assert_eq!(
+        shown(&sample.values),
+        shown(&defaults.values),
+        "the commented sample says what the defaults are"
+    );
     let large = config(&format!("--config={samples}/large-cluster.yaml")).unwrap();
-    assert!(large.qps > defaults.qps && large.endpointslice.workers > defaults.endpointslice.workers);
+    assert!(large.rate > defaults.rate && large.endpointslice.workers > defaults.endpointslice.workers);
 }
 
 #[test]
@@ -87,7 +89,8 @@ fn without_flags_everything_is_upstreams_default() {
     assert!(config.server.profiling && !config.use_service_account_credentials);
     assert_eq!(config.server.authorization.always_allow_paths, ["/healthz", "/readyz", "/livez"]);
     assert_eq!(config.without_effect, [""; 0]);
-    assert_eq!(config.leader_election, None);
+    let election = config.leader_election.expect("on by default");
+    assert_eq!((&*election.namespace, &*election.name), ("kube-system", "endpoint-controller-manager"));
 }
 
 #[test]
@@ -149,8 +152,18 @@ fn a_command_line_of_kubeadm_is_understood() {
 }
 
 #[test]
+fn the_rate_of_requests_is_read_as_client_go_does() {
+    let rate = |line: &str| config(line).map(|config| config.rate);
+    assert_eq!(rate(""), Ok((20.0, 30)));
+    assert_eq!(rate("--kube-api-qps=0"), Ok((5.0, 30)));
+    assert_eq!(rate("--kube-api-qps=0 --kube-api-burst=0"), Ok((5.0, 10)));
+    assert_eq!(rate("--kube-api-qps=-1 --kube-api-burst=0"), Ok((-1.0, 0)), "no bound");
+}
+
+#[test]
 fn nothing_is_checked_of_an_election_that_is_off() {
-    assert!(config("--leader-elect-lease-duration=1s --leader-elect-resource-lock=x").is_ok());
+    let line = "--leader-elect=false --leader-elect-lease-duration=1s --leader-elect-resource-lock=x";
+    assert_eq!(config(line).unwrap().leader_election, None);
 }
 
 #[test]

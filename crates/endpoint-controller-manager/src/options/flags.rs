@@ -101,7 +101,7 @@ pub(crate) struct Generic {
     #[arg(long, default_value = "application/vnd.kubernetes.protobuf", value_name = "TYPE")]
     pub(crate) kube_api_content_type: String,
 
-    /// Requests a second to the API server, for each controller
+    /// Requests a second to the API server, for each controller; 0 is client-go's default of 5, below 0 no bound
     #[arg(long, default_value_t = 20.0)]
     pub(crate) kube_api_qps: f64,
 
@@ -117,7 +117,7 @@ pub(crate) struct Generic {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct LeaderElection {
-    /// Elect a leader before running; not available yet, so pass --leader-elect=false and run one replica
+    /// Work only while holding a Lease, so that of several replicas one works; without it, run one replica only
     #[arg(long, default_value = "true")]
     pub(crate) leader_elect: bool,
 
@@ -201,7 +201,8 @@ pub(crate) struct SecureServing {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Authentication flags")]
 pub(crate) struct Authentication {
-    /// Kubeconfig file for the API server that knows about tokens; without it, tokens count for nothing
+    /// Kubeconfig file for the API server that knows about tokens; if empty, in-cluster configuration. Without either, tokens
+    /// count for nothing
     #[arg(long, default_value = "", value_name = "FILE")]
     pub(crate) authentication_kubeconfig: String,
 
@@ -253,7 +254,8 @@ pub(crate) struct Authorization {
     #[arg(long, default_values = ["/healthz", "/readyz", "/livez"], value_delimiter = ',', value_name = "PATHS")]
     pub(crate) authorization_always_allow_paths: Vec<String>,
 
-    /// Kubeconfig file for the API server that knows who may what; without it, nobody may what is not always allowed
+    /// Kubeconfig file for the API server that knows who may what; if empty, in-cluster configuration. Without either,
+    /// nobody may what is not always allowed
     #[arg(long, default_value = "", value_name = "FILE")]
     pub(crate) authorization_kubeconfig: String,
 

@@ -125,6 +125,8 @@ const OURS: &[(&str, &str)] = &[
         "--kube-api-content-type: \"application/cbor\" is not supported, use application/vnd.kubernetes.protobuf or application/json",
     ),
     ("--kube-api-qps=NaN", "--kube-api-qps must be a number"),
+    ("--kube-api-burst=0", "--kube-api-burst must be greater than 0 with --kube-api-qps=20, but got 0"),
+    ("--kube-api-burst=-1", "--kube-api-burst must be greater than 0 with --kube-api-qps=20, but got -1"),
     (
         "--user-agent-name=a/b",
         r#"--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got "a/b""#,

@@ -41,10 +41,24 @@ pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, Connect
     Ok(config)
 }
 
+/// Reads a kubeconfig, which is not read again (nor is it by upstream). Files that it names are, by `connect`.
 async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, ConnectionError> {
     let failed = |source| ConnectionError::Kubeconfig { flag, path: path.to_owned(), source };
     let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+    let authorities = authorities_file(&kubeconfig);
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(failed)?;
+    config.root_cert_file = authorities;
+    Ok(config)
+}
+
+/// The file with the authorities of servers, unless they stand in the kubeconfig itself.
+fn authorities_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
+    let current = kubeconfig.current_context.as_ref()?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
+    let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster)?;
+    let cluster = cluster.cluster.as_ref().filter(|cluster| cluster.certificate_authority_data.is_none())?;
+    cluster.certificate_authority.as_ref().map(PathBuf::from)
 }
 
 /// A client for questions about others: by the kubeconfig that `flag` names, else that of the cluster we run in. None
@@ -87,6 +101,22 @@ pub(crate) async fn wait_for_api_server(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn authorities_of_the_current_context_are_read_again_if_they_are_in_a_file() {
+        let kubeconfig = |current: &str| {
+            let text = format!(
+                "{{current-context: {current}, \
+                 contexts: [{{name: a, context: {{cluster: file}}}}, {{name: b, context: {{cluster: data}}}}], \
+                 clusters: [{{name: data, cluster: {{certificate-authority: /x, certificate-authority-data: eA==}}}}, \
+                 {{name: file, cluster: {{certificate-authority: /ca.crt}}}}]}}"
+            );
+            Kubeconfig::from_yaml(&text).unwrap()
+        };
+        assert_eq!(authorities_file(&kubeconfig("a")), Some("/ca.crt".into()));
+        assert_eq!(authorities_file(&kubeconfig("b")), None);
+        assert_eq!(authorities_file(&kubeconfig("c")), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_accepts_and_says_nothing_is_not_waited_for_any_longer() {

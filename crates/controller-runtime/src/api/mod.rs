@@ -6,6 +6,7 @@ mod encoding;
 mod error;
 mod metrics;
 mod rate_limit;
+mod renewed;
 mod service_account;
 
 pub use client::{ApiClient, Preconditions};

@@ -11,6 +11,7 @@
 
 pub(crate) mod leases;
 pub(crate) mod loopback;
+pub(crate) mod mutual_tls;
 pub(crate) mod script;
 pub(crate) mod wire;
 pub(crate) mod world;

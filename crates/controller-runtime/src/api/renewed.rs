@@ -1,0 +1,167 @@
+//! What is made from files that are replaced from time to time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tower::BoxError;
+use tracing::{info, warn};
+
+/// How old what was read may be: a certificate or token that replaces one which is no longer accepted must be in use
+/// before an elector gives up (10 s by default). Upstream reads certificates every 5 minutes and at each new connection
+/// (client-go `transport/cert_rotation.go`), tokens every 50 s (`transport/token_source.go`).
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+type Make<T> = dyn Fn(&[Vec<u8>]) -> Result<T, BoxError> + Send + Sync;
+
+/// Something made from the contents of files, and made again once they are others. Clones share it.
+///
+/// Looks when it is asked for, and not more often than every 10 s. As long as files cannot be read or make no sense,
+/// such as a certificate whose key is not there yet, it stays what it was, and the log says why.
+///
+/// Compares contents, not times: mounted Secrets are swapped by a symbolic link.
+pub(super) struct Renewed<T> {
+    files: Arc<[PathBuf]>,
+    make: Arc<Make<T>>,
+    state: Arc<Mutex<State<T>>>,
+}
+
+struct State<T> {
+    contents: Vec<Vec<u8>>,
+    made: T,
+    look_at: Instant,
+}
+
+impl<T: Clone> Renewed<T> {
+    /// Reads the files for the first time. `make` gets their contents in this order, or may read them itself.
+    pub(super) fn new(
+        files: Vec<PathBuf>,
+        make: impl Fn(&[Vec<u8>]) -> Result<T, BoxError> + Send + Sync + 'static,
+    ) -> Result<Self, BoxError> {
+        let contents = read(&files)?;
+        let state = State { made: make(&contents)?, contents, look_at: Instant::now() + LOOK_EVERY };
+        Ok(Self { files: files.into(), make: Arc::new(make), state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// What the files amount to now. Now and then reads them, which blocks.
+    pub(super) fn current(&self) -> T {
+        if self.is_due() {
+            match self.look() {
+                Ok(false) => (),
+                Ok(true) => info!(files = ?self.files, "Loaded new credentials"),
+                Err(error) => {
+                    let err = crate::error_chain(&*error);
+                    warn!(files = ?self.files, err, "Keeping the credentials that were read before");
+                }
+            }
+        }
+        self.state.lock().made.clone()
+    }
+
+    /// Whether it is time to look, which is only said to one who asks: nobody else waits for the files.
+    fn is_due(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let due = !self.files.is_empty() && state.look_at <= now;
+        if due {
+            state.look_at = now + LOOK_EVERY;
+        }
+        due
+    }
+
+    /// Returns whether something changed.
+    fn look(&self) -> Result<bool, BoxError> {
+        // Read before `make`, which may see newer contents if it reads them again; then there is a difference next time.
+        let contents = read(&self.files)?;
+        if self.state.lock().contents == contents {
+            return Ok(false);
+        }
+        let made = (self.make)(&contents)?;
+        let mut state = self.state.lock();
+        (state.contents, state.made) = (contents, made);
+        Ok(true)
+    }
+}
+
+impl<T> Clone for Renewed<T> {
+    fn clone(&self) -> Self {
+        let (files, make, state) = (Arc::clone(&self.files), Arc::clone(&self.make), Arc::clone(&self.state));
+        Self { files, make, state }
+    }
+}
+
+/// A file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", path.display())]
+struct Unreadable {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, BoxError> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).map_err(|source| Unreadable { path: path.clone(), source }.into())
+    };
+    files.iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn number(contents: &[Vec<u8>]) -> Result<u32, BoxError> {
+        Ok(String::from_utf8(contents.concat())?.parse()?)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_contents_are_used_after_a_while_and_bad_ones_never() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| folder.path().join(name));
+        let write = |index: usize, text| fs::write(&files[index], text).unwrap();
+        write(0, "1");
+        assert!(Renewed::new(files.to_vec(), number).is_err(), "a file is missing");
+        write(1, "x");
+        assert!(Renewed::new(files.to_vec(), number).is_err(), "no number");
+        write(1, "2");
+        let renewed = Renewed::new(files.to_vec(), number).unwrap();
+        assert_eq!(renewed.current(), 12);
+
+        write(1, "3");
+        advance(LOOK_EVERY / 2).await;
+        assert_eq!(renewed.current(), 12, "not looked yet");
+        advance(LOOK_EVERY / 2).await;
+        assert_eq!(renewed.clone().current(), 13);
+        assert_eq!(renewed.current(), 13, "clones share it");
+
+        write(1, "x");
+        advance(LOOK_EVERY).await;
+        assert_eq!(renewed.current(), 13);
+        fs::remove_file(&files[1]).unwrap();
+        advance(LOOK_EVERY).await;
+        assert_eq!(renewed.current(), 13);
+        write(1, "4");
+        advance(LOOK_EVERY).await;
+        assert_eq!(renewed.current(), 14);
+    }
+
+    /// A client whose connections are open must not be replaced for nothing.
+    #[tokio::test(start_paused = true)]
+    async fn is_made_once_if_nothing_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, "1").unwrap();
+        let one = || Arc::new(());
+        let renewed = Renewed::new(vec![file.clone()], move |_| Ok(one())).unwrap();
+        let first = renewed.current();
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, "1").unwrap();
+        advance(LOOK_EVERY).await;
+        assert!(Arc::ptr_eq(&first, &renewed.current()));
+    }
+}

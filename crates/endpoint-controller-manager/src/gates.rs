@@ -12,6 +12,7 @@ mod version;
 
 use std::collections::BTreeMap;
 
+pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
 use stage::{ALPHA_OFF, GA_ON, NONE, Spec};
 pub(crate) use version::Versions;

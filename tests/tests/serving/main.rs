@@ -36,8 +36,8 @@ fn options() -> ManagerOptions {
     let flags = [
         "--leader-elect=true",
         "--use-service-account-credentials=true",
-        // A map, to upstream; pages show maps and lists in their own ways.
-        "--feature-gates=kube:AllAlpha=false",
+        // A map, to upstream; pages show maps and lists in their own ways, and an empty component too.
+        "--feature-gates=AllAlpha=false,ContextualLogging=true",
     ];
     ManagerOptions {
         user: User::KubeControllerManager,

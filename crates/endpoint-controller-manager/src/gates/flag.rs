@@ -28,13 +28,27 @@ fn assignment(text: &str) -> Result<(String, bool), String> {
     }
 }
 
-/// Takes away the component, which must stand before all gates or before none.
-fn unprefixed(values: &[String]) -> Result<Vec<&str>, String> {
-    let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());
-    let pairs: Vec<(&str, &str)> = pairs
+/// The values of the flag as upstream shows them: every gate has a component before it, if only the empty one
+/// (`k8s.io/component-base` `cli/flag/colon_separated_multimap_string_string.go`).
+pub(crate) fn shown(values: &[&str]) -> String {
+    let mut pairs: Vec<_> = pairs(values.iter().copied()).collect();
+    pairs.sort_by_key(|(component, _)| *component);
+    let pairs: Vec<String> = pairs.iter().map(|(component, text)| format!("{component}:{text}")).collect();
+    pairs.join(",")
+}
+
+/// Components and what stands behind them.
+fn pairs<'a>(values: impl Iterator<Item = &'a str>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    values
+        .flat_map(|value| value.split(','))
+        .filter(|pair| !pair.is_empty())
         .map(|pair| pair.split_once(':').unwrap_or(("", pair)))
         .map(|(component, text)| (component.trim(), text.trim()))
-        .collect();
+}
+
+/// Takes away the component, which must stand before all gates or before none.
+fn unprefixed(values: &[String]) -> Result<Vec<&str>, String> {
+    let pairs: Vec<(&str, &str)> = pairs(values.iter().map(String::as_str)).collect();
     let named = |wanted: &str| pairs.iter().any(|(component, _)| *component == wanted);
     if named("") && named(COMPONENT) {
         return Err("set kube feature gates with default empty prefix or kube: prefix consistently, \

@@ -186,3 +186,18 @@ fn each_gate_has_a_series() {
     }
     assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 245);
 }
+
+#[test]
+fn values_are_shown_with_a_component_before_each() {
+    for (values, text) in [
+        (&[][..], ""),
+        (&["", ","], ""),
+        (&["A=true"], ":A=true"),
+        (&["B=t,A=false", "C"], ":B=t,:A=false,:C"),
+        (&["kube:B=true", " kube : A = 1 "], "kube:B=true,kube:A = 1"),
+        (&["wardle:B=true,A=true"], ":A=true,wardle:B=true"),
+        (&["kube:a:b"], "kube:a:b"),
+    ] {
+        assert_eq!(shown(values), text, "{values:?}");
+    }
+}

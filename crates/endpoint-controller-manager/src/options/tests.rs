@@ -146,7 +146,8 @@ fn version_is_an_answer() {
 fn values_are_shown_in_gos_form() {
     let values = options(
         "--kube-api-qps=20 --node-monitor-period=90s --profiling=F --controllers=a,b --secure-port=0x10 \
-         --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms",
+         --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms \
+         --feature-gates=AllAlpha=false --feature-gates=AllBeta=true --vmodule=a=1,b=2",
     )
     .values;
     let texts: BTreeMap<String, String> = values.texts().collect();
@@ -160,6 +161,8 @@ fn values_are_shown_in_gos_form() {
         ("endpoint-updates-batch-period", "1.5s"),
         ("min-resync-period", "12h0m0s"),
         ("tls-cipher-suites", "[]"),
+        ("feature-gates", ":AllAlpha=false,:AllBeta=true"),
+        ("vmodule", "a=1,b=2"),
         ("v", "0"),
     ] {
         assert_eq!(texts.get(name).map(String::as_str), Some(text), "{name}");

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
 use crate::duration::{format_go_duration, parse_go_duration};
+use crate::gates;
 use crate::strconv::{parse_bool, parse_f64, parse_i32};
 
 /// The value of each flag by its name, typed or default.
@@ -65,15 +66,17 @@ fn number(number: f64) -> Value {
     text.parse::<i64>().map_or_else(|_| number.into(), Value::from)
 }
 
-/// Flags that are no lists to upstream, and stand without brackets.
-const MAPS: [&str; 2] = ["feature-gates", "vmodule"];
-
 fn text(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(texts) => {
-            let texts = texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",");
-            if MAPS.contains(&name) { texts } else { format!("[{texts}]") }
+            let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+            // The first two are no lists to upstream.
+            match name {
+                "feature-gates" => gates::shown(&texts),
+                "vmodule" => texts.join(","),
+                _ => format!("[{}]", texts.join(",")),
+            }
         }
         other => other.to_string(),
     }

@@ -11,6 +11,7 @@
 
 mod breaches;
 mod endings;
+mod outage;
 mod replicas;
 mod stage;
 mod terms;

@@ -1,4 +1,4 @@
-//! Two of ours: the one that leads ends, crashes, freezes, or cannot reach the API server.
+//! Two of ours: the one that leads ends, crashes or freezes.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::stage::{SHORT, Stage};
 use crate::terms::Term;
 
 /// What the controllers have in their cache.
-const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
+pub(crate) const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
 
 fn programs(terms: &[Term]) -> Vec<&str> {
     terms.iter().map(|term| term.by.as_str()).collect()
 }
 
 /// One after the other, and the controllers of both wrote.
-fn assert_both_wrote(stage: &Stage) {
+pub(crate) fn assert_both_wrote(stage: &Stage) {
     let terms = stage.terms();
     assert_eq!(programs(&terms), ["first", "second"]);
     assert!(terms.iter().all(|term| term.first_write.is_some()), "{terms:#?}");
@@ -150,40 +150,6 @@ async fn a_leader_that_was_frozen_writes_nothing_any_more() {
     assert_lost(&mut first, "lease kube-system/endpoint-controller-manager was not renewed within 4s").await;
     stage.world.sync().await;
     assert_both_wrote(&stage);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_api_server_a_leader_ends_and_a_standby_stays() {
-    let mut stage = Stage::set().await;
-    stage.stir();
-    let mut first = stage.ours("first", SHORT).await;
-    let one = stage.next_leader("").await;
-    let mut second = stage.ours("second", SHORT).await;
-    stage.world.sync().await;
-    let end = Timestamp::now();
-    stage.cluster.stop_apiserver();
-    assert_lost(&mut first, "lease kube-system/endpoint-controller-manager was not renewed within 4s").await;
-    let seconds = Timestamp::now().duration_since(end).as_secs_f64();
-    println!("API server away, renew deadline of 4 s: the leader is gone after {seconds:.2} s");
-    second.process().alive().unwrap();
-    assert_eq!(second.get("/healthz").await.0, 200);
-    let mark = stage.cluster.audit().mark();
-    stage.cluster.start_apiserver().await;
-    let back = Timestamp::now();
-    stage.next_leader(&one).await;
-    stage.report("API server back, lease of 7 s", back);
-    assert_both_wrote(&stage);
-    second.process().alive().unwrap();
-
-    // It has the Lease before it knows what it missed, and waits for that.
-    let requests = stage.cluster.audit().since(mark);
-    let first_write = stage.terms()[1].first_write.unwrap();
-    for resource in RESOURCES {
-        let watches = requests.iter().filter(|r| r.verb == "watch" && r.resource == resource);
-        let watches = watches.filter(|r| r.program() == "second").map(|r| r.received);
-        let resumed = watches.min().unwrap_or_else(|| panic!("no watch of {resource}"));
-        assert!(resumed < first_write, "{resource}: watched from {resumed}, wrote at {first_write}");
-    }
 }
 
 /// It ends with code 1 and says why.

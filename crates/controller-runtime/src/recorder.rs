@@ -40,7 +40,7 @@ mod writer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use endpointslice::{Service, Version};
+use endpointslice::{Service, Skipped, SkippedReason, Version};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::mpsc;
@@ -123,6 +123,16 @@ impl Recorder {
                 at: Timestamp::now(),
             }),
             Err(error) => self.losses.add(reason, &error.to_string()),
+        }
+    }
+
+    /// Tells of addresses that the API server would refuse in objects of the kind `plural`, once for each pod.
+    pub fn refused_addresses(&self, service: &Service, skipped: &[Skipped], plural: &str) {
+        for Skipped { name, reason } in skipped {
+            if let SkippedReason::AddressNotAllowed(address) = reason {
+                let message = format!("Skipping IP address {address} of Pod {name}: not allowed in {plural}");
+                self.event(&service_reference(service), EventType::Warning, "InvalidIPAddress", message);
+            }
         }
     }
 

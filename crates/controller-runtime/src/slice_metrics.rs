@@ -179,8 +179,9 @@ impl SliceMetrics {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of endpoints stay far below 2^52
-fn as_f64(count: usize) -> f64 {
+/// A count as histograms take it.
+#[allow(clippy::cast_precision_loss)] // counts of endpoints and of changes stay far below 2^52
+pub fn as_f64(count: usize) -> f64 {
     count as f64
 }
 

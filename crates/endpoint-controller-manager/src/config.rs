@@ -135,7 +135,7 @@ fn endpoints(
     // Upstream runs without workers, and so does nothing, when told so. Nobody can want that.
     let workers = in_range("concurrent-endpoint-syncs", flags.concurrent_endpoint_syncs, usize::MAX);
     Some(endpoints_controller::Config {
-        concurrent_syncs: errors.keep(workers)?,
+        workers: errors.keep(workers)?,
         batch_period: flags.endpoint_updates_batch_period,
         tolerate_unready_annotation: gates?.enabled(gates::TOLERATE_UNREADY_ENDPOINTS_ANNOTATION),
         services_may_be_delegated: gates?.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),

@@ -20,7 +20,7 @@ use crate::writer::EndpointsWriter;
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Services synced at the same time (`--concurrent-endpoint-syncs`).
-    pub concurrent_syncs: usize,
+    pub workers: usize,
     /// How long a change of a pod waits for more of them (`--endpoint-updates-batch-period`).
     pub batch_period: Duration,
     /// Whether the annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints`, where it says yes or no, counts
@@ -72,9 +72,7 @@ impl EndpointsController {
     /// [`Self::shut_down`]. The cache must be synced.
     pub async fn run(self: Arc<Self>) {
         self.cache.attach(Arc::clone(&self) as _, |state| self.look_at_everything(state));
-        let queue = self.queue.clone();
-        let workers = self.config.concurrent_syncs;
-        run_workers(queue, workers, move |key| {
+        run_workers(self.queue.clone(), self.config.workers, move |key| {
             let controller = Arc::clone(&self);
             async move { controller.sync(&key).await }
         })

@@ -2,9 +2,8 @@
 
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::error_chain;
-use controller_runtime::recorder::{EventType, service_reference};
+use controller_runtime::recorder::EventType;
 use controller_runtime::write::{Verb, WriteError};
-use endpointslice::{Service, Skipped, SkippedReason};
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
 
 use crate::controller::EndpointsController;
@@ -40,17 +39,5 @@ impl EndpointsController {
             field_path: None,
         };
         self.recorder.event(&object, EventType::Warning, reason, message);
-    }
-
-    /// Tells of addresses that the API server would refuse, once for each pod.
-    pub(crate) fn report_refused_addresses(&self, service: &Service, skipped: &[Skipped]) {
-        for Skipped { name, reason } in skipped {
-            if let SkippedReason::AddressNotAllowed(address) = reason {
-                let message =
-                    format!("Skipping IP address {address} of Pod {name}: not allowed in Endpoints");
-                let object = service_reference(service);
-                self.recorder.event(&object, EventType::Warning, "InvalidIPAddress", message);
-            }
-        }
     }
 }

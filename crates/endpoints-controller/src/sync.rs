@@ -155,7 +155,7 @@ impl EndpointsController {
         // Also if nothing is written: the next change counts from here.
         let trigger_time = self.trigger_times.lock().compute(service, pods());
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
-        self.report_refused_addresses(service, &refused_addresses(service, pods(), unready));
+        self.recorder.refused_addresses(service, &refused_addresses(service, pods(), unready), "Endpoints");
         plan(stored, service, desired_subsets(service, pods(), unready), trigger_time)
     }
 

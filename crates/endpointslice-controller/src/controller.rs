@@ -87,9 +87,7 @@ impl EndpointSliceController {
             self.load_nodes(state);
             self.look_at_everything(state);
         });
-        let queue = self.queue.clone();
-        let workers = self.config.workers;
-        run_workers(queue, workers, move |key| {
+        run_workers(self.queue.clone(), self.config.workers, move |key| {
             let controller = Arc::clone(&self);
             async move { controller.sync(&key).await }
         })

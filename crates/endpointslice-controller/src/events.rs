@@ -2,7 +2,7 @@
 
 use controller_runtime::recorder::{EventType, service_reference};
 use controller_runtime::slice_sync::SyncError;
-use endpointslice::{Service, Skipped, SkippedReason, TopologyEvent};
+use endpointslice::{Service, TopologyEvent};
 
 use crate::controller::EndpointSliceController;
 
@@ -19,19 +19,6 @@ impl EndpointSliceController {
         let Service { namespace, name, .. } = service;
         let message = format!("Error updating Endpoint Slices for Service {namespace}/{name}: {error}");
         self.tell(service, EventType::Warning, "FailedToUpdateEndpointSlices", message);
-    }
-
-    /// Tells of addresses that the API server would refuse, once for each pod.
-    pub(crate) fn report_refused_addresses(&self, service: &Service, skipped: &[Skipped]) {
-        for pod in skipped {
-            if let SkippedReason::AddressNotAllowed(address) = &pod.reason {
-                let message = format!(
-                    "Skipping IP address {address} of Pod {}: not allowed in EndpointSlices",
-                    pod.name
-                );
-                self.tell(service, EventType::Warning, "InvalidIPAddress", message);
-            }
-        }
     }
 
     /// Tells of hints that came or went.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_runtime::cache::ObjectKey;
 use controller_runtime::plain_counter::PlainCounter;
-use controller_runtime::slice_metrics::{Figures, SliceMetrics};
+use controller_runtime::slice_metrics::{Figures, SliceMetrics, as_f64};
 use controller_runtime::slice_writer::Written;
 use endpointslice::{AddressTypePlan, Service, SlicePlan, TrafficDistribution};
 use parking_lot::Mutex;
@@ -151,11 +151,6 @@ impl Metrics {
 fn traffic_distribution(service: &Service) -> Option<String> {
     TrafficDistribution::of(service)?;
     service.traffic_distribution.as_deref().map(ToOwned::to_owned)
-}
-
-#[allow(clippy::cast_precision_loss)] // counts of changes stay far below 2^52
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

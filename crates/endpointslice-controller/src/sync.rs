@@ -70,7 +70,7 @@ impl EndpointSliceController {
             self.report_failure(&snapshot.service, error);
         }
         self.metrics.skipped(skipped.iter().filter(|skipped| !may_come(skipped)).count());
-        self.report_refused_addresses(&snapshot.service, &skipped);
+        self.recorder.refused_addresses(&snapshot.service, &skipped, "EndpointSlices");
         self.report_hints(&snapshot.service, events);
         outcome
     }

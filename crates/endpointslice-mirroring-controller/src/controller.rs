@@ -67,10 +67,8 @@ impl EndpointSliceMirroringController {
     /// Syncs everything that is or was mirrored once and then whatever changes, until [`Self::shut_down`]. The cache
     /// must be synced.
     pub async fn run(self: Arc<Self>) {
-        self.cache.attach(Arc::clone(&self) as _, |state| self.begin(state));
-        let queue = self.queue.clone();
-        let workers = self.config.workers;
-        run_workers(queue, workers, move |key| {
+        self.cache.attach(Arc::clone(&self) as _, |state| self.look_at_everything(state));
+        run_workers(self.queue.clone(), self.config.workers, move |key| {
             let controller = Arc::clone(&self);
             async move { controller.sync(&key).await }
         })
@@ -78,7 +76,7 @@ impl EndpointSliceMirroringController {
     }
 
     /// Queues what there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
-    fn begin(&self, state: &State) {
+    fn look_at_everything(&self, state: &State) {
         for endpoints in state.endpoints.iter().filter(|endpoints| !opts_out(endpoints)) {
             self.queue.add_background(ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name));
         }

@@ -53,7 +53,7 @@ fn the_file_counts_and_flags_win() {
     assert_eq!(config.endpointslice.max_endpoints_per_slice, 300);
     assert_eq!(config.endpointslice.batch_period, Duration::from_secs(90));
     assert_eq!(config.controllers, [Controller::EndpointSliceMirroring]);
-    assert_eq!(config.endpoints.concurrent_syncs, 7);
+    assert_eq!(config.endpoints.workers, 7);
     assert_eq!(config.rate, (50.0, 30));
     assert!(config.without_effect.iter().any(|field| field.ends_with(": JobController")));
 }
@@ -79,7 +79,7 @@ fn without_flags_everything_is_upstreams_default() {
     let config = config("").unwrap();
     assert_eq!(config.controllers.len(), 3);
     assert_eq!(
-        (config.endpoints.concurrent_syncs, config.endpointslice.workers, config.mirroring.workers),
+        (config.endpoints.workers, config.endpointslice.workers, config.mirroring.workers),
         (5, 5, 5)
     );
     assert_eq!(config.endpointslice.max_endpoints_per_slice, 100);

@@ -30,7 +30,7 @@ impl Deref for Fake {
 impl Fake {
     fn run(api: &FakeApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
         let config = Config {
-            concurrent_syncs: 5,
+            workers: 5,
             batch_period,
             tolerate_unready_annotation: false,
             services_may_be_delegated,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
@@ -24,7 +25,11 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+
+/// How long a test waits before it gives up; only ever reached by a failure.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What signs certificates.
 pub(crate) struct Authority {
@@ -143,7 +148,7 @@ impl Server {
 
     /// Waits for the next request.
     pub(crate) async fn asked(&mut self) -> Asked {
-        self.asked.next().await.unwrap()
+        timeout(LIMIT, self.asked.next()).await.unwrap().unwrap()
     }
 
     /// Whether a connection is open where this certificate was shown.
@@ -153,7 +158,8 @@ impl Server {
 
     /// Waits until there is none any more.
     pub(crate) async fn forgets(&mut self, identity: &Identity) {
-        self.open.wait_for(|open| !open.contains_key(&identity.der())).await.unwrap();
+        let forgotten = self.open.wait_for(|open| !open.contains_key(&identity.der()));
+        timeout(LIMIT, forgotten).await.expect("connections to end").unwrap();
     }
 
     /// Sends something to whoever has asked for `/watch`, or ends that.

@@ -87,7 +87,7 @@ impl EndpointsController {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
                 && !elects_a_leader(endpoints)
             {
-                let key = ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name);
+                let key = ObjectKey::from(&**endpoints);
                 self.tracker.lock().orphan(&key);
                 self.queue.add_background(key);
             }

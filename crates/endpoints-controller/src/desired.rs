@@ -64,7 +64,7 @@ pub fn desired_subsets<'a>(
 
 /// The addresses that would be listed, if the API server accepted them. One of them would keep the whole object from being
 /// written (as it does upstream).
-pub fn refused_addresses<'a>(
+pub(crate) fn refused_addresses<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
     unready: Unready,

@@ -26,9 +26,7 @@ impl Handler for EndpointsController {
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        let (Change::Added(service) | Change::Updated { new: service, .. } | Change::Deleted(service)) =
-            change;
-        let key = ObjectKey::from(&**service);
+        let key = ObjectKey::from(&**change.latest());
         let mut tracker = self.tracker.lock();
         match change {
             Change::Deleted(_) => tracker.orphan(&key),
@@ -39,8 +37,8 @@ impl Handler for EndpointsController {
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
-        let (Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object)) = change;
-        let key = ObjectKey::new(object.namespace.clone(), &*object.name);
+        let object = change.latest();
+        let key = ObjectKey::from(&**object);
         let deleted = matches!(change, Change::Deleted(_));
         let (awaited, echo) = {
             let mut tracker = self.tracker.lock();

@@ -25,7 +25,6 @@ mod truncate;
 mod writer;
 
 pub use controller::{Config, EndpointsController};
-pub use desired::{Unready, desired_subsets, refused_addresses};
+pub use desired::{Unready, desired_subsets};
 pub use plan::{Plan, plan};
-pub use sync::SyncError;
 pub use truncate::{CAPACITY, truncate};

@@ -18,7 +18,7 @@ use crate::plan::{Plan, plan};
 
 /// A sync that must be tried again.
 #[derive(Debug, thiserror::Error)]
-pub enum SyncError {
+pub(crate) enum SyncError {
     /// The cache does not show our own last write yet.
     #[error("the cache does not show our own last write yet")]
     StaleCache,

@@ -61,7 +61,8 @@ type Content = BTreeMap<(Option<String>, String), bool>;
 fn content(subsets: &[EndpointSubset]) -> Content {
     let mut content = Content::new();
     for subset in subsets {
-        let mut ports: Vec<Option<String>> = subset.ports.iter().flatten().map(written).collect();
+        let mut ports: Vec<Option<String>> =
+            subset.ports.iter().flatten().map(|port| Some(text(port))).collect();
         if ports.is_empty() {
             ports.push(None);
         }
@@ -82,8 +83,8 @@ fn content(subsets: &[EndpointSubset]) -> Content {
     content
 }
 
-fn written(port: &EndpointPort) -> Option<String> {
-    Some(serde_json::to_string(port).unwrap())
+fn text(port: &EndpointPort) -> String {
+    serde_json::to_string(port).unwrap()
 }
 
 /// The addresses behind a port, or behind none.

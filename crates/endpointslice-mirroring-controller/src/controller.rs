@@ -78,7 +78,7 @@ impl EndpointSliceMirroringController {
     /// Queues what there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
     fn look_at_everything(&self, state: &State) {
         for endpoints in state.endpoints.iter().filter(|endpoints| !opts_out(endpoints)) {
-            self.queue.add_background(ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name));
+            self.queue.add_background(ObjectKey::from(&**endpoints));
         }
         let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
         for key in ours.filter_map(|slice| service_key(slice)) {

@@ -18,8 +18,7 @@ impl Handler for EndpointSliceMirroringController {
         };
         // Those that begin to opt out are cleaned up after.
         if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
-            let key = ObjectKey::new(endpoints.namespace.clone(), &*endpoints.name);
-            self.queue.add_to(lane, key);
+            self.queue.add_to(lane, ObjectKey::from(&**endpoints));
         }
     }
 

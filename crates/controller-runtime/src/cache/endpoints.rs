@@ -8,7 +8,7 @@ use kube_protobuf::{DecodeError, Message};
 
 use super::nodes::NoIndex;
 use super::store::{Cached, Change, Store};
-use super::{CachedKind, Handler, State};
+use super::{CachedKind, Handler, ObjectKey, State};
 use crate::queue::Lane;
 
 /// An Endpoints object that is mostly only compared: its encoded form, as for [`CachedSlice`](super::CachedSlice).
@@ -56,5 +56,11 @@ impl CachedKind for CachedEndpoints {
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
         handler.endpoints(change, state, lane);
+    }
+}
+
+impl From<&CachedEndpoints> for ObjectKey {
+    fn from(endpoints: &CachedEndpoints) -> Self {
+        Self { namespace: Arc::clone(&endpoints.namespace), name: Arc::from(&*endpoints.name) }
     }
 }

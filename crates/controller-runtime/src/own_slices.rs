@@ -3,12 +3,13 @@
 //!
 //! A write comes back as a watch event. The tracker knows the generation that each write produced, so the echo causes no
 //! sync, and a sync never acts on a cache that is behind our own writes: it waits, and the event that catches up wakes
-//! it. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
+//! it. If that event never comes, because the watch broke before it or a backup undid the write, a new list ends the
+//! waiting. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
 //! `endpointslice_controller.go` and `endpointslicemirroring_controller.go`, which are alike.)
 
 mod echo;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
 use self::echo::Echoes;
-use crate::cache::{CachedSlice, Change, ObjectKey, State};
+use crate::cache::{CachedSlice, Change, ListPhase, ObjectKey, State};
 use crate::queue::WorkQueue;
 use crate::slice_writer::Written;
 
@@ -113,6 +114,37 @@ impl OwnSlices {
     pub fn changed(&self, change: &Change<CachedSlice>) {
         if !service_key(change.latest()).is_some_and(|key| self.echoes.keep(&key, change)) {
             self.judge(change);
+        }
+    }
+
+    /// Takes in how far a list of slices is. A complete one wakes the syncs that wait for the cache, and every Service
+    /// whose slices are not what we knew of them before the list began; all Services that we know slices of if versions
+    /// went back, because until then the cache seemed to have seen writes that it had not.
+    ///
+    /// Cost: a look at each slice in the cache and each one tracked.
+    pub fn listed(&self, phase: ListPhase, state: &State) {
+        let went_back = match phase {
+            ListPhase::Begins => return self.tracker.lock().list_begins(),
+            ListPhase::Complete { went_back } => went_back,
+        };
+        let ours = state.slices.iter().filter(|slice| self.manages(slice) && !slice.deleting);
+        let ours: HashMap<&str, &CachedSlice> = ours.map(|slice| (&*slice.uid, &**slice)).collect();
+        let mut tracker = self.tracker.lock();
+        let mut concerned = tracker.listed(|namespace, service, uid| {
+            let slice = ours.get(uid)?;
+            let same_service = *slice.namespace == *namespace && slice.service.as_deref() == Some(service);
+            same_service.then(|| (slice.generation, slice.version.number().unwrap_or_default()))
+        });
+        if went_back {
+            concerned.extend(tracker.services().cloned());
+        }
+        drop(tracker);
+        for (namespace, service) in concerned {
+            self.queue.add_after(ObjectKey::new(namespace, service), self.delay);
+        }
+        let waiting = std::mem::take(&mut *self.stale.lock());
+        for key in waiting {
+            self.queue.add(key);
         }
     }
 

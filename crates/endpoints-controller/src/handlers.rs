@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use controller_runtime::cache::{CachedEndpoints, Change, Handler, ObjectKey, State};
+use controller_runtime::cache::{CachedEndpoints, Change, Handler, ListPhase, ObjectKey, State};
 use controller_runtime::queue::Lane;
 use endpointslice::{Pod, Service};
 
@@ -52,6 +52,22 @@ impl Handler for EndpointsController {
         } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
             // Without a Service, the object is nobody's business: other programs keep things in Endpoints.
             self.queue.add_after(key, FOREIGN_CHANGE_DELAY);
+        }
+    }
+
+    /// If versions went back, nothing more is to be done: a write based on an object that the cache took for seen is
+    /// refused, because it names the version, or the object exists.
+    fn endpoints_listed(&self, phase: ListPhase, state: &State) {
+        let mut tracker = self.tracker.lock();
+        let due = match phase {
+            ListPhase::Begins => return tracker.list_begins(),
+            ListPhase::Complete { .. } => tracker.listed(|key| {
+                state.endpoints.get(&key.namespace, &key.name).map(|endpoints| endpoints.version)
+            }),
+        };
+        drop(tracker);
+        for key in due {
+            self.queue.add(key);
         }
     }
 }

@@ -11,16 +11,25 @@ use endpointslice::Version;
 /// with the version *before* an update and doesn't track creates, hence a Warning for each create that is repeated).
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    written: HashMap<ObjectKey, Version>,
+    written: HashMap<ObjectKey, Write>,
+    /// How many lists have begun.
+    lists: u64,
     waiting: HashSet<ObjectKey>,
     /// Keys whose Service was seen to go, or missing at the start, and that were not synced since.
     orphaned: HashSet<ObjectKey>,
 }
 
+#[derive(Debug)]
+struct Write {
+    version: Version,
+    /// How many lists had begun when it was acknowledged.
+    lists: u64,
+}
+
 impl Tracker {
     /// The API server stored our write in this version.
     pub(crate) fn wrote(&mut self, key: &ObjectKey, version: Version) {
-        self.written.insert(key.clone(), version);
+        self.written.insert(key.clone(), Write { version, lists: self.lists });
     }
 
     /// True if the cache shows an older object than we wrote, or none, and has not seen that it is gone either.
@@ -29,7 +38,7 @@ impl Tracker {
     /// numbers can't be ordered; then the API server decides, by a conflict.
     pub(crate) fn is_behind(&self, key: &ObjectKey, cached: Option<Version>, observed: u64) -> bool {
         let shown = cached.and_then(Version::number).unwrap_or_default().max(observed);
-        let written = self.written.get(key).and_then(|version| version.number());
+        let written = self.written.get(key).and_then(|written| written.version.number());
         written.is_some_and(|written| shown < written)
     }
 
@@ -43,7 +52,7 @@ impl Tracker {
 
     /// True if this version is our own write coming back.
     pub(crate) fn is_echo(&self, key: &ObjectKey, version: Version) -> bool {
-        self.written.get(key) == Some(&version)
+        self.written.get(key).is_some_and(|written| written.version == version)
     }
 
     /// The next event of the object shall wake this key.
@@ -54,6 +63,29 @@ impl Tracker {
     /// There was an event of the object; returns whether it was waited for.
     pub(crate) fn wake(&mut self, key: &ObjectKey) -> bool {
         self.waiting.remove(key)
+    }
+
+    /// A list is going to be asked for. It will hold what was written until now.
+    pub(crate) fn list_begins(&mut self) {
+        self.lists += 1;
+    }
+
+    /// The list that began last is complete: what it does not show, although it was written before it began, will never
+    /// be shown. Returns the keys that waited, and those whose object is gone or older than it was written, of which no
+    /// event may tell. Something newer is somebody else's, and its event has told of it.
+    pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<Version>) -> Vec<ObjectKey> {
+        let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
+        self.written.retain(|key, written| {
+            if written.lists == self.lists {
+                return true;
+            }
+            let shown = shown(key);
+            if shown.is_none_or(|shown| shown.number() < written.version.number()) {
+                due.push(key.clone());
+            }
+            shown == Some(written.version)
+        });
+        due
     }
 
     /// The Service is gone: whatever has its name goes too, whoever made it.
@@ -102,6 +134,47 @@ mod tests {
         tracker.wrote(&key, "9".into());
         tracker.forget(&key);
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
+    }
+
+    /// What a list shows of an object that was written in version 8.
+    #[test]
+    fn a_list_ends_the_waiting_for_what_was_written_before_it() {
+        let key = ObjectKey::new("ns", "web");
+        for (shown, due, what) in [
+            (None, true, "gone, or undone"),
+            (Some("7"), true, "undone"),
+            (Some("8"), false, "ours"),
+            (Some("9"), false, "somebody's after ours, of which an event has told"),
+        ] {
+            let mut tracker = Tracker::default();
+            tracker.wrote(&key, "8".into());
+            tracker.list_begins();
+            let keys = tracker.listed(|_| shown.map(Version::from));
+            assert_eq!(
+                (keys.contains(&key), tracker.is_behind(&key, shown.map(Version::from), 0)),
+                (due, false),
+                "{what}"
+            );
+            assert_eq!(tracker.is_echo(&key, "8".into()), shown == Some("8"), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_list_wakes_all_who_wait_and_ends_nothing_that_was_written_during_it() {
+        let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
+        let mut tracker = Tracker::default();
+        tracker.list_begins();
+        tracker.wrote(&key, "8".into());
+        tracker.wait(&key);
+        tracker.wait(&other);
+        let mut woken = tracker.listed(|_| None);
+        woken.sort();
+        assert_eq!(woken, [other, key.clone()], "to look");
+        assert!(tracker.is_behind(&key, None, 7) && !tracker.wake(&key));
+        tracker.list_begins();
+        tracker.list_begins();
+        assert_eq!(tracker.listed(|_| None), std::slice::from_ref(&key), "the next one ends it");
+        assert!(!tracker.is_behind(&key, None, 7));
     }
 
     #[test]

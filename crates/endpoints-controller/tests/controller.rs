@@ -15,6 +15,7 @@
 
 mod delegation;
 mod fake;
+mod relist;
 mod support;
 
 use std::time::Duration;

@@ -2,7 +2,9 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_runtime::cache::{CachedSlice, Change, DelegatedService, Handler, ObjectKey, State};
+use controller_runtime::cache::{
+    CachedSlice, Change, DelegatedService, Handler, ListPhase, ObjectKey, State,
+};
 use controller_runtime::queue::Lane;
 use endpointslice::{Node, Pod, Service};
 
@@ -39,5 +41,9 @@ impl Handler for EndpointSliceController {
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
         self.slices.changed(change);
+    }
+
+    fn slices_listed(&self, phase: ListPhase, state: &State) {
+        self.slices.listed(phase, state);
     }
 }

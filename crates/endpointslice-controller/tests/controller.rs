@@ -24,6 +24,7 @@
 mod delegation;
 mod fake;
 mod nodes;
+mod relist;
 mod slices;
 mod terminating;
 

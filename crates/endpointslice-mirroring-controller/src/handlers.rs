@@ -2,7 +2,7 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_runtime::cache::{CachedEndpoints, CachedSlice, Change, Handler, ObjectKey, State};
+use controller_runtime::cache::{CachedEndpoints, CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
 use controller_runtime::queue::Lane;
 use endpointslice::Service;
 
@@ -35,5 +35,9 @@ impl Handler for EndpointSliceMirroringController {
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
         self.slices.changed(change);
+    }
+
+    fn slices_listed(&self, phase: ListPhase, state: &State) {
+        self.slices.listed(phase, state);
     }
 }

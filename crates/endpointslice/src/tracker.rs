@@ -13,10 +13,21 @@ use crate::well_known::SERVICE_NAME;
 /// for each slice written since the process began (`util/endpointslice_tracker.go`).
 #[derive(Debug, Default)]
 pub struct SliceTracker {
-    services: HashMap<ServiceKey, HashMap<String, Expected>>,
+    services: HashMap<ServiceKey, HashMap<String, Note>>,
+    /// How many lists have begun.
+    lists: u64,
 }
 
+/// Namespace and name.
 type ServiceKey = (String, String);
+
+/// What is noted of a slice.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    expected: Expected,
+    /// How many lists had begun when it was noted.
+    lists: u64,
+}
 
 /// What a slice should look like in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +51,10 @@ impl SliceTracker {
     pub fn seen(&mut self, namespace: &str, service: &str, uid: &str, generation: i64, version: u64) {
         if !self.has(namespace, service, uid) {
             let slices = self.services.entry((namespace.to_owned(), service.to_owned())).or_default();
-            slices.insert(uid.to_owned(), Expected::Written { generation, version });
+            // Even if a list is under way: what the cache shows meanwhile may be of a moment before it.
+            let lists = self.lists.saturating_sub(1);
+            slices
+                .insert(uid.to_owned(), Note { expected: Expected::Written { generation, version }, lists });
         }
     }
 
@@ -50,7 +64,55 @@ impl SliceTracker {
     }
 
     fn expect(&mut self, slice: &EndpointSlice, expected: Expected) {
-        self.services.entry(service_key(slice)).or_default().insert(uid(slice).to_owned(), expected);
+        let note = Note { expected, lists: self.lists };
+        self.services.entry(service_key(slice)).or_default().insert(uid(slice).to_owned(), note);
+    }
+
+    /// A list of all slices is going to be asked for. It will hold what was noted until now.
+    pub fn list_begins(&mut self) {
+        self.lists += 1;
+    }
+
+    /// The list that began last is complete: what was noted before it began is replaced by what it shows. What was noted
+    /// since may not be in it, and stays.
+    ///
+    /// `shown` gives generation and resourceVersion (0 if it is not a number) of a slice in the cache, by namespace,
+    /// Service and uid. Returns namespace and name of each Service with a slice that is not as it was noted: no event
+    /// may tell of that, because the cache never showed it otherwise, and one of somebody's change may look like an echo.
+    ///
+    /// This ends all waiting for what will never be shown, as after the API server was restored from a backup. Cost: one
+    /// call for each slice noted.
+    pub fn listed(
+        &mut self,
+        shown: impl Fn(&str, &str, &str) -> Option<(i64, u64)>,
+    ) -> Vec<(String, String)> {
+        let mut surprising = Vec::new();
+        for ((namespace, service), slices) in &mut self.services {
+            let mut as_noted = true;
+            slices.retain(|uid, note| {
+                if note.lists == self.lists {
+                    return true;
+                }
+                let found = shown(namespace, service, uid);
+                let found = found.map_or(Expected::Deleted, |(generation, version)| Expected::Written {
+                    generation,
+                    version,
+                });
+                as_noted &= found == note.expected;
+                note.expected = found;
+                found != Expected::Deleted
+            });
+            if !as_noted {
+                surprising.push((namespace.clone(), service.clone()));
+            }
+        }
+        self.services.retain(|_, slices| !slices.is_empty());
+        surprising
+    }
+
+    /// Namespace and name of each Service with slices that were noted.
+    pub fn services(&self) -> impl Iterator<Item = &(String, String)> {
+        self.services.keys()
     }
 
     /// True if a slice of this uid has been noted.
@@ -71,11 +133,11 @@ impl SliceTracker {
     pub fn gone(&mut self, namespace: &str, service: &str, uid: &str) -> bool {
         let key = (namespace.to_owned(), service.to_owned());
         let Some(slices) = self.services.get_mut(&key) else { return true };
-        let expected = slices.remove(uid);
+        let note = slices.remove(uid);
         if slices.is_empty() {
             self.services.remove(&key);
         }
-        !matches!(expected, Some(Expected::Written { .. }))
+        !matches!(note, Some(Note { expected: Expected::Written { .. }, .. }))
     }
 
     /// Forgets everything about a Service.
@@ -89,7 +151,7 @@ impl SliceTracker {
     /// `cached` gives uid and generation of each slice in the cache; `observed` is the resourceVersion up to which the
     /// cache has seen everything, or 0 if that is not known. A write up to there cannot be late any more: if its slice
     /// looks different, somebody else was at it. Upstream has no such end to its waiting, and can wait for ever
-    /// (kubernetes#141592).
+    /// (kubernetes#141592). The other end is [a list](Self::listed).
     pub fn is_stale<'a>(
         &self,
         namespace: &str,
@@ -101,7 +163,7 @@ impl SliceTracker {
             return false;
         };
         let cached: HashMap<&str, i64> = cached.into_iter().collect();
-        slices.iter().any(|(uid, expected)| match (*expected, cached.get(uid.as_str())) {
+        slices.iter().any(|(uid, note)| match (note.expected, cached.get(uid.as_str())) {
             (Expected::Deleted, found) => found.is_some(),
             (Expected::Written { version, .. }, _) if version > 0 && version <= observed => false,
             (Expected::Written { generation, .. }, Some(found)) => generation > *found,
@@ -110,7 +172,7 @@ impl SliceTracker {
     }
 
     fn expected(&self, namespace: &str, service: &str, uid: &str) -> Option<Expected> {
-        self.services.get(&(namespace.to_owned(), service.to_owned()))?.get(uid).copied()
+        self.services.get(&(namespace.to_owned(), service.to_owned()))?.get(uid).map(|note| note.expected)
     }
 }
 

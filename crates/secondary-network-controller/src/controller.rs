@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, CachedSlice, Change, Handler, ObjectKey, State};
+use controller_runtime::cache::{Cache, CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
 use controller_runtime::own_slices::OwnSlices;
 use controller_runtime::queue::{Lane, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventType, Recorder, object_reference};
@@ -153,5 +153,9 @@ impl Handler for SecondaryNetworkController {
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
         self.slices.changed(change);
+    }
+
+    fn slices_listed(&self, phase: ListPhase, state: &State) {
+        self.slices.listed(phase, state);
     }
 }

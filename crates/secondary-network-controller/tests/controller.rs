@@ -103,6 +103,20 @@ async fn pods_are_published_with_their_addresses_in_the_network() {
     }
 }
 
+/// The watch broke before their events, so that none tells that they are gone.
+#[tokio::test(start_paused = true)]
+async fn slices_that_only_a_list_shows_gone_are_made_again() {
+    let api = FakeApi::default();
+    fill(&api);
+    api.break_watch();
+    run(&api);
+    api.settle().await;
+    (0..2).for_each(|_| drop(api.lose_slice("db")));
+    api.relist();
+    api.settle().await;
+    assert_eq!(api.addresses("db"), BOTH);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pod_follows_its_annotation() {
     let api = start().await;

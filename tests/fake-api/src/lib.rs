@@ -38,6 +38,7 @@ use serde_json::{Value, json};
 
 pub use crate::objects::{merged, object, pod, service};
 pub use crate::running::Running;
+pub use crate::server::Backup;
 use crate::server::{Server, answer, emit};
 
 /// The namespace of all objects.
@@ -209,6 +210,39 @@ impl<T: Served> FakeApi<T> {
     pub fn release_events(&self) {
         let held = self.server.lock().held.take();
         held.into_iter().flatten().for_each(|object| emit(&self.cache, &object));
+    }
+
+    /// The watch breaks: from now on nothing tells the cache of writes, until it is listed again.
+    pub fn break_watch(&self) {
+        self.server.lock().broken = true;
+    }
+
+    /// A list of what is stored now begins. What is written from now on is not in it.
+    pub fn begin_list(&self) -> Backup<T> {
+        self.cache.begin_list::<T::Cached>();
+        self.backup()
+    }
+
+    /// The list is complete, and the watch goes on from there.
+    pub fn finish_list(&self, list: Backup<T>) {
+        list.objects.values().for_each(|object| emit(&self.cache, object));
+        self.cache.finish_list::<T::Cached>(&list.resource_version());
+        self.server.lock().broken = false;
+    }
+
+    /// The cache is listed again.
+    pub fn relist(&self) {
+        self.finish_list(self.begin_list());
+    }
+
+    /// What is stored now.
+    pub fn backup(&self) -> Backup<T> {
+        self.server.lock().backup()
+    }
+
+    /// The storage is restored from a backup. Versions go on from that of the backup, or higher by `bump`.
+    pub fn restore(&self, backup: Backup<T>, bump: u64) {
+        self.server.lock().restore(backup, bump);
     }
 
     /// The object of this name.

@@ -31,10 +31,28 @@ pub(crate) struct Server<T> {
     pub(crate) lost_answers: usize,
     /// Watch events that wait, if they are held back.
     pub(crate) held: Option<Vec<T>>,
+    /// Watch events of writes are lost.
+    pub(crate) broken: bool,
     /// The version of the last object of another kind.
     pub(crate) shown: u64,
     version: u64,
     created: usize,
+}
+
+/// What was stored at one moment.
+pub struct Backup<T> {
+    pub(crate) objects: BTreeMap<String, T>,
+    version: u64,
+}
+
+impl<T> Backup<T> {
+    pub(crate) fn resource_version(&self) -> String {
+        resource_version(self.version)
+    }
+}
+
+fn resource_version(version: u64) -> String {
+    (100 + version).to_string()
 }
 
 impl<T> Default for Server<T> {
@@ -50,6 +68,7 @@ impl<T> Default for Server<T> {
             terminating: false,
             lost_answers: 0,
             held: None,
+            broken: false,
             shown: 0,
             version: 0,
             created: 0,
@@ -58,11 +77,21 @@ impl<T> Default for Server<T> {
 }
 
 impl<T: Served> Server<T> {
+    pub(crate) fn backup(&self) -> Backup<T> {
+        Backup { objects: self.objects.clone(), version: self.version }
+    }
+
+    /// Versions go on from that of the backup, or higher by `bump`.
+    pub(crate) fn restore(&mut self, backup: Backup<T>, bump: u64) {
+        self.objects = backup.objects;
+        self.version = backup.version + bump;
+    }
+
     /// What the API server adds to an object.
     pub(crate) fn store(&mut self, mut object: T) -> T {
         self.version += 1;
         let metadata = object.metadata_mut();
-        metadata.resource_version = Some((100 + self.version).to_string());
+        metadata.resource_version = Some(resource_version(self.version));
         metadata.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
         if metadata.name.is_none() {
             self.created += 1;
@@ -175,7 +204,7 @@ pub(crate) async fn answer<T: Served>(
             server.requests.push(format!("DELETE {name}"));
             server.delete(&name, &options)
         };
-        if answer.status().is_success() {
+        if answer.status().is_success() && !server.lock().broken {
             cache.remove::<T::Cached>(NAMESPACE, &name, LIVE);
         }
         return answer;
@@ -193,7 +222,7 @@ pub(crate) async fn answer<T: Served>(
         server.store(object)
     };
     let held = server.lock().held.as_mut().map(|held| held.push(stored.clone()));
-    if held.is_none() {
+    if held.is_none() && !server.lock().broken {
         emit(cache, &stored);
     }
     tokio::task::yield_now().await;

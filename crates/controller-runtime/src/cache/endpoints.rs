@@ -8,7 +8,7 @@ use kube_protobuf::{DecodeError, Message};
 
 use super::nodes::NoIndex;
 use super::store::{Cached, Change, Store};
-use super::{CachedKind, Handler, ObjectKey, State};
+use super::{CachedKind, Handler, ListPhase, ObjectKey, State};
 use crate::queue::Lane;
 
 /// An Endpoints object that is mostly only compared: its encoded form, as for [`CachedSlice`](super::CachedSlice).
@@ -56,6 +56,10 @@ impl CachedKind for CachedEndpoints {
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
         handler.endpoints(change, state, lane);
+    }
+
+    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
+        handler.endpoints_listed(phase, state);
     }
 }
 

@@ -50,6 +50,20 @@ pub struct State {
     pub endpoints: Store<CachedEndpoints>,
 }
 
+/// How far a list of one kind is.
+///
+/// Lists are consistent: whatever the API server acknowledged before one was asked for is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListPhase {
+    /// It is going to be asked for. One that breaks off is not told of; another begins after it.
+    Begins,
+    /// The cache shows all of it, and handlers have heard of every change that it brought.
+    Complete {
+        /// Its resourceVersion is lower than what the cache had seen: the API server has been restored from a backup.
+        went_back: bool,
+    },
+}
+
 /// Somebody who wants to know about changes.
 ///
 /// Called in the order of the changes, after the cache shows them, with the cache locked for reading: a handler names
@@ -67,6 +81,10 @@ pub trait Handler: Send + Sync {
     fn slice(&self, _change: &Change<CachedSlice>, _state: &State, _lane: Lane) {}
     /// An Endpoints object changed.
     fn endpoints(&self, _change: &Change<CachedEndpoints>, _state: &State, _lane: Lane) {}
+    /// A list of EndpointSlices begins or is complete.
+    fn slices_listed(&self, _phase: ListPhase, _state: &State) {}
+    /// A list of Endpoints begins or is complete.
+    fn endpoints_listed(&self, _phase: ListPhase, _state: &State) {}
 }
 
 /// The shared cache.
@@ -83,6 +101,8 @@ pub trait CachedKind: Cached {
     fn store(state: &mut State) -> &mut Store<Self>;
     /// Tells a handler of a change of this kind.
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane);
+    /// Tells a handler how far a list of this kind is, if anybody wants to know.
+    fn notify_list(_handler: &dyn Handler, _phase: ListPhase, _state: &State) {}
 }
 
 impl Cache {
@@ -117,7 +137,7 @@ impl Cache {
     pub fn upsert<T: CachedKind>(&self, object: T, lane: Lane) {
         let mut state = self.state.write();
         if let Some(change) = T::store(&mut state).upsert(Arc::new(object)) {
-            self.notify(state, &[change], lane);
+            self.notify(&RwLockWriteGuard::downgrade(state), &[change], lane);
         }
     }
 
@@ -127,7 +147,7 @@ impl Cache {
     pub fn remove<T: CachedKind>(&self, namespace: &str, name: &str, lane: Lane) {
         let mut state = self.state.write();
         if let Some(change) = T::store(&mut state).remove(namespace, name) {
-            self.notify(state, &[change], lane);
+            self.notify(&RwLockWriteGuard::downgrade(state), &[change], lane);
         }
     }
 
@@ -141,25 +161,39 @@ impl Cache {
         T::store(&mut self.state.write()).keep(namespace, name);
     }
 
-    /// Begins a list: from here to [`Self::finish_list`], every object listed is upserted.
-    pub(crate) fn begin_list<T: CachedKind>(&self) {
-        T::store(&mut self.state.write()).begin_list();
-    }
-
-    /// Ends a list: objects that were there and are not in it were deleted while nobody watched.
-    pub(crate) fn finish_list<T: CachedKind>(&self) {
+    /// Begins a list, before it is asked for: from here to [`Self::finish_list`], every object listed is upserted.
+    ///
+    /// For list-watches, and for tests that play the API server.
+    pub fn begin_list<T: CachedKind>(&self) {
         let mut state = self.state.write();
-        let changes = T::store(&mut state).finish_list();
-        self.notify(state, &changes, Lane::Live);
+        T::store(&mut state).begin_list();
+        self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
     }
 
-    fn notify<T: CachedKind>(&self, state: RwLockWriteGuard<'_, State>, changes: &[Change<T>], lane: Lane) {
+    /// Ends a list: objects that were there and are not in it were deleted while nobody watched. From now on everything
+    /// up to its resourceVersion is in the cache, and nothing after it is, whatever was seen before.
+    ///
+    /// For list-watches, and for tests that play the API server.
+    pub fn finish_list<T: CachedKind>(&self, resource_version: &str) {
+        let mut state = self.state.write();
+        let (changes, went_back) = T::store(&mut state).finish_list(resource_version);
         let state = RwLockWriteGuard::downgrade(state);
+        self.notify(&state, &changes, Lane::Live);
+        self.notify_list::<T>(&state, ListPhase::Complete { went_back });
+    }
+
+    fn notify<T: CachedKind>(&self, state: &State, changes: &[Change<T>], lane: Lane) {
         let handlers = self.handlers.read();
         for change in changes {
             for handler in handlers.iter() {
-                T::notify(&**handler, change, &state, lane);
+                T::notify(&**handler, change, state, lane);
             }
+        }
+    }
+
+    fn notify_list<T: CachedKind>(&self, state: &State, phase: ListPhase) {
+        for handler in self.handlers.read().iter() {
+            T::notify_list(&**handler, phase, state);
         }
     }
 }

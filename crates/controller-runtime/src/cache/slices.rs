@@ -9,7 +9,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message};
 
 use super::store::{Cached, Change, Index, Store};
-use super::{CachedKind, Handler, State};
+use super::{CachedKind, Handler, ListPhase, State};
 use crate::queue::Lane;
 
 /// An EndpointSlice that is mostly only compared: its encoded form, and what it is looked up by.
@@ -68,6 +68,10 @@ impl CachedKind for CachedSlice {
 
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane) {
         handler.slice(change, state, lane);
+    }
+
+    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
+        handler.slices_listed(phase, state);
     }
 }
 

@@ -118,7 +118,8 @@ impl<T: Cached> Store<T> {
 
     /// The resourceVersion up to which everything that happened is in here; 0 if that is not known.
     ///
-    /// Resource versions of one kind are numbers that grow (KEP-5504).
+    /// Resource versions of one kind are numbers that grow (KEP-5504), unless the API server is restored from a backup:
+    /// then a list may bring it back to less.
     pub fn observed(&self) -> u64 {
         self.observed.load(Ordering::Relaxed)
     }
@@ -175,15 +176,18 @@ impl<T: Cached> Store<T> {
         self.listed = Some(HashSet::default());
     }
 
-    pub(super) fn finish_list(&mut self) -> Vec<Change<T>> {
-        let Some(listed) = self.listed.take() else { return Vec::new() };
+    /// Returns what is gone, and whether the list is of an earlier moment than what was seen before.
+    pub(super) fn finish_list(&mut self, resource_version: &str) -> (Vec<Change<T>>, bool) {
+        let version = resource_version.parse().ok();
+        let seen = std::mem::replace(self.observed.get_mut(), version.unwrap_or_default());
+        let went_back = version.is_some_and(|version| version < seen);
+        let Some(listed) = self.listed.take() else { return (Vec::new(), went_back) };
         let gone: Vec<Arc<T>> =
             self.objects.extract_if(|object| !listed.contains(&hash_of(object))).collect();
-        gone.into_iter()
-            .map(|object| {
-                self.index.remove(&object);
-                Change::Deleted(object)
-            })
-            .collect()
+        let gone = gone.into_iter().map(|object| {
+            self.index.remove(&object);
+            Change::Deleted(object)
+        });
+        (gone.collect(), went_back)
     }
 }

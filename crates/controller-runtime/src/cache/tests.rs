@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod concerned;
+mod listed;
 
 const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -300,7 +301,7 @@ impl Cache {
             }
         }
         if whole {
-            self.finish_list::<T>();
+            self.finish_list::<T>("1");
         }
     }
 

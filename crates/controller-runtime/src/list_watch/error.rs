@@ -28,6 +28,9 @@ pub enum WatchError {
     /// Nothing came for so long that the connection is thought dead.
     #[error("the watch went silent")]
     Silent,
+    /// Resumed, accepted, and then not a word, not even a bookmark.
+    #[error("the watch said nothing at all")]
+    Mute,
     /// The initial list did not end before the watch did.
     #[error("the watch ended inside its initial list")]
     Incomplete,
@@ -57,7 +60,9 @@ impl WatchError {
     pub(super) fn leads_nowhere(&self) -> bool {
         match self {
             Self::Api(error) => error.is_expired() || error.is_invalid(),
-            Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) => true,
+            Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) | Self::Mute => {
+                true
+            }
             Self::Cut | Self::Silent | Self::Incomplete | Self::NoVersion => false,
         }
     }

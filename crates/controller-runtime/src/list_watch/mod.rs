@@ -15,8 +15,15 @@
 //! Whoever must know that nothing is missing wishes for a new list: a watch, even one that has just been opened, doesn't
 //! say how far behind it is, while a list holds everything that was written before it was asked for.
 //!
+//! Every list is consistent: asked for without a resourceVersion, it holds what was acknowledged before it was asked for.
+//! Controllers rely on that when they stop waiting for the events of their own writes.
+//!
 //! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
-//! without any event for longer is dropped and resumed. kube's own watcher is not used; see ARCHITECTURE.md.
+//! without any event for longer is dropped and resumed. If the next one says nothing at all, it may be the place in
+//! history that is wrong: an API server that was restored from a backup accepts a watch from versions that it has yet to
+//! reach, and sends neither events nor bookmarks until then. So the next thing is a list.
+//!
+//! kube's own watcher is not used; see ARCHITECTURE.md.
 
 mod backoff;
 mod error;
@@ -235,20 +242,26 @@ impl<K: Kind> ListWatch<K> {
             "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&{from}{selection}",
             K::PATH
         );
+        let mut nothing_came = if self.resume.is_some() {
+            WatchError::Mute
+        } else {
+            // Before the request: what is acknowledged after it need not be in the list.
+            self.cache.begin_list::<K>();
+            WatchError::Silent
+        };
         let response = self.client.open(&query, self.timing.header).await?;
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
         let deadline = Instant::now() + lifetime + GRACE;
-        if self.resume.is_none() {
-            self.cache.begin_list::<K>();
-        }
         loop {
             let patience =
                 if self.resume.is_some() { self.timing.silence } else { self.timing.initial_silence };
             let next =
                 timeout_at(deadline.min(Instant::now() + patience), events.next::<K>(self.cache.interner()));
-            match next.await.map_err(|_| WatchError::Silent)?? {
+            let Ok(next) = next.await else { return Err(nothing_came) };
+            match next? {
                 Some(event) => {
+                    nothing_came = WatchError::Silent;
                     let start = Instant::now();
                     self.handle(event)?;
                     self.metrics.processed(start.elapsed());
@@ -299,7 +312,7 @@ impl<K: Kind> ListWatch<K> {
     }
 
     fn finish_list(&mut self, resource_version: String) {
-        self.cache.finish_list::<K>();
+        self.cache.finish_list::<K>(&resource_version);
         self.go_on_from(resource_version);
         self.listed.send_replace(self.wish);
         if !self.synced.send_replace(true) {

@@ -27,6 +27,19 @@ async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
     assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
 }
 
+/// The watch broke before its event, so that none tells that it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_only_a_list_shows_gone_is_made_again() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.break_watch();
+    fake.delete_slice("web");
+    assert_eq!(fake.writes().await, ["POST web-"]);
+    fake.lose_slice("web");
+    assert_eq!(fake.writes().await, NOTHING);
+    fake.relist();
+    assert_eq!(fake.writes().await, ["POST web-"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_moves_to_another_service_concerns_both() {
     let fake = Fake::mirroring(&["10.0.0.1"]).await;

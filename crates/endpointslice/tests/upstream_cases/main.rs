@@ -66,6 +66,7 @@
 
 mod endpoints;
 mod labels;
+mod lists;
 mod reconcile;
 #[path = "../support/mod.rs"]
 mod support;

@@ -41,13 +41,13 @@ impl SliceWriter {
 
     /// Makes the writes of a plan and reports each success to `written`.
     ///
-    /// Address types are independent: the first failure ends its type, the others still run, and so do the deletes of
-    /// unsupported slices. A namespace that is being deleted refuses new slices; then there is nothing left to do for
+    /// Address types are independent: the first failure ends its type, the others still run, and so do the deletes after
+    /// them. A namespace that is being deleted refuses new slices; then there is nothing left to do for
     /// the type. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
-    /// Unsupported slices go only if nobody has changed them: when an owner changes hands, a slice may have as well, and
-    /// its new label `managed-by` may not be in the cache yet. Other deletes don't insist on that, because our own last
-    /// write could be in the way: the tracker goes by generations, and mirrored annotations don't change those.
+    /// Deletes give the uid along, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The others don't
+    /// insist on that, because our own last write could be in the way: the tracker goes by generations, and mirrored
+    /// annotations don't change those.
     pub async fn apply(&self, plan: &SlicePlan, mut written: impl FnMut(Written<'_>)) -> Result<(), Failed> {
         let mut failed = Failed::default();
         for plan in &plan.types {
@@ -56,7 +56,7 @@ impl SliceWriter {
                 failed.types.push(plan.address_type);
             }
         }
-        for slice in &plan.unsupported {
+        for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             failed.writes.extend(self.delete(slice, unchanged, &mut written).await.err());
         }

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use support::leases::{Candidate, End, LeaseServer};
+use support::leases::{Candidate, End, Fate, LeaseServer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -49,7 +49,7 @@ async fn live(server: &Arc<LeaseServer>, caches: &Caches, stop: Duration) -> (St
         tell("shut down");
         told.notify_one();
     };
-    let outcome = lead(elector, &leadership, caches, work, sleep(stop), shut_down).await;
+    let outcome = Box::pin(lead(elector, &leadership, caches, work, sleep(stop), shut_down)).await;
     tell("ended");
     (story.into_inner(), outcome)
 }
@@ -77,7 +77,7 @@ async fn work_is_abandoned_when_the_lease_is_lost() {
     let server = LeaseServer::new();
     server.judge_anew({
         let start = Instant::now();
-        move |_| if start.elapsed() > 30 * SECOND { End::Swallowed.into() } else { Default::default() }
+        move |_| if start.elapsed() > 30 * SECOND { End::Swallowed.into() } else { Fate::default() }
     });
     let (story, outcome) = live(&server, &Caches::default(), 600 * SECOND).await;
     assert!(matches!(outcome, Err(LeadError::LeaseLost(_))), "{outcome:?}");

@@ -74,7 +74,7 @@ fn plan(address_type: AddressType, create: &[&str], update: &[&str], delete: &[&
 fn two_types() -> SlicePlan {
     let ipv4 = plan(AddressType::Ipv4, &["c4-", "d4-"], &["u4", "v4"], &["x4", "y4"]);
     let ipv6 = plan(AddressType::Ipv6, &["c6-"], &["u6"], &["x6"]);
-    SlicePlan { types: vec![ipv4, ipv6], unsupported: vec![slice("old-1"), slice("old-2")] }
+    SlicePlan { types: vec![ipv4, ipv6], delete_if_unchanged: vec![slice("old-1"), slice("old-2")] }
 }
 
 /// The server's form of a slice: named and versioned.
@@ -212,7 +212,7 @@ async fn a_failed_delete_ends_its_type() {
                 plan(AddressType::Ipv4, &[], &[], &["x4", "y4"]),
                 plan(AddressType::Ipv6, &[], &[], &["x6"]),
             ],
-            unsupported: Vec::new(),
+            delete_if_unchanged: Vec::new(),
         };
         let steps = vec![delete("x4", wire.refusal(&CONFLICT)), delete("x6", deleted())];
         let (reported, errors, _) = apply(wire, &plan, steps).await;
@@ -240,7 +240,10 @@ async fn a_terminating_namespace_is_no_failure() {
 #[tokio::test(start_paused = true)]
 async fn only_creates_are_excused_by_a_terminating_namespace() {
     let wire = Wire::BOTH[0];
-    let plan = SlicePlan { types: vec![plan(AddressType::Ipv4, &[], &["u4"], &[])], unsupported: Vec::new() };
+    let plan = SlicePlan {
+        types: vec![plan(AddressType::Ipv4, &[], &["u4"], &[])],
+        delete_if_unchanged: Vec::new(),
+    };
     let (_, errors, _) = apply(wire, &plan, vec![update("u4", wire.refusal(&TERMINATING))]).await;
     assert_eq!(errors, ["failed to update EndpointSlice shop/u4: going (false)"]);
 }
@@ -250,7 +253,7 @@ async fn what_is_gone_already_counts_as_deleted() {
     for wire in Wire::BOTH {
         let plan = SlicePlan {
             types: vec![plan(AddressType::Ipv4, &[], &[], &["x4", "y4"])],
-            unsupported: vec![slice("old-1")],
+            delete_if_unchanged: vec![slice("old-1")],
         };
         let gone = || wire.refusal(&NOT_FOUND);
         let steps = vec![delete("x4", gone()), delete("y4", deleted()), delete("old-1", gone())];
@@ -271,7 +274,7 @@ async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
                 plan(AddressType::Ipv4, &[], &["u4"], &[]),
                 plan(AddressType::Ipv6, &["c6-"], &[], &[]),
             ],
-            unsupported: Vec::new(),
+            delete_if_unchanged: Vec::new(),
         };
         let steps = vec![update("u4", wire.refusal(&NOT_FOUND)), create(wire.refusal(&NOT_FOUND))];
         let (_, errors, _) = apply(wire, &plan, steps).await;
@@ -287,8 +290,10 @@ async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_is_not_ordinary() {
     for wire in Wire::BOTH {
-        let plan =
-            SlicePlan { types: vec![plan(AddressType::Ipv4, &["c4-"], &[], &[])], unsupported: Vec::new() };
+        let plan = SlicePlan {
+            types: vec![plan(AddressType::Ipv4, &["c4-"], &[], &[])],
+            delete_if_unchanged: Vec::new(),
+        };
         let (_, errors, _) = apply(wire, &plan, vec![create(wire.refusal(&TAKEN))]).await;
         assert_eq!(errors, ["failed to create EndpointSlice shop/c4-: taken (false)"]);
     }
@@ -299,7 +304,7 @@ async fn creates_are_held_back_when_the_plan_says_so() {
     for wire in Wire::BOTH {
         let mut held = plan(AddressType::Ipv4, &["c4-"], &["u4"], &["x4"]);
         held.creates_suppressed = true;
-        let plan = SlicePlan { types: vec![held], unsupported: Vec::new() };
+        let plan = SlicePlan { types: vec![held], delete_if_unchanged: Vec::new() };
         let steps = vec![update("u4", stored(wire, "u4")), delete("x4", deleted())];
         let (reported, _, _) = apply(wire, &plan, steps).await;
         assert_eq!(reported, ["updated u4 42", "deleted x4 version-of-x4"]);

@@ -162,7 +162,7 @@ impl Writes {
     fn planned(plan: &SlicePlan, existing: &[EndpointSlice]) -> Self {
         let types = || plan.types.iter();
         let create = types().filter(|plan| !plan.creates_suppressed).flat_map(|plan| plan.create.clone());
-        let delete = types().flat_map(|plan| &plan.delete).chain(&plan.unsupported).map(name);
+        let delete = types().flat_map(|plan| &plan.delete).chain(&plan.delete_if_unchanged).map(name);
         let update = types().flat_map(|plan| plan.update.clone());
         Self::new(create.collect(), update.collect(), delete.collect(), existing)
     }

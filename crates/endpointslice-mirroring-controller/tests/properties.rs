@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(&plan, &cluster.mirror().plan, "whatever the order of slices");
         let existing: BTreeSet<&str> = cluster.slices.iter().map(name).collect();
         let types = plan.types.iter();
-        let touched = types.clone().flat_map(|plan| plan.update.iter().chain(&plan.delete)).chain(&plan.unsupported);
+        let touched = types.clone().flat_map(|plan| plan.update.iter().chain(&plan.delete)).chain(&plan.delete_if_unchanged);
         let touched: Vec<&str> = touched.map(name).collect();
         prop_assert_eq!(touched.iter().collect::<BTreeSet<_>>().len(), touched.len(), "one write for each slice");
         prop_assert!(touched.iter().all(|name| existing.contains(name)), "{:?}", touched);

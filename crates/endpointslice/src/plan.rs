@@ -64,8 +64,10 @@ impl Packing {
 pub struct SlicePlan {
     /// One plan for each address type of the owner, in the order they are applied.
     pub types: Vec<AddressTypePlan>,
-    /// Slices of address types that the owner doesn't have; deleted after everything else.
-    pub unsupported: Vec<EndpointSlice>,
+    /// Slices to delete after everything else, and only in the resourceVersion that was seen: those of address types that
+    /// the owner doesn't have, or all of an owner that should have none. When an owner changes hands a slice may have as
+    /// well, and its new `managed-by` need not have been seen yet.
+    pub delete_if_unchanged: Vec<EndpointSlice>,
 }
 
 /// The writes for one address type, to be made in this order: creates, updates, deletes.
@@ -113,12 +115,12 @@ pub struct PortGroupStatistics {
 impl SlicePlan {
     /// Deletes all of these: for an owner that is gone, or should have no slices any more.
     pub fn delete_all(slices: Vec<EndpointSlice>) -> Self {
-        Self { types: vec![], unsupported: slices }
+        Self { types: vec![], delete_if_unchanged: slices }
     }
 
     /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.unsupported.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)
+        self.delete_if_unchanged.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)
     }
 }
 
@@ -158,7 +160,7 @@ pub fn plan<S: Borrow<EndpointSlice>>(
         let existing = by_type.remove(&address_type).unwrap_or_default();
         plan_type(existing, (groups, conditions), template, rules, address_type)
     });
-    SlicePlan { types: types.collect(), unsupported }
+    SlicePlan { types: types.collect(), delete_if_unchanged: unsupported }
 }
 
 fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {

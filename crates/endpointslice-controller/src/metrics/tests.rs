@@ -87,7 +87,7 @@ fn plan(families: &[&[Group]]) -> SlicePlan {
             topology: None,
         }
     });
-    SlicePlan { types: types.collect(), unsupported: vec![] }
+    SlicePlan { types: types.collect(), delete_if_unchanged: vec![] }
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl Cluster {
         let Figures { endpoints, slices, desired_slices } = Figures::of(&plan, self.max);
         let mut outcome = Outcome { gauges: [endpoints, slices, desired_slices], ..Outcome::default() };
         outcome.figures[3] = skipped;
-        outcome.deleted += plan.unsupported.len();
-        self.slices.retain(|slice| !plan.unsupported.contains(slice));
+        outcome.deleted += plan.delete_if_unchanged.len();
+        self.slices.retain(|slice| !plan.delete_if_unchanged.contains(slice));
         for AddressTypePlan { create, update, delete, statistics, creates_suppressed, .. } in plan.types {
             let create = if creates_suppressed { vec![] } else { create };
             for (sum, count) in outcome.figures.iter_mut().zip([

@@ -109,7 +109,7 @@ pub(crate) fn differences(ours: &Ours, theirs: &Recorded) -> Vec<String> {
     let foreign = |slice: &&EndpointSlice| !types.contains(slice.address_type.as_str());
     let unsupported: BTreeSet<String> = ours.existing.iter().filter(foreign).map(name).collect();
     "slices of other address types".clone_into(&mut found.place);
-    found.equal("deleted", &ours.plan.unsupported.iter().map(name).collect(), &unsupported);
+    found.equal("deleted", &ours.plan.delete_if_unchanged.iter().map(name).collect(), &unsupported);
     found.check(unsupported.is_subset(&theirs.delete), || "upstream deletes others".to_owned());
     found.equal("written", &0, &theirs.create.iter().chain(&theirs.update).filter(foreign).count());
 
@@ -210,7 +210,7 @@ fn compare_statistics(ours: &Ours, theirs: &Recorded, found: &mut Differences) {
     let held_back = |plan: &AddressTypePlan| if plan.creates_suppressed { plan.create.len() } else { 0 };
     let ours_held_back: usize = ours.plan.types.iter().map(held_back).sum();
     let visible = theirs.create.len() + theirs.update.len() + theirs.delete.len();
-    let theirs_changed = (theirs.changed + ours.plan.unsupported.len()).checked_sub(visible);
+    let theirs_changed = (theirs.changed + ours.plan.delete_if_unchanged.len()).checked_sub(visible);
     found.equal("creates held back", &Some(ours_held_back), &theirs_changed);
     if let [plan] = ours.plan.types.as_slice() {
         let groups = plan.statistics.groups.values();

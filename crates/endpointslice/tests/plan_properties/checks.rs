@@ -161,7 +161,7 @@ fn topology_hints_for_all_or_none(after: &Cluster) -> Checked {
 pub(crate) fn each_slice_is_written_once(plan: &SlicePlan) -> Checked {
     let written = plan.types.iter().flat_map(|plan| plan.update.iter().chain(&plan.delete));
     let mut seen = BTreeSet::new();
-    for slice in written.chain(&plan.unsupported) {
+    for slice in written.chain(&plan.delete_if_unchanged) {
         prop_assert!(seen.insert(name_of(slice)), "{} is written twice", name_of(slice));
     }
     Ok(())

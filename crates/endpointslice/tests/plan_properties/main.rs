@@ -66,7 +66,7 @@ proptest! {
             prop_assert_eq!(&first.create, &again.create);
             prop_assert!(again.update.is_empty() && again.delete.is_empty(), "{:#?}", again);
         }
-        prop_assert!(again.unsupported.is_empty());
+        prop_assert!(again.delete_if_unchanged.is_empty());
     }
 
     #[test]

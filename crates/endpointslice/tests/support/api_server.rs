@@ -23,7 +23,7 @@ impl Cluster {
                 writes.delete += 1;
             }
         }
-        for slice in &plan.unsupported {
+        for slice in &plan.delete_if_unchanged {
             self.delete(slice);
             writes.delete += 1;
         }

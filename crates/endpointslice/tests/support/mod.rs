@@ -188,7 +188,7 @@ pub(crate) fn count(plan: &SlicePlan) -> Writes {
     Writes {
         create: sum(|plan| plan.create.len()),
         update: sum(|plan| plan.update.len()),
-        delete: sum(|plan| plan.delete.len()) + plan.unsupported.len(),
+        delete: sum(|plan| plan.delete.len()) + plan.delete_if_unchanged.len(),
     }
 }
 

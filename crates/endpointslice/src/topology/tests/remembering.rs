@@ -27,7 +27,7 @@ fn plan_of(types: impl IntoIterator<Item = (AddressType, Option<TopologyOutcome>
         statistics: crate::PlanStatistics::default(),
         topology,
     });
-    SlicePlan { types: types.collect(), unsupported: vec![] }
+    SlicePlan { types: types.collect(), delete_if_unchanged: vec![] }
 }
 
 fn plan_with(outcomes: &[(AddressType, TopologyOutcome)]) -> SlicePlan {

@@ -11,9 +11,10 @@
 //! * [`cache`]: one for the process; compact, indexed, consistent.
 //! * [`queue`]: which keys wait, for how long, and whose turn it is.
 //! * [`worker`]: takes a key, syncs it, retries it.
-//! * [`write`]: one write of one object, and how it fails.
+//! * [`mod@write`]: one write of one object, and how it fails.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
 //! * [`own_slices`]: which changes of a controller's slices are its own echoes, and whether the cache shows them yet.
+//! * [`echoes`]: events that overtake the answer to the write they are of.
 //! * [`slice_sync`]: why a sync of slices is tried again.
 //! * [`slice_metrics`]: what controllers of slices count.
 //! * [`election`]: at most one process writes.
@@ -23,6 +24,7 @@
 
 pub mod api;
 pub mod cache;
+pub mod echoes;
 pub mod election;
 pub mod kinds;
 pub mod list_watch;

@@ -7,8 +7,6 @@
 //! waiting. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
 //! `endpointslice_controller.go` and `endpointslicemirroring_controller.go`, which are alike.)
 
-mod echo;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +16,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
-use self::echo::Echoes;
 use crate::cache::{CachedSlice, Change, ListPhase, ObjectKey, State};
+use crate::echoes::{Echoes, UnderSync};
 use crate::queue::WorkQueue;
 use crate::slice_writer::Written;
 
@@ -31,28 +29,13 @@ pub struct OwnSlices {
     tracker: Mutex<SliceTracker>,
     /// Services whose last read found the cache behind our own writes; the slice that was missing wakes them.
     stale: Mutex<HashSet<ObjectKey>>,
-    echoes: Echoes,
+    echoes: Echoes<CachedSlice>,
 }
 
 /// The cache does not show our own last writes yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("EndpointSlice informer cache is out of date")]
 pub struct StaleCache;
-
-/// A Service under sync. Slice events that come meanwhile are judged when this is dropped, however the sync ends.
-#[must_use = "the sync is over when this is dropped"]
-pub struct UnderSync<'a> {
-    slices: &'a OwnSlices,
-    key: &'a ObjectKey,
-}
-
-impl Drop for UnderSync<'_> {
-    fn drop(&mut self) {
-        for change in self.slices.echoes.end(self.key) {
-            self.slices.judge(&change);
-        }
-    }
-}
 
 impl OwnSlices {
     /// Nothing known yet. `managed_by` is the controller's value of the label `endpointslice.kubernetes.io/managed-by`;
@@ -63,9 +46,11 @@ impl OwnSlices {
     }
 
     /// A sync of this Service begins.
-    pub fn begin_sync<'a>(&'a self, key: &'a ObjectKey) -> UnderSync<'a> {
-        self.echoes.begin(key);
-        UnderSync { slices: self, key }
+    pub fn begin_sync<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+    ) -> UnderSync<'a, CachedSlice, impl FnMut(&Change<CachedSlice>)> {
+        self.echoes.begin(key, |change| self.judge(change))
     }
 
     /// The slices of this Service that are ours and not being deleted, unless the cache is behind our own writes. From

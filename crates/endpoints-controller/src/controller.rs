@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
 use controller_runtime::cache::{Cache, CachedEndpoints, ObjectKey, State};
+use controller_runtime::echoes::Echoes;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::worker::run_workers;
@@ -39,6 +40,7 @@ pub struct EndpointsController {
     pub(crate) writer: EndpointsWriter,
     pub(crate) recorder: Recorder,
     pub(crate) tracker: Mutex<Tracker>,
+    pub(crate) echoes: Echoes<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
 }
 
@@ -63,6 +65,7 @@ impl EndpointsController {
             writer: EndpointsWriter::new(client),
             recorder,
             tracker: Mutex::default(),
+            echoes: Echoes::default(),
             trigger_times: Mutex::default(),
         };
         (Arc::new(controller), events)

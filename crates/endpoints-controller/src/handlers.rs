@@ -37,21 +37,8 @@ impl Handler for EndpointsController {
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
-        let object = change.latest();
-        let key = ObjectKey::from(&**object);
-        let deleted = matches!(change, Change::Deleted(_));
-        let (awaited, echo) = {
-            let mut tracker = self.tracker.lock();
-            if deleted {
-                tracker.gone(&key, object.version);
-            }
-            (tracker.wake(&key), tracker.is_echo(&key, object.version))
-        };
-        if awaited || deleted {
-            self.queue.add(key);
-        } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
-            // Without a Service, the object is nobody's business: other programs keep things in Endpoints.
-            self.queue.add_after(key, FOREIGN_CHANGE_DELAY);
+        if !self.echoes.keep(&ObjectKey::from(&**change.latest()), change) {
+            self.judge(change, state);
         }
     }
 
@@ -68,6 +55,28 @@ impl Handler for EndpointsController {
         drop(tracker);
         for key in due {
             self.queue.add(key);
+        }
+    }
+}
+
+impl EndpointsController {
+    /// Takes in a change of an object, at the latest when its key is no longer under sync.
+    pub(crate) fn judge(&self, change: &Change<CachedEndpoints>, state: &State) {
+        let object = change.latest();
+        let key = ObjectKey::from(&**object);
+        let deleted = matches!(change, Change::Deleted(_));
+        let (awaited, echo) = {
+            let mut tracker = self.tracker.lock();
+            if deleted {
+                tracker.gone(&key, object.version);
+            }
+            (tracker.wake(&key), tracker.is_echo(&key, object.version))
+        };
+        if awaited || deleted {
+            self.queue.add(key);
+        } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
+            // Without a Service, the object is nobody's business: other programs keep things in Endpoints.
+            self.queue.add_after(key, FOREIGN_CHANGE_DELAY);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller_runtime::api::ApiError;
-use controller_runtime::cache::{CachedEndpoints, ObjectKey, State};
+use controller_runtime::cache::{CachedEndpoints, Change, ObjectKey, State};
 use controller_runtime::worker;
 use controller_runtime::write::WriteError;
 use endpointslice::{Pod, Service, ServiceType};
@@ -59,6 +59,8 @@ enum Snapshot {
 impl EndpointsController {
     /// Makes the Endpoints of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let judge = |change: &Change<CachedEndpoints>| self.cache.read(|state| self.judge(change, state));
+        let _under_sync = self.echoes.begin(key, judge);
         let result = match self.snapshot(key)? {
             Snapshot::NothingToDo => return Ok(()),
             Snapshot::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,

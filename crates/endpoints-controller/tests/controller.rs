@@ -49,6 +49,25 @@ async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing
     assert_eq!(fake.requests(), NONE);
 }
 
+/// Its event comes before its answer here, as it often does.
+#[tokio::test(start_paused = true)]
+async fn a_write_of_our_own_is_no_reason_to_look_again() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
+    });
+    fake.settle().await;
+    assert_eq!(fake.requests(), ["POST web"]);
+    let looked = || fake.metric("workqueue_adds_total{name=\"endpoint\"}");
+    let before = looked();
+    fake.advance(Duration::from_hours(25)).await;
+    assert_eq!(looked(), before);
+    fake.edit("web", |endpoints| endpoints.subsets = None);
+    fake.advance(Duration::from_hours(25)).await;
+    assert_eq!(looked(), before + 1, "somebody else's change is, after a while");
+    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn services_without_endpoints_of_ours_cost_no_request() {
     let external = json!({"spec": {"type": "ExternalName"}});

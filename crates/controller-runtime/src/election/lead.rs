@@ -31,13 +31,13 @@ pub enum LeadError {
 /// ```no_run
 /// use controller_runtime::election::{Elector, LeadError, Leadership, lead};
 /// use controller_runtime::list_watch::Caches;
-/// use controller_runtime::{queue::WorkQueue, worker::{SyncError, run_workers}};
+/// use controller_runtime::{cache::ObjectKey, queue::WorkQueue, worker::{SyncError, run_workers}};
 /// # #[derive(Debug, thiserror::Error)]
 /// # #[error("never")]
 /// # struct Never;
 /// # impl SyncError for Never { fn is_stale(&self) -> bool { false } }
 ///
-/// # async fn example(elector: Elector, leadership: Leadership, caches: Caches, queue: WorkQueue<String>) -> Result<(), LeadError> {
+/// # async fn example(elector: Elector, leadership: Leadership, caches: Caches, queue: WorkQueue<ObjectKey>) -> Result<(), LeadError> {
 /// let terminated = async { drop(tokio::signal::ctrl_c().await) };
 /// let work = run_workers(queue.clone(), 5, |key| async move { println!("{key}"); Ok::<(), Never>(()) });
 /// lead(elector, &leadership, &caches, work, terminated, || queue.shut_down()).await

@@ -78,10 +78,7 @@ fn the_samples_are_files() {
 fn without_flags_everything_is_upstreams_default() {
     let config = config("").unwrap();
     assert_eq!(config.controllers.len(), 3);
-    assert_eq!(
-        (config.endpoints.workers, config.endpointslice.workers, config.mirroring.workers),
-        (5, 5, 5)
-    );
+    assert_eq!((config.endpoints.workers, config.endpointslice.workers, config.mirroring.workers), (5, 5, 5));
     assert_eq!(config.endpointslice.max_endpoints_per_slice, 100);
     assert_eq!(config.mirroring.max_endpoints_per_subset, 1000);
     assert_eq!(config.shutdown_timeout, Some(Duration::from_secs(10)));

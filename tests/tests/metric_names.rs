@@ -107,6 +107,8 @@ const OURS_ONLY: &[&str] = &[
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
     "endpoint_slice_controller_endpoints_updated_per_sync",
+    "endpoint_slice_mirroring_controller_endpointslices_changed_per_sync",
+    "endpoint_slice_mirroring_controller_syncs",
     "informer_store_resource_version",
     "list_watch_unreadable_objects_total",
 ];

@@ -23,7 +23,7 @@ use crate::slice_writer::Written;
 
 /// What one controller knows about its slices between syncs. The keys of its queue are Services.
 pub struct OwnSlices {
-    managed_by: &'static str,
+    managed_by: Arc<str>,
     queue: WorkQueue<ObjectKey>,
     delay: Duration,
     tracker: Mutex<SliceTracker>,
@@ -40,7 +40,8 @@ pub struct StaleCache;
 impl OwnSlices {
     /// Nothing known yet. `managed_by` is the controller's value of the label `endpointslice.kubernetes.io/managed-by`;
     /// Services whose slices somebody else changed are added to `queue` after `delay`.
-    pub fn new(managed_by: &'static str, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
+    pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
+        let managed_by = managed_by.into();
         let (tracker, stale, echoes) = Default::default();
         Self { managed_by, queue, delay, tracker, stale, echoes }
     }
@@ -58,7 +59,7 @@ impl OwnSlices {
     ///
     /// Decided while the cache is locked for reading, so that the slice we wait for cannot slip by.
     pub fn read(&self, key: &ObjectKey, state: &State) -> Result<Vec<Arc<CachedSlice>>, StaleCache> {
-        let mut slices = state.slices_of(&key.namespace, &key.name, self.managed_by);
+        let mut slices = state.slices_of(&key.namespace, &key.name, &self.managed_by);
         slices.retain(|slice| !slice.deleting);
         let mut tracker = self.tracker.lock();
         let cached = slices.iter().map(|slice| (&*slice.uid, slice.generation));
@@ -92,7 +93,7 @@ impl OwnSlices {
 
     /// True if this slice is managed by this controller.
     pub fn manages(&self, slice: &CachedSlice) -> bool {
-        slice.managed_by.as_deref() == Some(self.managed_by)
+        slice.managed_by.as_deref() == Some(&*self.managed_by)
     }
 
     /// Takes in a change of any slice, at the latest when its Service is no longer under sync.

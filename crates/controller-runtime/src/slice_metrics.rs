@@ -15,11 +15,32 @@ use prometheus_client::registry::Registry;
 
 use crate::cache::ObjectKey;
 use crate::plain_counter::PlainCounter;
+use crate::slice_sync::SyncError;
 use crate::slice_writer::Written;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabel {
     operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+/// What decided about hints, as upstream says it in labels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Distribution {
+    /// `Auto` if endpoints are spread over zones by the annotation, otherwise `Disabled`.
+    pub topology: &'static str,
+    /// The Service's `trafficDistribution` if it has an effect, otherwise empty.
+    pub traffic_distribution: String,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self { topology: "Disabled", traffic_distribution: String::new() }
+    }
 }
 
 /// Figures about the syncs of one controller, and sums over all owners of its slices.
@@ -29,6 +50,8 @@ pub struct SliceMetrics {
     endpoints_removed: Histogram,
     addresses_skipped: Histogram,
     sync_duration: Histogram,
+    syncs: Family<ResultLabel, PlainCounter>,
+    changed_per_sync: Family<Distribution, Histogram, fn() -> Histogram>,
     changes: Family<OperationLabel, PlainCounter>,
     totals: Mutex<Totals>,
     endpoints_desired: Gauge,
@@ -86,6 +109,11 @@ fn per_sync() -> Histogram {
     Histogram::new(exponential_buckets(2.0, 2.0, 15))
 }
 
+/// Prometheus' default buckets, which upstream gets for a histogram that declares none.
+fn default_buckets() -> Histogram {
+    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
+}
+
 impl SliceMetrics {
     /// Registers the metrics in `registry`, whose prefix is the controller's. `owner` is the kind that is synced;
     /// `stability` stands in the help of the metrics that upstream promoted for one controller and not for the other.
@@ -96,6 +124,8 @@ impl SliceMetrics {
             endpoints_removed: per_sync(),
             addresses_skipped: per_sync(),
             sync_duration: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
+            syncs: Family::default(),
+            changed_per_sync: Family::new_with_constructor(default_buckets),
             changes: Family::default(),
             totals: Mutex::default(),
             endpoints_desired: Gauge::default(),
@@ -125,12 +155,31 @@ impl SliceMetrics {
             registry.register(name, format!("[{stability}] Number of {what}"), gauge.clone());
         }
         registry.register("changes", "[ALPHA] Number of EndpointSlice changes", metrics.changes.clone());
+        registry.register("syncs", "[ALPHA] Number of EndpointSlice syncs", metrics.syncs.clone());
+        let help = format!("[ALPHA] Number of EndpointSlices changed on each {owner} sync");
+        registry.register("endpointslices_changed_per_sync", help, metrics.changed_per_sync.clone());
         metrics
     }
 
     /// A sync is over.
-    pub fn synced(&self, duration: Duration) {
+    pub fn synced(&self, outcome: &Result<(), SyncError>, duration: Duration) {
         self.sync_duration.observe(duration.as_secs_f64());
+        let result = match outcome {
+            Ok(()) => "success",
+            Err(SyncError::StaleCache) => "stale",
+            Err(_) => "error",
+        };
+        self.syncs.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts the changes of address types whose writes all succeeded: one observation for each.
+    pub fn applied<'a>(
+        &self,
+        distribution: &Distribution,
+        plans: impl IntoIterator<Item = &'a AddressTypePlan>,
+    ) {
+        let changed = self.changed_per_sync.get_or_create(distribution);
+        plans.into_iter().for_each(|plan| changed.observe(as_f64(plan.changes())));
     }
 
     /// So many addresses were left out.
@@ -181,7 +230,7 @@ impl SliceMetrics {
 
 /// A count as histograms take it.
 #[allow(clippy::cast_precision_loss)] // counts of endpoints and of changes stay far below 2^52
-pub fn as_f64(count: usize) -> f64 {
+fn as_f64(count: usize) -> f64 {
     count as f64
 }
 

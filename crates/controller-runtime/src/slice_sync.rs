@@ -77,15 +77,6 @@ pub enum SyncError {
 }
 
 impl SyncError {
-    /// True if the next try, with a newer cache, is all it takes.
-    pub fn heals_by_itself(&self) -> bool {
-        match self {
-            Self::StaleCache => true,
-            Self::Write(errors) => errors.iter().all(WriteError::heals_by_itself),
-            Self::Unreadable(_) | Self::Skipped(_) => false,
-        }
-    }
-
     /// Fails if something was left out that [may come](may_come), which is worth another try.
     pub fn unless_complete(skipped: &[Skipped]) -> Result<(), Self> {
         let missing: Vec<Skipped> = skipped.iter().filter(|skipped| may_come(skipped)).cloned().collect();
@@ -121,8 +112,12 @@ fn describe(skipped: &Skipped) -> String {
 impl std::error::Error for SyncError {}
 
 impl worker::SyncError for SyncError {
-    fn is_stale(&self) -> bool {
-        self.heals_by_itself()
+    fn heals_by_itself(&self) -> bool {
+        match self {
+            Self::StaleCache => true,
+            Self::Write(errors) => errors.iter().all(WriteError::heals_by_itself),
+            Self::Unreadable(_) | Self::Skipped(_) => false,
+        }
     }
 }
 
@@ -147,6 +142,7 @@ impl From<DecodeError> for SyncError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::SyncError as _;
 
     #[test]
     fn only_what_may_come_is_tried_again() {

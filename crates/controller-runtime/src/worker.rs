@@ -11,8 +11,9 @@ use crate::queue::WorkQueue;
 
 /// What a sync came to, beyond success.
 pub trait SyncError: std::error::Error + Send {
-    /// True if the cache was merely behind what is stored, which is ordinary and not worth a message.
-    fn is_stale(&self) -> bool;
+    /// True if the next try, with a newer cache, is all it takes: the cache was behind what is stored, or somebody else
+    /// wrote first. That is ordinary and not worth a message.
+    fn heals_by_itself(&self) -> bool;
 }
 
 /// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
@@ -52,8 +53,8 @@ where
             queue.forget(key);
             return;
         }
-        Ok(Err(error)) if error.is_stale() => {
-            debug!(service = %key, err = %error, "Cache is behind, will retry")
+        Ok(Err(error)) if error.heals_by_itself() => {
+            debug!(service = %key, err = %error, "The cache was behind, will retry")
         }
         Ok(Err(error)) => {
             error!(service = %key, err = %crate::error_chain(&error), "Error syncing, will retry")
@@ -76,7 +77,7 @@ mod tests {
     struct No;
 
     impl SyncError for No {
-        fn is_stale(&self) -> bool {
+        fn heals_by_itself(&self) -> bool {
             false
         }
     }

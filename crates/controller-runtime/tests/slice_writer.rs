@@ -130,7 +130,7 @@ async fn apply(
     let errors = outcome.err().unwrap_or_default().writes.into_iter();
     let errors = errors.map(|error| {
         let text = error_chain(&error);
-        format!("{text} ({})", SyncError::Write(vec![error]).is_stale())
+        format!("{text} ({})", SyncError::Write(vec![error]).heals_by_itself())
     });
     let errors = errors.collect();
     (reported, errors, script.seen().into_iter().map(|seen| seen.body).collect())

@@ -33,7 +33,7 @@ impl Unready {
 /// The subsets of a Service's Endpoints, in their canonical form, however many addresses they hold.
 ///
 /// One address for each pod that is not terminal, in the Service's first family; a pod without such an address, with one
-/// that the API server refuses ([`refused_addresses`]), or without any of the Service's ports, is left out.
+/// that the API server refuses, or without any of the Service's ports, is left out.
 ///
 /// A headless Service may have no ports; any other Service without ports has no endpoints (`endpoints_controller.go`
 /// `syncService`).

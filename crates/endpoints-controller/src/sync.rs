@@ -34,7 +34,7 @@ pub(crate) enum SyncError {
 }
 
 impl worker::SyncError for SyncError {
-    fn is_stale(&self) -> bool {
+    fn heals_by_itself(&self) -> bool {
         match self {
             Self::StaleCache => true,
             Self::Write(error) => error.heals_by_itself(),

@@ -2,6 +2,7 @@
 
 use controller_runtime::recorder::{EventType, service_reference};
 use controller_runtime::slice_sync::SyncError;
+use controller_runtime::worker::SyncError as _;
 use endpointslice::{Service, TopologyEvent};
 
 use crate::controller::EndpointSliceController;

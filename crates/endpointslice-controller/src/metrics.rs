@@ -4,35 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use controller_runtime::cache::ObjectKey;
-use controller_runtime::plain_counter::PlainCounter;
-use controller_runtime::slice_metrics::{Figures, SliceMetrics, as_f64};
+use controller_runtime::slice_metrics::{Distribution, Figures, SliceMetrics};
+use controller_runtime::slice_sync::SyncError;
 use controller_runtime::slice_writer::Written;
 use endpointslice::{AddressTypePlan, Service, SlicePlan, TrafficDistribution};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-
-/// The outcome of a sync, as a label.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SyncResult {
-    Success,
-    Stale,
-    Error,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabel {
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TopologyLabels {
-    topology: &'static str,
-    traffic_distribution: String,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TrafficLabel {
@@ -41,17 +21,10 @@ struct TrafficLabel {
 
 pub(crate) struct Metrics {
     common: SliceMetrics,
-    changed_per_sync: Family<TopologyLabels, Histogram, fn() -> Histogram>,
-    syncs: Family<ResultLabel, PlainCounter>,
     /// Services whose `trafficDistribution` has an effect, and its value.
     traffic: Mutex<HashMap<ObjectKey, String>>,
     by_traffic_distribution: Family<TrafficLabel, Gauge>,
     max_endpoints_per_slice: usize,
-}
-
-/// Prometheus' default buckets, which upstream gets for a histogram that declares none.
-fn default_buckets() -> Histogram {
-    Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
 }
 
 impl Metrics {
@@ -59,18 +32,10 @@ impl Metrics {
         let registry = registry.sub_registry_with_prefix("endpoint_slice_controller");
         let metrics = Self {
             common: SliceMetrics::register(registry, "Service", "BETA"),
-            changed_per_sync: Family::new_with_constructor(default_buckets),
-            syncs: Family::default(),
             traffic: Mutex::default(),
             by_traffic_distribution: Family::default(),
             max_endpoints_per_slice,
         };
-        registry.register("syncs", "[ALPHA] Number of EndpointSlice syncs", metrics.syncs.clone());
-        registry.register(
-            "endpointslices_changed_per_sync",
-            "[ALPHA] Number of EndpointSlices changed on each Service sync",
-            metrics.changed_per_sync.clone(),
-        );
         registry.register(
             "services_count_by_traffic_distribution",
             "[BETA] Number of Services using some specific trafficDistribution",
@@ -79,15 +44,8 @@ impl Metrics {
         metrics
     }
 
-    /// Counts a sync and how long it took.
-    pub(crate) fn synced(&self, result: SyncResult, duration: Duration) {
-        self.common.synced(duration);
-        let result = match result {
-            SyncResult::Success => "success",
-            SyncResult::Stale => "stale",
-            SyncResult::Error => "error",
-        };
-        self.syncs.get_or_create(&ResultLabel { result }).inc();
+    pub(crate) fn synced(&self, outcome: &Result<(), SyncError>, duration: Duration) {
+        self.common.synced(outcome, duration);
     }
 
     pub(crate) fn skipped(&self, addresses: usize) {
@@ -109,14 +67,10 @@ impl Metrics {
         self.count_traffic(key, traffic_distribution(service));
     }
 
-    /// Counts the changes of address types whose writes all succeeded.
     pub(crate) fn applied<'a>(&self, service: &Service, plans: impl Iterator<Item = &'a AddressTypePlan>) {
         let traffic_distribution = traffic_distribution(service).unwrap_or_default();
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
-        let labels = TopologyLabels { topology, traffic_distribution };
-        for changes in plans.map(AddressTypePlan::changes) {
-            self.changed_per_sync.get_or_create(&labels).observe(as_f64(changes));
-        }
+        self.common.applied(&Distribution { topology, traffic_distribution }, plans);
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

@@ -16,7 +16,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceController;
-use crate::metrics::SyncResult;
 
 /// Whose slices a sync is about.
 enum Found {
@@ -41,12 +40,7 @@ impl EndpointSliceController {
         let _under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
-        let outcome = match &result {
-            Ok(()) => SyncResult::Success,
-            Err(SyncError::StaleCache) => SyncResult::Stale,
-            Err(_) => SyncResult::Error,
-        };
-        self.metrics.synced(outcome, start.elapsed());
+        self.metrics.synced(&result, start.elapsed());
         result
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use controller_runtime::cache::{CachedEndpoints, CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
-use controller_runtime::slice_metrics::Figures;
+use controller_runtime::slice_metrics::{Distribution, Figures};
 use controller_runtime::slice_sync::SyncError;
 use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::core::v1::Endpoints;
@@ -28,7 +28,7 @@ impl EndpointSliceMirroringController {
         let _under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
-        self.metrics.synced(start.elapsed());
+        self.metrics.synced(&result, start.elapsed());
         result
     }
 
@@ -72,7 +72,11 @@ impl EndpointSliceMirroringController {
             self.slices.written(&written);
             self.metrics.written(&written);
         });
-        applied.await?;
+        let applied = applied.await;
+        let failed = applied.as_ref().err().map_or(&[][..], |failed| &failed.types);
+        let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
+        self.metrics.applied(&Distribution::default(), complete);
+        applied?;
         debug!(endpoints = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What a slice of one owner looks like, apart from its endpoints.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Endpoints;
@@ -92,9 +93,9 @@ impl Annotations {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The owner's API version, such as `v1`.
-    pub api_version: &'static str,
+    pub api_version: Cow<'static, str>,
     /// The owner's kind, such as `Service`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The owner's name; names of slices begin with it.
     pub name: String,
     /// The owner's uid.
@@ -123,8 +124,8 @@ impl SliceTemplate {
         Self {
             namespace: service.namespace.to_string(),
             owner: Owner {
-                api_version: "v1",
-                kind: "Service",
+                api_version: "v1".into(),
+                kind: "Service".into(),
                 name: service.name.to_string(),
                 uid: service.uid.to_string(),
                 deleting: service.deleting,
@@ -155,8 +156,8 @@ impl SliceTemplate {
         Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             owner: Owner {
-                api_version: "v1",
-                kind: "Endpoints",
+                api_version: "v1".into(),
+                kind: "Endpoints".into(),
                 name,
                 uid: metadata.uid.clone().unwrap_or_default(),
                 deleting: metadata.deletion_timestamp.is_some(),
@@ -181,8 +182,8 @@ impl SliceTemplate {
 
     fn new_metadata(&self) -> ObjectMeta {
         let owner = OwnerReference {
-            api_version: self.owner.api_version.to_owned(),
-            kind: self.owner.kind.to_owned(),
+            api_version: self.owner.api_version.to_string(),
+            kind: self.owner.kind.to_string(),
             name: self.owner.name.clone(),
             uid: self.owner.uid.clone(),
             controller: Some(true),

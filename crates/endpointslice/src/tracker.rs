@@ -9,8 +9,8 @@ use crate::well_known::SERVICE_NAME;
 /// Remembers the generation of every slice written, so that a controller neither acts on a cache that lags behind its
 /// own writes nor mistakes the echo of a write for somebody else's change.
 ///
-/// Slices are grouped by the Service named in their `kubernetes.io/service-name` label. Memory is a few dozen bytes
-/// for each slice written since the process began (`util/endpointslice_tracker.go`).
+/// Slices are grouped by the Service named in their `kubernetes.io/service-name` label. Memory is about a
+/// hundred bytes for each slice that was seen or written and is still there (`util/endpointslice_tracker.go`).
 #[derive(Debug, Default)]
 pub struct SliceTracker {
     services: HashMap<ServiceKey, HashMap<String, Note>>,

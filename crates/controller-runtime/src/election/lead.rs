@@ -35,7 +35,7 @@ pub enum LeadError {
 /// # #[derive(Debug, thiserror::Error)]
 /// # #[error("never")]
 /// # struct Never;
-/// # impl SyncError for Never { fn is_stale(&self) -> bool { false } }
+/// # impl SyncError for Never { fn heals_by_itself(&self) -> bool { false } }
 ///
 /// # async fn example(elector: Elector, leadership: Leadership, caches: Caches, queue: WorkQueue<ObjectKey>) -> Result<(), LeadError> {
 /// let terminated = async { drop(tokio::signal::ctrl_c().await) };

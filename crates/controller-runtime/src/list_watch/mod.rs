@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
-use tracing::{debug, info, warn};
+use tracing::{debug, info, trace, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
@@ -277,10 +277,13 @@ impl<K: Kind> ListWatch<K> {
         let lane = if listing { Lane::Background } else { Lane::Live };
         let resource_version = match event {
             Event::Upsert { object, resource_version } => {
+                let (namespace, name) = (object.namespace(), object.name());
+                trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object added or changed");
                 self.cache.upsert(object, lane);
                 resource_version
             }
             Event::Delete { namespace, name, resource_version } => {
+                trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object deleted");
                 self.cache.remove::<K>(&namespace, &name, lane);
                 resource_version
             }

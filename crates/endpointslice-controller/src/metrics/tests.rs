@@ -165,8 +165,9 @@ fn each_family_of_a_sync_is_observed() {
     assert_eq!(exposed.sample("endpoints_added_per_sync", "_bucket{le=\"16.0\"}"), "0");
     assert_eq!(exposed.sample("endpoints_added_per_sync", "_bucket{le=\"32.0\"}"), "3");
 
-    for result in [SyncResult::Success, SyncResult::Stale, SyncResult::Error, SyncResult::Error] {
-        exposed.metrics.synced(result, Duration::from_millis(500));
+    let failed = || Err(SyncError::Write(Vec::new()));
+    for outcome in [Ok(()), Err(SyncError::StaleCache), failed(), failed()] {
+        exposed.metrics.synced(&outcome, Duration::from_millis(500));
     }
     let syncs = ["success", "stale", "error"]
         .map(|result| exposed.sample("syncs", &format!("{{result=\"{result}\"}}")));

@@ -77,8 +77,8 @@ fn template() -> SliceTemplate {
     SliceTemplate {
         namespace: "shop".to_owned(),
         owner: Owner {
-            api_version: "v1",
-            kind: "Service",
+            api_version: "v1".into(),
+            kind: "Service".into(),
             name: "web".to_owned(),
             uid: "uid".to_owned(),
             deleting: false,

@@ -168,6 +168,8 @@ struct Event {
 
 #[derive(Deserialize)]
 struct EventUser {
+    /// Nobody's if the request was refused before it was known whose it is.
+    #[serde(default)]
     username: String,
 }
 
@@ -220,6 +222,13 @@ mod tests {
         }
         std::fs::write(&log.path, format!("one\n{}", "x".repeat(200_000))).unwrap();
         assert_eq!(log.mark(), Mark(4));
+    }
+
+    #[test]
+    fn a_request_may_be_nobodys() {
+        let line = r#"{"stage":"ResponseComplete","verb":"get","user":{},"objectRef":{"resource":"pods"},
+            "requestReceivedTimestamp":"2001-01-01T00:00:00Z","stageTimestamp":"2001-01-01T00:00:00Z"}"#;
+        assert_eq!(parse(line).unwrap().user, "");
     }
 
     #[test]

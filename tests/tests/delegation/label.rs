@@ -77,8 +77,9 @@ async fn l4_label_added(stage: &Stage) {
 /// With whatever pods there are by then.
 async fn l5_label_removed(stage: &Stage) {
     stage.service("l5", Some("external"), &[5]).await;
-    stage.world.settle().await;
     stage.world.ready("l5-5", false).await;
+    // Pods and Services are watched apart, and both must be seen in this order.
+    stage.world.settle().await;
     let mark = stage.mark();
     stage.label("l5", None).await;
     stage.expect("l5", &Seen::ours(&[])).await;

@@ -1,7 +1,9 @@
 //! What a controller expects the cache to show after its own writes.
 
 use std::collections::HashMap;
+use std::hash::RandomState;
 
+use hashbrown::Equivalent;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::well_known::SERVICE_NAME;
@@ -13,13 +15,23 @@ use crate::well_known::SERVICE_NAME;
 /// hundred bytes for each slice that was seen or written and is still there (`util/endpointslice_tracker.go`).
 #[derive(Debug, Default)]
 pub struct SliceTracker {
-    services: HashMap<ServiceKey, HashMap<String, Note>>,
+    services: hashbrown::HashMap<ServiceKey, HashMap<String, Note>, RandomState>,
     /// How many lists have begun.
     lists: u64,
 }
 
 /// Namespace and name.
 type ServiceKey = (String, String);
+
+/// The same to look up by, at no cost.
+#[derive(Hash)]
+struct ServiceName<'a>(&'a str, &'a str);
+
+impl Equivalent<ServiceKey> for ServiceName<'_> {
+    fn equivalent(&self, key: &ServiceKey) -> bool {
+        (self.0, self.1) == (&*key.0, &*key.1)
+    }
+}
 
 /// What is noted of a slice.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +143,7 @@ impl SliceTracker {
 
     /// Forgets a slice that left the cache. False if it should not have.
     pub fn gone(&mut self, namespace: &str, service: &str, uid: &str) -> bool {
-        let key = (namespace.to_owned(), service.to_owned());
+        let key = ServiceName(namespace, service);
         let Some(slices) = self.services.get_mut(&key) else { return true };
         let note = slices.remove(uid);
         if slices.is_empty() {
@@ -142,7 +154,7 @@ impl SliceTracker {
 
     /// Forgets everything about a Service.
     pub fn forget_service(&mut self, namespace: &str, service: &str) {
-        self.services.remove(&(namespace.to_owned(), service.to_owned()));
+        self.services.remove(&ServiceName(namespace, service));
     }
 
     /// True if the cache has not caught up with our writes to this Service's slices: one is older than what was
@@ -159,9 +171,7 @@ impl SliceTracker {
         observed: u64,
         cached: impl IntoIterator<Item = (&'a str, i64)>,
     ) -> bool {
-        let Some(slices) = self.services.get(&(namespace.to_owned(), service.to_owned())) else {
-            return false;
-        };
+        let Some(slices) = self.services.get(&ServiceName(namespace, service)) else { return false };
         let cached: HashMap<&str, i64> = cached.into_iter().collect();
         slices.iter().any(|(uid, note)| match (note.expected, cached.get(uid.as_str())) {
             (Expected::Deleted, found) => found.is_some(),
@@ -172,7 +182,7 @@ impl SliceTracker {
     }
 
     fn expected(&self, namespace: &str, service: &str, uid: &str) -> Option<Expected> {
-        self.services.get(&(namespace.to_owned(), service.to_owned()))?.get(uid).map(|note| note.expected)
+        self.services.get(&ServiceName(namespace, service))?.get(uid).map(|note| note.expected)
     }
 }
 

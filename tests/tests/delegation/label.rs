@@ -153,9 +153,11 @@ async fn a_deleted_service_costs_no_request_for_its_slices(stage: &Stage) {
     let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
     stage.expect("gone", &left).await;
     stage.remains("gone", &left).await;
-    // The API server deletes Endpoints with their Service; ours does where it sees the Service go first.
-    let writes = stage.writes_since(mark);
-    assert!(writes.is_empty() || writes == ["delete endpoints gone"], "{writes:?}");
+    // The API server deletes Endpoints with their Service. What ours does about them depends on what it sees go first,
+    // and is the affair of other tests.
+    let mut writes = stage.writes_since(mark);
+    writes.retain(|write| !write.ends_with(" endpoints gone"));
+    assert_eq!(writes, [""; 0]);
 }
 
 /// As without the gate.

@@ -79,8 +79,11 @@ async fn told(kind: Kind) -> BTreeSet<String> {
 /// The API server looks for addresses and ports that are given to Services and not taken, and finds one if it looks in
 /// the wrong moment.
 fn is_of_the_api_server(event: &Event) -> bool {
-    let component = event.source.as_ref().and_then(|source| source.component.as_deref());
-    component.is_some_and(|component| component.ends_with("allocator-repair-controller"))
+    let source = event.source.as_ref().and_then(|source| source.component.as_deref());
+    [source, event.reporting_component.as_deref()]
+        .into_iter()
+        .flatten()
+        .any(|component| component.ends_with("allocator-repair-controller"))
 }
 
 /// Creates Endpoints, with an invalid address if there is to be one.
@@ -114,7 +117,14 @@ async fn canonical(endpoints: &Api<Endpoints>, event: Event) -> String {
     let object = event.involved_object;
     let name = object.name.unwrap_or_default();
     assert_eq!(object.namespace.as_deref(), Some(NAMESPACE));
-    assert_eq!(object.uid, endpoints.get(&name).await.unwrap().uid(), "{name}");
+    let uid = endpoints.get(&name).await.unwrap().uid();
+    assert_eq!(
+        object.uid,
+        uid,
+        "{name}: {} by {:?}",
+        event.message.as_deref().unwrap_or_default(),
+        event.source
+    );
     format!(
         "{} {} {} {} {name} by {}: {}",
         event.type_.unwrap_or_default(),

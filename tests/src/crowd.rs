@@ -125,6 +125,7 @@ async fn readiness(w: &World) {
     w.ready("crowd-4", true).await;
     w.sync().await;
     w.ready("crowd-0", true).await;
+    w.sync().await;
     w.ready("crowd-14", false).await;
     w.sync().await;
     w.ready("crowd-4", false).await;

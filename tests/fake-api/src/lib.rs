@@ -294,16 +294,11 @@ impl FakeApi {
         addresses
     }
 
-    /// Somebody else creates a slice.
-    pub fn add_slice(&self, slice: EndpointSlice) {
-        self.put(slice);
-    }
-
     /// Somebody else changes the first slice of a Service.
     pub fn edit_slice(&self, service: &str, edit: impl FnOnce(&mut EndpointSlice)) {
         let mut slice = self.slices(service).remove(0);
         edit(&mut slice);
-        self.add_slice(slice);
+        self.put(slice);
     }
 
     /// Somebody else deletes the first slice of a Service, and no watch event tells of it. Returns its name.

@@ -94,7 +94,7 @@ async fn a_deletion_that_a_restored_backup_undoes_is_made_again() {
         let fake = begun(false).await;
         let mut surplus = fake.slices("web").remove(0);
         surplus.metadata.name = Some("web-2".into());
-        fake.add_slice(surplus);
+        fake.put(surplus);
         let backup = fake.backup();
         fake.break_watch();
         fake.settle().await;

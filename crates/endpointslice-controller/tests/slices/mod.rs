@@ -74,7 +74,7 @@ async fn only_slices_with_both_labels_are_ours() {
         let mut slice = placeholder.clone();
         slice.metadata.name = Some(name.into());
         edit(&mut slice);
-        fake.add_slice(slice);
+        fake.put(slice);
     };
     add("without-manager", &|slice| {
         drop(slice.metadata.labels.as_mut().and_then(|labels| labels.remove(MANAGED_BY)))
@@ -95,7 +95,7 @@ async fn a_slice_being_deleted_is_not_counted_on() {
     slice.metadata.name = Some("web-2".into());
     slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
     slice.endpoints = None;
-    fake.add_slice(slice);
+    fake.put(slice);
     fake.settle().await;
     assert_eq!((fake.requests(), fake.syncs()), (vec![], 2), "looked at, left alone");
 }
@@ -129,11 +129,11 @@ async fn a_slice_that_becomes_ours_is_looked_at() {
     let mut slice = fake.slices("web").remove(0);
     slice.metadata.name = Some("gift".into());
     set_label(&mut slice, MANAGED_BY, "somebody-else");
-    fake.add_slice(slice.clone());
+    fake.put(slice.clone());
     fake.settle().await;
     assert_eq!(fake.requests(), Vec::<String>::new());
     set_label(&mut slice, MANAGED_BY, ENDPOINTSLICE_CONTROLLER);
-    fake.add_slice(slice);
+    fake.put(slice);
     fake.settle().await;
     assert_eq!(fake.requests(), ["DELETE web-1"], "of two with the same endpoint, the first by name stays");
 }
@@ -147,7 +147,7 @@ async fn a_slice_without_a_service_concerns_nobody() {
         let mut slice = slice.clone();
         slice.metadata.name = Some(name.into());
         slice.metadata.labels = serde_json::from_value(labels).unwrap();
-        fake.add_slice(slice);
+        fake.put(slice);
     }
     fake.settle().await;
     assert_eq!((fake.requests(), fake.syncs()), (vec![], 1));

@@ -81,9 +81,9 @@ async fn slices_of_others_are_left_alone() {
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
         api.show::<CachedEndpoints>(endpoints("web", &[], json!({})));
-        api.add_slice(slice("ours", "web", "10.0.0.1", json!({})));
-        api.add_slice(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
-        api.add_slice(slice(
+        api.put(slice("ours", "web", "10.0.0.1", json!({})));
+        api.put(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
+        api.put(slice(
             "other-manager",
             "web",
             "10.0.0.1",
@@ -94,9 +94,9 @@ async fn slices_of_others_are_left_alone() {
             slice.metadata.labels.as_mut().unwrap().remove(key);
             slice
         };
-        api.add_slice(unlabelled("no-manager", MANAGED_BY));
-        api.add_slice(unlabelled("no-service", SERVICE_NAME));
-        api.add_slice(slice("elsewhere", "web", "10.0.0.1", json!({"metadata": {"namespace": "elsewhere"}})));
+        api.put(unlabelled("no-manager", MANAGED_BY));
+        api.put(unlabelled("no-service", SERVICE_NAME));
+        api.put(slice("elsewhere", "web", "10.0.0.1", json!({"metadata": {"namespace": "elsewhere"}})));
     })
     .await;
     let mut requests = fake.requests();

@@ -106,14 +106,14 @@ async fn endpoints_being_deleted_get_no_new_slices() {
 #[tokio::test(start_paused = true)]
 async fn slices_left_behind_are_cleaned_up_at_the_start() {
     let fake = Fake::start(|api| {
-        api.add_slice(slice("without-endpoints", "gone", "10.0.0.1", json!({})));
+        api.put(slice("without-endpoints", "gone", "10.0.0.1", json!({})));
         api.service(service("skipped", json!({})));
         let skip = json!({"metadata": {"labels": {SKIP_MIRROR: "true"}}});
         api.show::<CachedEndpoints>(endpoints("skipped", &["10.0.0.2"], skip));
-        api.add_slice(slice("of-skipped", "skipped", "10.0.0.2", json!({})));
+        api.put(slice("of-skipped", "skipped", "10.0.0.2", json!({})));
         api.service(service("selecting", json!({"spec": {"selector": {"app": "web"}}})));
         api.show::<CachedEndpoints>(endpoints("selecting", &["10.0.0.3"], json!({})));
-        api.add_slice(slice("of-selecting", "selecting", "10.0.0.3", json!({})));
+        api.put(slice("of-selecting", "selecting", "10.0.0.3", json!({})));
     })
     .await;
     let mut requests = fake.requests();
@@ -128,7 +128,7 @@ async fn a_takeover_writes_nothing() {
     let fake = Fake::start(|api| {
         api.service(service("web", json!({})));
         api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
-        api.add_slice(slice("web-x", "web", "10.0.0.1", json!({})));
+        api.put(slice("web-x", "web", "10.0.0.1", json!({})));
     })
     .await;
     assert_eq!((fake.requests(), fake.syncs()), (vec![], 1));

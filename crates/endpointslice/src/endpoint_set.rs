@@ -13,7 +13,8 @@ use crate::conditions::Conditions;
 ///
 /// Two endpoints are the same if their addresses, hostname and target (namespace and name) agree; readiness, zone,
 /// node and the target's uid are properties, not identity. So one address on two pods is two endpoints, and a pod
-/// that becomes ready stays where it is (`util/endpointset.go`).
+/// that becomes ready stays where it is. A target without namespace and name identifies nothing, like none at all
+/// (`util/endpointset.go`).
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSet {
     endpoints: Vec<Option<Endpoint>>,
@@ -98,7 +99,8 @@ fn is_same_at(endpoints: &[Option<Endpoint>], position: usize, endpoint: &Endpoi
 struct Identity<'a> {
     addresses: Addresses<'a>,
     hostname: &'a str,
-    target: Option<(&'a str, &'a str)>,
+    /// Namespace and name; both empty if there is no target.
+    target: (&'a str, &'a str),
 }
 
 /// Addresses as a sorted list; the usual single address needs no allocation.
@@ -117,13 +119,13 @@ fn identity(endpoint: &Endpoint) -> Identity<'_> {
             Addresses::Sorted(sorted)
         }
     };
-    let target = endpoint.target_ref.as_ref();
+    let of_target = |field: fn(&ObjectReference) -> Option<&str>| {
+        endpoint.target_ref.as_ref().and_then(field).unwrap_or_default()
+    };
     Identity {
         addresses,
         hostname: endpoint.hostname.as_deref().unwrap_or_default(),
-        target: target.map(|target| {
-            (target.namespace.as_deref().unwrap_or_default(), target.name.as_deref().unwrap_or_default())
-        }),
+        target: (of_target(|target| target.namespace.as_deref()), of_target(|target| target.name.as_deref())),
     }
 }
 
@@ -198,6 +200,14 @@ mod tests {
         assert!(!same(|e| e.target_ref.as_mut().unwrap().name = Some("b".into())));
         assert!(!same(|e| e.target_ref.as_mut().unwrap().namespace = Some("other".into())));
         assert!(!same(|e| e.target_ref = None));
+    }
+
+    #[test]
+    fn a_target_without_namespace_and_name_identifies_nothing() {
+        let with_target = |target_ref| Endpoint { target_ref, ..endpoint("10.0.0.1", "") };
+        let unnamed = ObjectReference { uid: Some("uid".into()), ..ObjectReference::default() };
+        let set: EndpointSet = [None, Some(unnamed.clone())].map(with_target).into_iter().collect();
+        assert_eq!(set.into_sorted(), [with_target(Some(unnamed))]);
     }
 
     #[test]

@@ -32,11 +32,12 @@ type line interface {
 var kinds = map[string]kind{
 	"slices":    {5500, "../../crates/endpointslice/testdata/golden.jsonl.gz", "k8s.io/endpointslice", playSlices},
 	"endpoints": {2600, "../../crates/endpoints-controller/testdata/golden.jsonl.gz", "k8s.io/kubernetes", playEndpoints},
+	"addresses": {3000, "../../crates/endpointslice/testdata/addresses.jsonl.gz", "k8s.io/utils", playAddresses()},
 	"mirroring": {3000, "../../crates/endpointslice-mirroring-controller/testdata/golden.jsonl.gz", "k8s.io/kubernetes", playMirroring},
 }
 
 func main() {
-	of := flag.String("of", "slices", "which file: slices, endpoints or mirroring")
+	of := flag.String("of", "slices", "which file: slices, endpoints, mirroring or addresses")
 	cases := flag.Int("n", 0, "how many cases to write, if not the usual number")
 	seed := flag.Uint64("seed", 1, "what the cases are made from")
 	out := flag.String("out", "", "the file to write, if not the usual one")

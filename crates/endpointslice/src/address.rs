@@ -1,7 +1,7 @@
 //! IP addresses and address types.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// The kind of address a slice carries. Ordered as slices are written: IPv4 first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,14 +45,13 @@ impl fmt::Display for AddressType {
     }
 }
 
-/// Reads an IP address as Kubernetes does: leading zeros of IPv4 octets are decimal, and an IPv4-mapped IPv6 address
-/// is an IPv4 address (`k8s.io/utils/net` `ParseIPSloppy`).
+/// Reads an IP address as Kubernetes does: leading zeros of a number don't matter, those of IPv4 octets included, and an
+/// IPv4-mapped IPv6 address is an IPv4 address (`k8s.io/utils/net` `ParseIPSloppy`).
+///
+/// Cost: no allocation, unless there are leading zeros or the text is no address.
 pub fn parse_ip(text: &str) -> Option<IpAddr> {
-    match text.parse() {
-        Ok(IpAddr::V6(address)) => Some(unmapped(address)),
-        Ok(address) => Some(address),
-        Err(_) => parse_ipv4_with_zeros(text).map(IpAddr::V4),
-    }
+    let address: IpAddr = text.parse().or_else(|_| without_leading_zeros(text).parse()).ok()?;
+    Some(address.to_canonical())
 }
 
 /// True if the API server accepts the address in a slice: not unspecified, loopback or link-local
@@ -72,21 +71,20 @@ pub fn is_allowed_in_slices(address: IpAddr) -> bool {
     }
 }
 
-fn unmapped(address: Ipv6Addr) -> IpAddr {
-    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
-}
-
-fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
-    let mut octets = [0_u8; 4];
-    let mut parts = text.split('.');
-    for octet in &mut octets {
-        let part = parts.next()?;
-        if part.is_empty() || part.len() > 16 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
+/// The text with every number as short as possible, which is the form that the standard library reads.
+fn without_leading_zeros(text: &str) -> String {
+    let mut shortened = String::with_capacity(text.len());
+    let mut within_number = false;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_leading_zero =
+            character == '0' && !within_number && characters.peek().is_some_and(char::is_ascii_hexdigit);
+        within_number = character.is_ascii_hexdigit() && !is_leading_zero;
+        if !is_leading_zero {
+            shortened.push(character);
         }
-        *octet = part.parse::<u64>().ok()?.try_into().ok()?;
     }
-    parts.next().is_none().then(|| octets.into())
+    shortened
 }
 
 #[cfg(test)]
@@ -123,6 +121,8 @@ mod tests {
             ("10.0.0.1", Some("10.0.0.1")),
             ("010.000.0.08", Some("10.0.0.8")),
             ("::ffff:10.1.2.3", Some("10.1.2.3")),
+            ("::ffff:010.1.2.3", Some("10.1.2.3")),
+            ("2001:db8:00001::1", Some("2001:db8:1::1")),
             ("FD00:0:0::0:1", Some("fd00::1")),
             ("2001:db8:0:1:1:1:1:1", Some("2001:db8:0:1:1:1:1:1")),
             ("10.0.0.256", None),

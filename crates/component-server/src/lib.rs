@@ -23,8 +23,8 @@
 //!
 //! * TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum exchange. Flags that
 //!   name these are accepted with a warning as long as something remains. Self-signed keys are P-256, not RSA.
-//! * Client certificates are verified by webpki, which is stricter: certificates of version 1, and authorities shown as
-//!   client certificates, prove nothing.
+//! * Client certificates are verified by webpki, which is stricter: certificates of version 1, authorities shown as client
+//!   certificates (unless pinned themselves), more than three intermediates, and policy constraints prove nothing.
 //! * Refusals are JSON or YAML, not protobuf. A path with characters that must be percent-encoded is a 400 if they are
 //!   not, and a 404 if others are: `/%68ealthz` is no way to write `/healthz`.
 //! * Request headers are limited to 64 KiB (upstream: 1 MiB), connections in number, reviews in number and to 10 s in

@@ -22,7 +22,7 @@ pub(crate) const SCRAPER: User = User::EndpointsController;
 pub(crate) const STRANGER: User = User::EndpointSliceController;
 
 /// The name in the certificate of the proxy that may speak for others.
-const FRONT_PROXY: &str = "front-proxy";
+pub(crate) const FRONT_PROXY: &str = "front-proxy";
 
 /// Makes the API server publish whom to trust, which managers look up there.
 pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Authority) -> Vec<String> {
@@ -110,7 +110,8 @@ impl Clients {
     }
 }
 
-fn kubeconfig(port: u16, pair: &Pair) -> Value {
+/// A kubeconfig for a manager on loopback and this certificate.
+pub(crate) fn kubeconfig(port: u16, pair: &Pair) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Config",

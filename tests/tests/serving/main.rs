@@ -1,5 +1,5 @@
-//! What the program serves about itself: the same requests to upstream and to ours, certificates that change, and clients
-//! that mean no good.
+//! What the program serves about itself: the same requests and client certificates to upstream and to ours, certificates
+//! that change, and clients that mean no good.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, in its helper functions too"
 )]
 
+mod authorities;
 mod certificates;
 mod clients;
 mod differences;

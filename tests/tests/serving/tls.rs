@@ -75,7 +75,8 @@ impl Authority {
     }
 }
 
-fn named(name: &str, groups: &[&str]) -> CertificateParams {
+/// The beginnings of a certificate for this name.
+pub(crate) fn named(name: &str, groups: &[&str]) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use parking_lot::{Mutex, RwLock};
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -186,7 +186,7 @@ fn certificate_user(clients: &Authorities, chain: &[CertificateDer<'_>]) -> Resu
     if chain.is_empty() {
         return Ok(None);
     }
-    clients.verify(chain).map_err(|error| error.to_string())?;
+    clients.verify(chain, UnixTime::now()).map_err(|error| error.to_string())?;
     client_certificate::user(chain)
 }
 

@@ -8,6 +8,7 @@ mod cluster;
 mod options;
 mod request_header;
 mod trust;
+mod usage;
 mod user;
 
 pub use chain::{Authenticator, LoadError, RejectedCredentials};

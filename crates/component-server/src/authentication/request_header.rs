@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, UnixTime};
 
 use super::User;
 use super::authorities::Authorities;
@@ -57,7 +57,7 @@ impl RequestHeader {
         if chain.is_empty() {
             return Ok(None);
         }
-        self.authorities.verify(chain).map_err(|error| error.to_string())?;
+        self.authorities.verify(chain, UnixTime::now()).map_err(|error| error.to_string())?;
         let Subject { common_name, .. } = Subject::of_chain(chain)?;
         let Headers { allowed_names, username, uid, group, extra_prefix } = &self.headers;
         if !allowed_names.is_empty() && !allowed_names.contains(&common_name) {

@@ -24,7 +24,7 @@ impl Trust {
     pub(super) fn subjects(&self) -> BTreeSet<Vec<u8>> {
         let proxies = self.proxies.as_ref().map(|proxies| &proxies.authorities);
         let all = self.clients.as_deref().into_iter().chain(proxies);
-        all.flat_map(Authorities::subjects).map(<[u8]>::to_vec).collect()
+        all.flat_map(Authorities::subjects).collect()
     }
 }
 

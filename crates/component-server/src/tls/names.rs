@@ -61,7 +61,7 @@ impl ResolvesServerCert for ByName {
 /// The DNS names in a certificate, and its common name where that looks like one.
 fn names_in(certificate: &CertificateDer<'_>) -> Vec<String> {
     let Ok(parsed) = x509_cert::Certificate::from_der(certificate) else { return Vec::new() };
-    let common_name = Subject::of(&parsed).common_name;
+    let common_name = Subject::of(certificate).unwrap_or_default().common_name;
     let mut names: Vec<String> = Some(common_name).filter(|name| is_domain(name)).into_iter().collect();
     if let Ok(Some((_, SubjectAltName(alternatives)))) = parsed.tbs_certificate().get_extension() {
         names.extend(alternatives.into_iter().filter_map(|name| match name {

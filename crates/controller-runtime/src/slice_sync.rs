@@ -1,6 +1,6 @@
 //! What the sync of one Service reads, and why it must be tried again: the same for every controller of slices.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,11 +8,23 @@ use endpointslice::{Node, Pod, Service, Skipped, SkippedReason};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 
-use crate::cache::{CachedSlice, ObjectKey, State};
+use crate::cache::{CachedSlice, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject};
 use crate::own_slices::{OwnSlices, StaleCache, decode_all};
 use crate::slice_writer::Failed;
 use crate::write::WriteError;
 use crate::{error_chain, summary, worker};
+
+/// What the sync of a Service has copied from the cache while it was locked, to be [put in order](Self::in_order) without
+/// the lock.
+#[derive(Debug)]
+#[must_use]
+pub struct Unsorted {
+    service: Arc<Service>,
+    pods: SelectedPods,
+    nodes: Vec<Arc<Node>>,
+    slices: Vec<Arc<CachedSlice>>,
+    unreadable: Option<UnreadableAround>,
+}
 
 /// A Service, what it selects, and the slices that one controller made of it: everything of the same moment.
 #[derive(Debug)]
@@ -22,12 +34,17 @@ pub struct Snapshot {
     pods: Vec<Arc<Pod>>,
     nodes: HashMap<Arc<str>, Arc<Node>>,
     slices: Vec<Arc<CachedSlice>>,
+    unreadable: Option<UnreadableAround>,
 }
 
 impl Snapshot {
     /// Reads the cache by the Service's name; `None` if it is gone. What is known of its slices is forgotten then; the
     /// garbage collector removes them. Cost and failure as for [`Self::of`].
-    pub fn read(key: &ObjectKey, own_slices: &OwnSlices, state: &State) -> Result<Option<Self>, StaleCache> {
+    pub fn read(
+        key: &ObjectKey,
+        own_slices: &OwnSlices,
+        state: &State,
+    ) -> Result<Option<Unsorted>, StaleCache> {
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
             own_slices.forget(key);
             return Ok(None);
@@ -37,14 +54,16 @@ impl Snapshot {
 
     /// Reads what belongs to a Service. One without a selector selects no pods.
     ///
-    /// Fails if the cache is behind our own writes. Cost: the pods found, a lookup of each one's node, and a sort.
-    pub fn of(service: &Arc<Service>, own_slices: &OwnSlices, state: &State) -> Result<Self, StaleCache> {
+    /// Fails if the cache is behind our own writes. Cost: a copied pointer for each pod found and for the nodes around
+    /// them; a few milliseconds for 50,000 pods.
+    pub fn of(service: &Arc<Service>, own_slices: &OwnSlices, state: &State) -> Result<Unsorted, StaleCache> {
         let slices = own_slices.read(&ObjectKey::from(&**service), state)?;
         let selector = service.selector.as_ref();
         let pods =
             selector.map(|selector| state.pods_selected(&service.namespace, selector)).unwrap_or_default();
-        let nodes = state.nodes_of(&pods);
-        Ok(Self { service: Arc::clone(service), pods, nodes, slices })
+        let nodes = state.nodes_around(&pods);
+        let unreadable = state.unreadable_around(&service.namespace);
+        Ok(Unsorted { service: Arc::clone(service), pods, nodes, slices, unreadable })
     }
 
     /// The pods that the Service selects, in order of their names.
@@ -58,8 +77,42 @@ impl Snapshot {
     }
 
     /// The controller's slices that are not being deleted. Cost: about a microsecond for each endpoint.
-    pub fn existing(&self) -> Result<Vec<EndpointSlice>, DecodeError> {
-        decode_all(&self.slices)
+    ///
+    /// Fails if one can't be read, or if an endpoint stands for a pod, or on a Node, that exists and could not be read:
+    /// to plan from here would remove the endpoint.
+    pub fn existing(&self) -> Result<Vec<EndpointSlice>, SyncError> {
+        let existing = decode_all(&self.slices)?;
+        if let Some(unreadable) = &self.unreadable {
+            self.check_unreadable(unreadable, &existing)?;
+        }
+        Ok(existing)
+    }
+
+    fn check_unreadable(
+        &self,
+        unreadable: &UnreadableAround,
+        existing: &[EndpointSlice],
+    ) -> Result<(), UnreadableObject> {
+        let mut published = HashSet::new();
+        for endpoint in existing.iter().flat_map(|slice| slice.endpoints.iter().flatten()) {
+            let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
+            if let Some(name) = target.and_then(|target| target.name.as_deref()) {
+                unreadable.check_pod(name)?;
+                published.insert(name);
+            }
+        }
+        let published = self.pods().filter(|pod| published.contains(&*pod.name));
+        let mut nodes = published.filter_map(|pod| pod.node_name.as_deref());
+        nodes.try_for_each(|name| self.node(name).map_or_else(|| unreadable.check_node(name), |_| Ok(())))
+    }
+}
+
+impl Unsorted {
+    /// Puts it in order. Cost: a sort of the pods, and a map of the nodes.
+    pub fn in_order(self) -> Snapshot {
+        let Self { service, pods, nodes, slices, unreadable } = self;
+        let nodes = nodes.into_iter().map(|node| (Arc::clone(&node.name), node)).collect();
+        Snapshot { service, pods: pods.sorted(), nodes, slices, unreadable }
     }
 }
 
@@ -72,6 +125,8 @@ pub enum SyncError {
     Write(Vec<WriteError>),
     /// An object in the cache could not be read.
     Unreadable(DecodeError),
+    /// An object that this depends on is not in the cache because it could not be read.
+    Missing(UnreadableObject),
     /// Endpoints were left out; everything else was written.
     Skipped(Vec<Skipped>),
 }
@@ -94,6 +149,7 @@ impl fmt::Display for SyncError {
         match self {
             Self::StaleCache => StaleCache.fmt(f),
             Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
+            Self::Missing(object) => object.fmt(f),
             Self::Write(errors) => f.write_str(&summary(errors.iter().map(|error| error_chain(error)))),
             Self::Skipped(skipped) => f.write_str(&summary(skipped.iter().map(describe))),
         }
@@ -116,7 +172,7 @@ impl worker::SyncError for SyncError {
         match self {
             Self::StaleCache => true,
             Self::Write(errors) => errors.iter().all(WriteError::heals_by_itself),
-            Self::Unreadable(_) | Self::Skipped(_) => false,
+            Self::Unreadable(_) | Self::Missing(_) | Self::Skipped(_) => false,
         }
     }
 }
@@ -136,6 +192,12 @@ impl From<Failed> for SyncError {
 impl From<DecodeError> for SyncError {
     fn from(error: DecodeError) -> Self {
         Self::Unreadable(error)
+    }
+}
+
+impl From<UnreadableObject> for SyncError {
+    fn from(object: UnreadableObject) -> Self {
+        Self::Missing(object)
     }
 }
 

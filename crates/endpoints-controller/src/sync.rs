@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use controller_runtime::api::ApiError;
-use controller_runtime::cache::{CachedEndpoints, Change, ObjectKey, State};
+use controller_runtime::cache::{
+    CachedEndpoints, Change, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject,
+};
 use controller_runtime::worker;
 use controller_runtime::write::WriteError;
 use endpointslice::{Pod, Service, ServiceType};
@@ -31,6 +33,9 @@ pub(crate) enum SyncError {
     /// The object in the cache could not be read.
     #[error("unreadable Endpoints in the cache")]
     Unreadable(#[from] DecodeError),
+    /// An object that this depends on is not in the cache because it could not be read.
+    #[error(transparent)]
+    Missing(#[from] UnreadableObject),
 }
 
 impl worker::SyncError for SyncError {
@@ -38,7 +43,7 @@ impl worker::SyncError for SyncError {
         match self {
             Self::StaleCache => true,
             Self::Write(error) => error.heals_by_itself(),
-            Self::Unclear(..) | Self::Unreadable(_) => false,
+            Self::Unclear(..) | Self::Unreadable(_) | Self::Missing(_) => false,
         }
     }
 }
@@ -53,7 +58,12 @@ enum Snapshot {
     /// cache doesn't show it there yet.
     Unclear(Arc<CachedEndpoints>),
     /// A Service with a selector.
-    Service { service: Arc<Service>, pods: Vec<Arc<Pod>>, stored: Option<Arc<CachedEndpoints>> },
+    Service {
+        service: Arc<Service>,
+        pods: SelectedPods,
+        stored: Option<Arc<CachedEndpoints>>,
+        unreadable: Option<UnreadableAround>,
+    },
 }
 
 impl EndpointsController {
@@ -73,9 +83,12 @@ impl EndpointsController {
                 }
                 self.delete_leftover(key, &endpoints).await
             }
-            Snapshot::Service { service, pods, stored } => {
+            Snapshot::Service { service, pods, stored, unreadable } => {
                 let stored = stored.map(|stored| stored.decode()).transpose()?;
-                let plan = self.plan(&service, &pods, stored.as_ref());
+                if let (Some(stored), Some(unreadable)) = (&stored, unreadable) {
+                    check_pods(stored, &unreadable)?;
+                }
+                let plan = self.plan(&service, &pods.sorted(), stored.as_ref());
                 self.apply(key, &plan).await
             }
         };
@@ -97,6 +110,7 @@ impl EndpointsController {
             let stored = state.endpoints.get(&key.namespace, &key.name);
             match state.services.get(&key.namespace, &key.name) {
                 None => {
+                    state.services.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
                     self.forget(key);
                     let Some(stored) = stored else {
@@ -110,10 +124,12 @@ impl EndpointsController {
                 }
                 Some(service) => {
                     let Some(selector) = &service.selector else { return Ok(Snapshot::NothingToDo) };
+                    state.endpoints.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
                     let pods = state.pods_selected(&key.namespace, selector);
+                    let unreadable = state.unreadable_around(&key.namespace);
                     let (service, stored) = (Arc::clone(service), stored.cloned());
-                    Ok(Snapshot::Service { service, pods, stored })
+                    Ok(Snapshot::Service { service, pods, stored, unreadable })
                 }
             }
         })
@@ -193,4 +209,13 @@ impl EndpointsController {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.tracker.lock().forget(key);
     }
+}
+
+/// Fails if an address stands for a pod that exists and could not be read: to plan from here would remove it.
+fn check_pods(stored: &Endpoints, unreadable: &UnreadableAround) -> Result<(), UnreadableObject> {
+    let subsets = stored.subsets.iter().flatten();
+    let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);
+    let targets = addresses.flatten().flatten().filter_map(|address| address.target_ref.as_ref());
+    let mut pods = targets.filter(|target| target.kind.as_deref() == Some("Pod"));
+    pods.try_for_each(|pod| unreadable.check_pod(pod.name.as_deref().unwrap_or_default()))
 }

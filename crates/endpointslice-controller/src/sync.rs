@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use controller_runtime::cache::{CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
-use controller_runtime::slice_sync::{Snapshot, SyncError, may_come};
+use controller_runtime::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
 use controller_runtime::slice_writer::Written;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
@@ -24,7 +24,7 @@ enum Found {
     /// Another controller's: these slices are all that is left of ours.
     Delegated(Vec<Arc<CachedSlice>>),
     /// Ours.
-    Service(Snapshot),
+    Service(Unsorted),
 }
 
 /// What a sync is going to do.
@@ -48,7 +48,7 @@ impl EndpointSliceController {
         let snapshot = match self.find(key)? {
             Found::Nothing => return Ok(()),
             Found::Delegated(slices) => return self.hand_over(key, &slices).await,
-            Found::Service(snapshot) => snapshot,
+            Found::Service(found) => found.in_order(),
         };
         let existing = snapshot.existing()?;
         let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);

@@ -44,8 +44,12 @@ impl EndpointSliceMirroringController {
         }
     }
 
+    /// Reads the cache. Endpoints or a Service that could not be read may say either: nothing is mirrored and nothing
+    /// cleaned up.
     fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
         self.cache.read(|state| {
+            state.services.check_absent(&key.namespace, &key.name)?;
+            state.endpoints.check_absent(&key.namespace, &key.name)?;
             let slices = self.slices.read(key, state)?;
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);

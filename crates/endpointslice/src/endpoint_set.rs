@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::discovery::v1::Endpoint;
@@ -19,6 +19,9 @@ use crate::conditions::Conditions;
 pub struct EndpointSet {
     endpoints: Vec<Option<Endpoint>>,
     index: HashTable<usize>,
+    /// Seeded at random, because users choose addresses and names. No order depends on it: endpoints are kept in order
+    /// of insertion.
+    hasher: RandomState,
     len: usize,
 }
 
@@ -36,7 +39,7 @@ impl EndpointSet {
     /// Adds an endpoint; one with the same identity is replaced. Its addresses are sorted, as upstream publishes them.
     pub fn insert(&mut self, mut endpoint: Endpoint) {
         endpoint.addresses.sort_unstable();
-        let hash = identity_hash(&endpoint);
+        let hash = identity_hash(&self.hasher, &endpoint);
         if let Some(position) = self.position(hash, &endpoint) {
             if let Some(slot) = self.endpoints.get_mut(position) {
                 *slot = Some(endpoint);
@@ -45,14 +48,14 @@ impl EndpointSet {
         }
         let position = self.endpoints.len();
         self.endpoints.push(Some(endpoint));
-        let endpoints = &self.endpoints;
-        self.index.insert_unique(hash, position, |position| hash_at(endpoints, *position));
+        let (endpoints, hasher) = (&self.endpoints, &self.hasher);
+        self.index.insert_unique(hash, position, |position| hash_at(hasher, endpoints, *position));
         self.len += 1;
     }
 
     /// Takes out the endpoint that is the same as `endpoint`.
     pub fn take(&mut self, endpoint: &Endpoint) -> Option<Endpoint> {
-        let hash = identity_hash(endpoint);
+        let hash = identity_hash(&self.hasher, endpoint);
         let endpoints = &self.endpoints;
         let found =
             self.index.find_entry(hash, |position| is_same_at(endpoints, *position, endpoint)).ok()?;
@@ -86,8 +89,9 @@ impl FromIterator<Endpoint> for EndpointSet {
     }
 }
 
-fn hash_at(endpoints: &[Option<Endpoint>], position: usize) -> u64 {
-    endpoints.get(position).and_then(Option::as_ref).map_or(0, identity_hash)
+fn hash_at(hasher: &RandomState, endpoints: &[Option<Endpoint>], position: usize) -> u64 {
+    let endpoint = endpoints.get(position).and_then(Option::as_ref);
+    endpoint.map_or(0, |endpoint| identity_hash(hasher, endpoint))
 }
 
 fn is_same_at(endpoints: &[Option<Endpoint>], position: usize, endpoint: &Endpoint) -> bool {
@@ -129,8 +133,8 @@ fn identity(endpoint: &Endpoint) -> Identity<'_> {
     }
 }
 
-fn identity_hash(endpoint: &Endpoint) -> u64 {
-    FixedState::default().hash_one(identity(endpoint))
+fn identity_hash(hasher: &RandomState, endpoint: &Endpoint) -> u64 {
+    hasher.hash_one(identity(endpoint))
 }
 
 /// True if two endpoints with the same identity also agree in what is published about them.

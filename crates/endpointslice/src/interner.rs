@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use crate::labels::{Label, LabelSet};
@@ -24,6 +24,8 @@ pub struct Interner {
     labels: Table<LabelSet>,
     ports: Table<Arc<[NamedPort]>>,
     kept_annotations: Vec<String>,
+    /// Seeded at random, because tenants choose the strings. Nothing that is returned depends on the order of a table.
+    hasher: RandomState,
 }
 
 struct Table<T> {
@@ -40,14 +42,12 @@ impl<T> Default for Table<T> {
     }
 }
 
-/// The fixed seed is deliberate: nothing the interner returns depends on iteration order.
-fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
-    FixedState::default().hash_one(value)
-}
-
-fn label_hash<K: AsRef<str>, V: AsRef<str>>(labels: impl Iterator<Item = (K, V)>) -> u64 {
+fn label_hash<K: AsRef<str>, V: AsRef<str>>(
+    hasher: &RandomState,
+    labels: impl Iterator<Item = (K, V)>,
+) -> u64 {
     use std::hash::Hasher;
-    let mut hasher = FixedState::default().build_hasher();
+    let mut hasher = hasher.build_hasher();
     for (key, value) in labels {
         key.as_ref().hash(&mut hasher);
         value.as_ref().hash(&mut hasher);
@@ -71,7 +71,8 @@ impl Interner {
 
     /// The shared form of `text`.
     pub fn string(&mut self, text: &str) -> Arc<str> {
-        let hash = hash_of(text);
+        let hasher = &self.hasher;
+        let hash = hasher.hash_one(text);
         if let Some(found) = self.strings.entries.find(hash, |entry| **entry == *text) {
             return Arc::clone(found);
         }
@@ -79,7 +80,7 @@ impl Interner {
         self.strings.insert(
             hash,
             Arc::clone(&new),
-            |entry| hash_of(&**entry),
+            |entry| hasher.hash_one(&**entry),
             |entry| Arc::strong_count(entry) > 1,
         );
         new
@@ -96,20 +97,22 @@ impl Interner {
             labels.sort_unstable();
         }
         labels.dedup_by(|later, earlier| later.0 == earlier.0);
-        let hash = label_hash(labels.iter().copied());
+        let hash = label_hash(&self.hasher, labels.iter().copied());
         let equal = |entry: &LabelSet| entry.iter().map(|(k, v)| (&**k, &**v)).eq(labels.iter().copied());
         if let Some(found) = self.labels.entries.find(hash, equal) {
             return found.clone();
         }
         let shared: Vec<Label> = labels.iter().map(|(k, v)| (self.string(k), self.string(v))).collect();
         let new = LabelSet::from_sorted(shared);
-        self.labels.insert(hash, new.clone(), |entry| label_hash(entry.iter()), LabelSet::is_shared);
+        let hasher = &self.hasher;
+        self.labels.insert(hash, new.clone(), |entry| label_hash(hasher, entry.iter()), LabelSet::is_shared);
         new
     }
 
     /// The shared list of named container ports, in order.
     pub fn ports(&mut self, ports: Vec<NamedPort>) -> Arc<[NamedPort]> {
-        let hash = hash_of(ports.as_slice());
+        let hasher = &self.hasher;
+        let hash = hasher.hash_one(ports.as_slice());
         if let Some(found) = self.ports.entries.find(hash, |entry| **entry == *ports) {
             return Arc::clone(found);
         }
@@ -117,7 +120,7 @@ impl Interner {
         self.ports.insert(
             hash,
             Arc::clone(&new),
-            |entry| hash_of(&**entry),
+            |entry| hasher.hash_one(&**entry),
             |entry| Arc::strong_count(entry) > 1,
         );
         new

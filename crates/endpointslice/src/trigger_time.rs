@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use foldhash::quality::FixedState;
+use foldhash::quality::RandomState;
 use jiff::Timestamp;
 
 use crate::pod::Pod;
@@ -18,6 +18,8 @@ use crate::service::Service;
 #[derive(Debug, Default)]
 pub struct TriggerTimes {
     services: HashMap<(Arc<str>, Arc<str>), State>,
+    /// Seeded at random, because users choose the names of pods.
+    hasher: RandomState,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,7 @@ impl TriggerTimes {
     ) -> Option<String> {
         let mut ready: Vec<(u64, i64)> = pods
             .into_iter()
-            .filter_map(|pod| Some((FixedState::default().hash_one(&*pod.name), pod.ready.last_transition?)))
+            .filter_map(|pod| Some((self.hasher.hash_one(&*pod.name), pod.ready.last_transition?)))
             .collect();
         ready.sort_unstable();
         let key = (Arc::clone(&service.namespace), Arc::clone(&service.name));

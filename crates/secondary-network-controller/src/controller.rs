@@ -74,7 +74,8 @@ impl SecondaryNetworkController {
     async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let _under_sync = self.slices.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
-        let Some(snapshot) = read? else { return Ok(()) };
+        let Some(found) = read? else { return Ok(()) };
+        let snapshot = found.in_order();
         let existing = snapshot.existing()?;
         let Some(network) = network_of(&snapshot.service) else {
             return self.write(&SlicePlan::delete_all(existing)).await;

@@ -23,6 +23,7 @@ pub struct DelegatedService {
 
 impl Cached for DelegatedService {
     type Index = NoIndex;
+    const KIND: &'static str = "Service";
 
     fn namespace(&self) -> &str {
         &self.namespace
@@ -38,7 +39,11 @@ impl Cached for DelegatedService {
 }
 
 impl CachedKind for DelegatedService {
-    fn store(state: &mut State) -> &mut Store<Self> {
+    fn store(state: &State) -> &Store<Self> {
+        &state.delegated
+    }
+
+    fn store_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.delegated
     }
 
@@ -51,9 +56,10 @@ impl State {
     /// True if this Service is in no view of ours and belongs to another controller.
     ///
     /// The two views are not of one moment: a Service that is in both has just changed hands, and until the other view
-    /// says so too it counts as ours.
+    /// says so too it counts as ours. So does one in our view that could not be read.
     pub fn is_delegated(&self, key: &ObjectKey) -> bool {
         self.services.get(&key.namespace, &key.name).is_none()
+            && !self.services.unreadable().is_named(&key.namespace, &key.name)
             && self.delegated.get(&key.namespace, &key.name).is_some()
     }
 }

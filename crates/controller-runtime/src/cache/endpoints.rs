@@ -35,6 +35,7 @@ impl CachedEndpoints {
 
 impl Cached for CachedEndpoints {
     type Index = NoIndex;
+    const KIND: &'static str = "Endpoints";
 
     fn namespace(&self) -> &str {
         &self.namespace
@@ -50,7 +51,11 @@ impl Cached for CachedEndpoints {
 }
 
 impl CachedKind for CachedEndpoints {
-    fn store(state: &mut State) -> &mut Store<Self> {
+    fn store(state: &State) -> &Store<Self> {
+        &state.endpoints
+    }
+
+    fn store_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.endpoints
     }
 

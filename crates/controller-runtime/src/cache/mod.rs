@@ -6,19 +6,25 @@
 //!                                    └─ State: one consistent read for a sync
 //! ```
 //!
-//! All kinds live behind one lock, so that a reader sees Services, Pods and slices of the same moment. A change holds
-//! it for microseconds, a sync only while it copies the `Arc`s it needs; nobody holds it while working.
+//! All kinds live behind one lock, so that a reader sees Services, Pods and slices of the same moment. Changes are
+//! applied in portions, each of which holds the lock for a millisecond at most; a sync holds it only while it copies the
+//! `Arc`s it needs, and works without it. No hold grows with the number of objects that a list brings or takes away
+//! (`examples/cache_cost.rs` measures).
 //!
 //! Objects are shared and immutable; a change replaces the `Arc`. Whoever still reads the old object keeps it.
 
 mod delegated;
 mod endpoints;
+mod few;
+mod hash;
 mod key;
+mod list_end;
 mod nodes;
 mod pods;
 mod services;
 mod slices;
 mod store;
+mod unreadable;
 
 use std::sync::Arc;
 
@@ -28,8 +34,11 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 pub use delegated::DelegatedService;
 pub use endpoints::CachedEndpoints;
 pub use key::ObjectKey;
+pub use list_end::ListEnd;
+pub use pods::SelectedPods;
 pub use slices::CachedSlice;
 pub use store::{Cached, Change, Index, Store};
+pub use unreadable::{UnreadableAround, UnreadableObject};
 
 use crate::queue::Lane;
 
@@ -66,8 +75,9 @@ pub enum ListPhase {
 
 /// Somebody who wants to know about changes.
 ///
-/// Called in the order of the changes, after the cache shows them, with the cache locked for reading: a handler names
-/// keys and returns.
+/// Called in the order of the changes, with the cache locked for reading: a handler names keys and returns. The cache
+/// shows the change, or a later state of the same object: changes that arrive together are applied together, up to
+/// [`PORTION`] of them.
 pub trait Handler: Send + Sync {
     /// A Pod changed.
     fn pod(&self, _change: &Change<Pod>, _state: &State, _lane: Lane) {}
@@ -87,6 +97,30 @@ pub trait Handler: Send + Sync {
     fn endpoints_listed(&self, _phase: ListPhase, _state: &State) {}
 }
 
+/// At most so many changes are applied, and handlers told of them, in one hold of the cache's lock.
+pub const PORTION: usize = 128;
+
+/// News of one object.
+#[derive(Debug)]
+pub enum News<T> {
+    /// It is there, in this state. The state that the cache already has changes nothing.
+    Present(T),
+    /// It is gone.
+    Gone {
+        /// The namespace; empty for cluster-wide kinds.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
+    /// It is there and could not be read; see [`Store::check_absent`].
+    Unreadable {
+        /// The namespace, if that could be read.
+        namespace: String,
+        /// The name; empty if that could not be read either.
+        name: String,
+    },
+}
+
 /// The shared cache.
 #[derive(Default)]
 pub struct Cache {
@@ -98,7 +132,9 @@ pub struct Cache {
 /// A kind of object that the cache holds: where it is stored and who hears of it.
 pub trait CachedKind: Cached {
     /// The store of this kind.
-    fn store(state: &mut State) -> &mut Store<Self>;
+    fn store(state: &State) -> &Store<Self>;
+    /// The store of this kind, to be changed.
+    fn store_mut(state: &mut State) -> &mut Store<Self>;
     /// Tells a handler of a change of this kind.
     fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, lane: Lane);
     /// Tells a handler how far a list of this kind is, if anybody wants to know.
@@ -135,30 +171,47 @@ impl Cache {
     ///
     /// For list-watches, and for tests that play the API server.
     pub fn upsert<T: CachedKind>(&self, object: T, lane: Lane) {
-        let mut state = self.state.write();
-        if let Some(change) = T::store(&mut state).upsert(Arc::new(object)) {
-            self.notify(&RwLockWriteGuard::downgrade(state), &[change], lane);
-        }
+        self.apply([News::Present(object)], "", lane);
     }
 
     /// Removes an object, if it is there.
     ///
     /// For list-watches, and for tests that play the API server.
     pub fn remove<T: CachedKind>(&self, namespace: &str, name: &str, lane: Lane) {
+        let news = News::<T>::Gone { namespace: namespace.to_owned(), name: name.to_owned() };
+        self.apply([news], "", lane);
+    }
+
+    /// Takes in news, in order, in one hold of the lock, and tells handlers. Afterwards everything up to
+    /// `resource_version` is in the cache; empty if that can't be said.
+    ///
+    /// For list-watches, which should not bring more than [`PORTION`] at once, and for tests that play the API server.
+    pub fn apply<T: CachedKind>(
+        &self,
+        news: impl IntoIterator<Item = News<T>>,
+        resource_version: &str,
+        lane: Lane,
+    ) {
+        // Declared first and so dropped last: the memory of old objects is given back without the lock.
+        let mut changes = Vec::new();
         let mut state = self.state.write();
-        if let Some(change) = T::store(&mut state).remove(namespace, name) {
-            self.notify(&RwLockWriteGuard::downgrade(state), &[change], lane);
+        let store = T::store_mut(&mut state);
+        for news in news {
+            match news {
+                News::Present(object) => changes.extend(store.upsert(Arc::new(object))),
+                News::Gone { namespace, name } => changes.extend(store.remove(&namespace, &name)),
+                News::Unreadable { namespace, name } => store.keep(&namespace, &name),
+            }
+        }
+        store.observe(resource_version);
+        if !changes.is_empty() {
+            self.notify(&RwLockWriteGuard::downgrade(state), &changes, lane);
         }
     }
 
     /// Notes that everything up to this resourceVersion is in the cache.
     pub fn observe<T: CachedKind>(&self, resource_version: &str) {
-        T::store(&mut self.state.write()).observe(resource_version);
-    }
-
-    /// Marks an object as listed although it could not be read.
-    pub(crate) fn keep<T: CachedKind>(&self, namespace: &str, name: &str) {
-        T::store(&mut self.state.write()).keep(namespace, name);
+        T::store(&self.state.read()).observe(resource_version);
     }
 
     /// Begins a list, before it is asked for: from here to [`Self::finish_list`], every object listed is upserted.
@@ -166,20 +219,22 @@ impl Cache {
     /// For list-watches, and for tests that play the API server.
     pub fn begin_list<T: CachedKind>(&self) {
         let mut state = self.state.write();
-        T::store(&mut state).begin_list();
+        T::store_mut(&mut state).begin_list();
         self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
     }
 
     /// Ends a list: objects that were there and are not in it were deleted while nobody watched. From now on everything
     /// up to its resourceVersion is in the cache, and nothing after it is, whatever was seen before.
     ///
-    /// For list-watches, and for tests that play the API server.
+    /// For tests that play the API server. A list-watch uses [`Self::end_list`], so as not to block its thread.
     pub fn finish_list<T: CachedKind>(&self, resource_version: &str) {
-        let mut state = self.state.write();
-        let (changes, went_back) = T::store(&mut state).finish_list(resource_version);
-        let state = RwLockWriteGuard::downgrade(state);
-        self.notify(&state, &changes, Lane::Live);
-        self.notify_list::<T>(&state, ListPhase::Complete { went_back });
+        let mut end = self.end_list::<T>(resource_version);
+        while end.step() {}
+    }
+
+    /// The same in steps, between which others get the lock, and at which the caller may let other tasks run.
+    pub fn end_list<T: CachedKind>(&self, resource_version: impl Into<String>) -> ListEnd<'_, T> {
+        ListEnd::new(self, resource_version.into())
     }
 
     fn notify<T: CachedKind>(&self, state: &State, changes: &[Change<T>], lane: Lane) {

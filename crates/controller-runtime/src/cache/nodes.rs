@@ -1,16 +1,18 @@
 //! Nodes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use endpointslice::{Node, Pod};
+use endpointslice::Node;
 
+use super::pods::SelectedPods;
 use super::store::{Cached, Change, Index, Store};
 use super::{CachedKind, Handler, ObjectKey, State};
 use crate::queue::Lane;
 
 impl Cached for Node {
     type Index = NoIndex;
+    const KIND: &'static str = "Node";
+    const NAMESPACED: bool = false;
 
     fn namespace(&self) -> &'static str {
         ""
@@ -27,7 +29,11 @@ impl Cached for Node {
 }
 
 impl CachedKind for Node {
-    fn store(state: &mut State) -> &mut Store<Self> {
+    fn store(state: &State) -> &Store<Self> {
+        &state.nodes
+    }
+
+    fn store_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.nodes
     }
 
@@ -47,17 +53,15 @@ impl<T> Index<T> for NoIndex {
 }
 
 impl State {
-    /// The Nodes of these pods, by name; unknown ones are missing. Cost: one lookup for each pod.
-    pub fn nodes_of(&self, pods: &[Arc<Pod>]) -> HashMap<Arc<str>, Arc<Node>> {
-        let mut nodes = HashMap::new();
-        for name in pods.iter().filter_map(|pod| pod.node_name.as_ref()) {
-            if !nodes.contains_key(name)
-                && let Some(node) = self.nodes.get("", name)
-            {
-                nodes.insert(Arc::clone(name), Arc::clone(node));
-            }
+    /// Nodes among which are those of these pods, as far as they are known; a node may be there more than once.
+    ///
+    /// Cost: a lookup for each pod, or a copy of every node's pointer, whichever is less.
+    pub fn nodes_around(&self, pods: &SelectedPods) -> Vec<Arc<Node>> {
+        if pods.iter().len() > self.nodes.len() {
+            return self.nodes.iter().cloned().collect();
         }
-        nodes
+        let names = pods.iter().filter_map(|pod| pod.node_name.as_ref());
+        names.filter_map(|name| self.nodes.get("", name)).cloned().collect()
     }
 
     /// The Services whose endpoints a node's change may concern; a Service may be named many times.

@@ -3,19 +3,21 @@
 //! Each Service with a selector is filed under one of its selector's labels, the one with fewest Services so far. A
 //! pod can only be selected through a label it carries, so its labels lead to every candidate.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use endpointslice::{LabelSet, Pod, Service};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::{Equivalent, HashMap};
 
-use super::pods::{LabelKey, LabelRef};
+use super::few::Few;
 use super::store::{Cached, Change, Index, Store};
 use super::{CachedKind, Handler, ObjectKey, State};
 use crate::queue::Lane;
 
 impl Cached for Service {
     type Index = ServiceIndex;
+    const KIND: &'static str = "Service";
 
     fn namespace(&self) -> &str {
         &self.namespace
@@ -31,7 +33,11 @@ impl Cached for Service {
 }
 
 impl CachedKind for Service {
-    fn store(state: &mut State) -> &mut Store<Self> {
+    fn store(state: &State) -> &Store<Self> {
+        &state.services
+    }
+
+    fn store_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.services
     }
 
@@ -43,29 +49,61 @@ impl CachedKind for Service {
 /// Services by namespace and one label of their selector.
 #[derive(Default)]
 pub struct ServiceIndex {
-    namespaces: HashMap<Arc<str>, Files, FixedState>,
+    namespaces: HashMap<Arc<str>, Files, RandomState>,
+    /// For the names of Services.
+    names: RandomState,
 }
 
-type Files = HashMap<LabelKey, Vec<Arc<Service>>, FixedState>;
+type Files = HashMap<LabelKey, Few<Arc<Service>>, RandomState>;
+
+/// A label as the key of a map; can be looked up by borrowed text.
+#[derive(Clone, PartialEq, Eq)]
+struct LabelKey(Arc<str>, Arc<str>);
+
+#[derive(Hash)]
+struct LabelRef<'a>(&'a str, &'a str);
+
+impl Hash for LabelKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        LabelRef(&self.0, &self.1).hash(state);
+    }
+}
+
+impl Equivalent<LabelKey> for LabelRef<'_> {
+    fn equivalent(&self, key: &LabelKey) -> bool {
+        *self.0 == *key.0 && *self.1 == *key.1
+    }
+}
 
 impl Index<Service> for ServiceIndex {
     fn insert(&mut self, service: &Arc<Service>) {
         let Some(selector) = &service.selector else { return };
         let files = self.namespaces.entry(Arc::clone(&service.namespace)).or_default();
-        let filed = |key: &Arc<str>, value: &Arc<str>| files.get(&LabelRef(key, value)).map_or(0, Vec::len);
-        if let Some((key, value)) = selector.iter().min_by_key(|(key, value)| filed(key, value)) {
-            files.entry(LabelKey(Arc::clone(key), Arc::clone(value))).or_default().push(Arc::clone(service));
+        let filed = |key: &Arc<str>, value: &Arc<str>| files.get(&LabelRef(key, value)).map_or(0, Few::len);
+        let Some((key, value)) = selector.iter().min_by_key(|(key, value)| filed(key, value)) else { return };
+        match files.get_mut(&LabelRef(key, value)) {
+            Some(file) => {
+                let names = &self.names;
+                file.insert_unique(Arc::clone(service), |service| names.hash_one(&*service.name));
+            }
+            None => {
+                let label = LabelKey(Arc::clone(key), Arc::clone(value));
+                files.insert(label, Few::One(Arc::clone(service)));
+            }
         }
     }
 
     fn remove(&mut self, service: &Arc<Service>) {
         let Some(files) = self.namespaces.get_mut(&*service.namespace) else { return };
+        let hash = self.names.hash_one(&*service.name);
+        let is_it = |other: &Arc<Service>| other.name == service.name;
         for (key, value) in service.selector.iter().flat_map(LabelSet::iter) {
             let label = LabelRef(key, value);
             let Some(file) = files.get_mut(&label) else { continue };
-            let Some(position) = file.iter().position(|other| other.name == service.name) else { continue };
-            file.swap_remove(position);
-            if file.is_empty() {
+            if file.find_mut(hash, is_it).is_none() {
+                continue;
+            }
+            if file.remove(hash, is_it) {
                 files.remove(&label);
             }
             break;
@@ -93,7 +131,10 @@ impl State {
         labels: &'a LabelSet,
     ) -> impl Iterator<Item = &'a Arc<Service>> {
         let files = self.services.index().namespaces.get(namespace);
-        let filed = labels.iter().filter_map(move |(key, value)| files?.get(&LabelRef(key, value))).flatten();
+        let filed = labels
+            .iter()
+            .filter_map(move |(key, value)| files?.get(&LabelRef(key, value)))
+            .flat_map(Few::iter);
         filed.filter(|service| service.selector.as_ref().is_some_and(|selector| selector.selects(labels)))
     }
 

@@ -1,13 +1,15 @@
 //! EndpointSlices, as bytes.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use endpointslice::Version;
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message};
 
+use super::few::Few;
 use super::store::{Cached, Change, Index, Store};
 use super::{CachedKind, Handler, ListPhase, State};
 use crate::queue::Lane;
@@ -47,6 +49,7 @@ impl CachedSlice {
 
 impl Cached for CachedSlice {
     type Index = SliceIndex;
+    const KIND: &'static str = "EndpointSlice";
 
     fn namespace(&self) -> &str {
         &self.namespace
@@ -62,7 +65,11 @@ impl Cached for CachedSlice {
 }
 
 impl CachedKind for CachedSlice {
-    fn store(state: &mut State) -> &mut Store<Self> {
+    fn store(state: &State) -> &Store<Self> {
+        &state.slices
+    }
+
+    fn store_mut(state: &mut State) -> &mut Store<Self> {
         &mut state.slices
     }
 
@@ -78,25 +85,33 @@ impl CachedKind for CachedSlice {
 /// Slices by namespace and Service.
 #[derive(Default)]
 pub struct SliceIndex {
-    by_service: HashMap<(Arc<str>, Arc<str>), Vec<Arc<CachedSlice>>, FixedState>,
+    by_service: HashMap<(Arc<str>, Arc<str>), Few<Arc<CachedSlice>>, RandomState>,
+    /// For the names of slices.
+    names: RandomState,
 }
 
 impl Index<CachedSlice> for SliceIndex {
     fn insert(&mut self, slice: &Arc<CachedSlice>) {
-        if let Some(service) = &slice.service {
-            let key = (Arc::clone(&slice.namespace), Arc::clone(service));
-            self.by_service.entry(key).or_default().push(Arc::clone(slice));
+        let Some(service) = &slice.service else { return };
+        let key = (Arc::clone(&slice.namespace), Arc::clone(service));
+        match self.by_service.get_mut(&key) {
+            Some(slices) => {
+                let names = &self.names;
+                slices.insert_unique(Arc::clone(slice), |slice| names.hash_one(&*slice.name));
+            }
+            None => {
+                self.by_service.insert(key, Few::One(Arc::clone(slice)));
+            }
         }
     }
 
     fn remove(&mut self, slice: &Arc<CachedSlice>) {
         let Some(service) = &slice.service else { return };
         let key = (Arc::clone(&slice.namespace), Arc::clone(service));
-        if let Some(slices) = self.by_service.get_mut(&key) {
-            slices.retain(|other| other.name != slice.name);
-            if slices.is_empty() {
-                self.by_service.remove(&key);
-            }
+        if let Some(slices) = self.by_service.get_mut(&key)
+            && slices.remove(self.names.hash_one(&*slice.name), |other| other.name == slice.name)
+        {
+            self.by_service.remove(&key);
         }
     }
 }
@@ -109,7 +124,7 @@ impl SliceIndex {
 }
 
 impl State {
-    /// The slices labelled with this Service and this controller, those being deleted included.
+    /// The slices labelled with this Service and this controller, those being deleted included, in no particular order.
     ///
     /// Cost: the slices of the Service.
     pub fn slices_of(
@@ -119,7 +134,7 @@ impl State {
         managed_by: &str,
     ) -> Vec<Arc<CachedSlice>> {
         let key = (Arc::clone(namespace), Arc::clone(service));
-        let slices = self.slices.index().by_service.get(&key).into_iter().flatten();
+        let slices = self.slices.index().by_service.get(&key).into_iter().flat_map(Few::iter);
         slices.filter(|slice| slice.managed_by.as_deref() == Some(managed_by)).cloned().collect()
     }
 }

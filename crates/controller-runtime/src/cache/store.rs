@@ -1,16 +1,21 @@
 //! One kind of object: a table by name, and an index that is kept true with it.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::fast::FixedState;
-use hashbrown::{HashSet, HashTable};
+use hashbrown::HashTable;
+
+use super::hash::{Seed, spread};
+use super::unreadable::{Unreadable, UnreadableObject};
 
 /// An object that can be cached.
 pub trait Cached: Send + Sync + Sized + 'static {
     /// What it is looked up by, besides its name.
     type Index: Index<Self>;
+    /// The kind, for errors.
+    const KIND: &'static str;
+    /// False for cluster-wide kinds.
+    const NAMESPACED: bool = true;
     /// The namespace; empty for cluster-wide kinds.
     fn namespace(&self) -> &str;
     /// The name.
@@ -68,42 +73,65 @@ impl<T> Clone for Change<T> {
 
 /// The objects of one kind.
 ///
-/// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about ten
+/// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about twenty
 /// bytes each, since keys are read from the objects themselves.
 pub struct Store<T: Cached> {
-    objects: HashTable<Arc<T>>,
+    objects: HashTable<Entry<T>>,
+    seed: Seed,
     index: T::Index,
-    /// While a list is under way: hashes of the names listed so far. A collision would keep a deleted object until the
-    /// next list; with 64 bits that is not worth the memory of the names.
-    listed: Option<HashSet<u64, FixedState>>,
+    unreadable: Unreadable,
+    /// Counts the lists that have begun. An object that is older than the list under way has not been listed yet.
+    generation: u32,
+    listing: bool,
     observed: AtomicU64,
+}
+
+/// An object, with what fits beside the pointer.
+struct Entry<T> {
+    object: Arc<T>,
+    hash: u32,
+    /// The store's generation when the object was last listed or changed.
+    seen: u32,
+}
+
+impl<T: Cached> Entry<T> {
+    fn is_named(&self, namespace: &str, name: &str) -> bool {
+        self.object.name() == name && self.object.namespace() == namespace
+    }
+}
+
+fn hash_of<T>(entry: &Entry<T>) -> u64 {
+    spread(entry.hash)
 }
 
 impl<T: Cached> Default for Store<T> {
     fn default() -> Self {
-        let observed = AtomicU64::default();
-        Self { objects: HashTable::new(), index: T::Index::default(), listed: None, observed }
+        Self {
+            objects: HashTable::new(),
+            seed: Seed::default(),
+            index: T::Index::default(),
+            unreadable: Unreadable::default(),
+            generation: 0,
+            listing: false,
+            observed: AtomicU64::default(),
+        }
     }
 }
 
-fn hash(namespace: &str, name: &str) -> u64 {
-    FixedState::default().hash_one((namespace, name))
-}
-
-fn hash_of<T: Cached>(object: &Arc<T>) -> u64 {
-    hash(object.namespace(), object.name())
-}
-
 impl<T: Cached> Store<T> {
+    fn hash(&self, namespace: &str, name: &str) -> u32 {
+        self.seed.short((namespace, name))
+    }
+
     /// The object of that name; `namespace` is empty for cluster-wide kinds.
     pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
-        let named = |object: &Arc<T>| object.name() == name && object.namespace() == namespace;
-        self.objects.find(hash(namespace, name), named)
+        let hash = self.hash(namespace, name);
+        self.objects.find(spread(hash), |entry| entry.is_named(namespace, name)).map(|entry| &entry.object)
     }
 
     /// Every object, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
-        self.objects.iter()
+        self.objects.iter().map(|entry| &entry.object)
     }
 
     /// The number of objects.
@@ -124,6 +152,24 @@ impl<T: Cached> Store<T> {
         self.observed.load(Ordering::Relaxed)
     }
 
+    /// Fails if the object is not here and may exist all the same: the API server has shown one of this name, or one whose
+    /// name could not be read either, and it could not be used. Otherwise its absence means that it doesn't exist.
+    pub fn check_absent(&self, namespace: &str, name: &str) -> Result<(), UnreadableObject> {
+        let may_exist = !self.unreadable.is_empty()
+            && (self.unreadable.has_unnamed() || self.unreadable.is_named(namespace, name))
+            && self.get(namespace, name).is_none();
+        if may_exist { Err(UnreadableObject::of::<T>(namespace, name)) } else { Ok(()) }
+    }
+
+    /// True if an object exists that is not here because it could not be read.
+    pub fn has_unreadable(&self) -> bool {
+        !self.unreadable.is_empty()
+    }
+
+    pub(super) fn unreadable(&self) -> &Unreadable {
+        &self.unreadable
+    }
+
     /// Notes how far the watch has come. What isn't a number is not noted.
     pub(super) fn observe(&self, resource_version: &str) {
         if let Ok(version) = resource_version.parse() {
@@ -137,57 +183,93 @@ impl<T: Cached> Store<T> {
     }
 
     pub(super) fn upsert(&mut self, object: Arc<T>) -> Option<Change<T>> {
-        let hash = hash_of(&object);
-        if let Some(listed) = &mut self.listed {
-            listed.insert(hash);
-        }
-        let named = |other: &Arc<T>| other.name() == object.name() && other.namespace() == object.namespace();
-        if let Some(present) = self.objects.find_mut(hash, named) {
-            if present.is_same(&object) {
+        let (namespace, name, seen) = (object.namespace(), object.name(), self.generation);
+        let hash = self.hash(namespace, name);
+        if let Some(present) = self.objects.find_mut(spread(hash), |entry| entry.is_named(namespace, name)) {
+            present.seen = seen;
+            if present.object.is_same(&object) {
                 return None;
             }
-            self.index.replace(present, &object);
-            let old = std::mem::replace(present, Arc::clone(&object));
+            self.index.replace(&present.object, &object);
+            let old = std::mem::replace(&mut present.object, Arc::clone(&object));
             return Some(Change::Updated { old, new: object });
         }
-        self.objects.insert_unique(hash, Arc::clone(&object), hash_of);
+        self.unreadable.resolved(namespace, name);
+        let entry = Entry { object: Arc::clone(&object), hash, seen };
+        self.objects.insert_unique(spread(hash), entry, hash_of);
         self.index.insert(&object);
         Some(Change::Added(object))
     }
 
     pub(super) fn remove(&mut self, namespace: &str, name: &str) -> Option<Change<T>> {
-        let hash = hash(namespace, name);
-        if let Some(listed) = &mut self.listed {
-            listed.remove(&hash);
-        }
-        let named = |object: &Arc<T>| object.name() == name && object.namespace() == namespace;
-        let (object, _) = self.objects.find_entry(hash, named).ok()?.remove();
+        self.unreadable.resolved(namespace, name);
+        let hash = self.hash(namespace, name);
+        let found = self.objects.find_entry(spread(hash), |entry| entry.is_named(namespace, name));
+        let (Entry { object, .. }, _) = found.ok()?.remove();
         self.index.remove(&object);
         Some(Change::Deleted(object))
     }
 
+    /// Notes that an object exists that could not be read. If an older state of it is here, it stays.
     pub(super) fn keep(&mut self, namespace: &str, name: &str) {
-        if let Some(listed) = &mut self.listed {
-            listed.insert(hash(namespace, name));
+        let seen = self.generation;
+        if name.is_empty() || T::NAMESPACED && namespace.is_empty() {
+            self.unreadable.seen_unnamed(seen);
+            return;
+        }
+        let hash = self.hash(namespace, name);
+        match self.objects.find_mut(spread(hash), |entry| entry.is_named(namespace, name)) {
+            Some(present) => present.seen = seen,
+            None => self.unreadable.seen(namespace, name, seen),
         }
     }
 
-    pub(super) fn begin_list(&mut self) {
-        self.listed = Some(HashSet::default());
+    /// The number of lists that have begun.
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
     }
 
-    /// Returns what is gone, and whether the list is of an earlier moment than what was seen before.
-    pub(super) fn finish_list(&mut self, resource_version: &str) -> (Vec<Change<T>>, bool) {
+    pub(super) fn begin_list(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.listing = true;
+    }
+
+    /// The objects that the list under way has not shown, as tickets for [`Self::remove_unlisted`]; none if no list is
+    /// under way.
+    ///
+    /// Cost: a pass over the table that looks at no object; a millisecond for 300,000.
+    pub(super) fn unlisted(&self) -> Vec<Ticket> {
+        if !self.listing {
+            return Vec::new();
+        }
+        let unlisted = self.objects.iter().filter(|entry| entry.seen != self.generation);
+        unlisted.map(|entry| Ticket(entry.hash)).collect()
+    }
+
+    /// Removes one of the [unlisted](Self::unlisted) objects, unless it has been listed, changed or deleted since.
+    ///
+    /// A ticket is a hash, which says where to look; whether an object goes is decided by its generation alone. Of
+    /// several unlisted objects with one hash, any goes, and there are as many tickets.
+    pub(super) fn remove_unlisted(&mut self, Ticket(hash): Ticket) -> Option<Change<T>> {
+        let generation = self.generation;
+        let unlisted = |entry: &Entry<T>| entry.hash == hash && entry.seen != generation;
+        let (Entry { object, .. }, _) = self.objects.find_entry(spread(hash), unlisted).ok()?.remove();
+        self.index.remove(&object);
+        Some(Change::Deleted(object))
+    }
+
+    /// The list under way is complete, and what it didn't show is removed: the store is at this version. Returns true if
+    /// it is of an earlier moment than what was seen before.
+    pub(super) fn listed(&mut self, resource_version: &str) -> bool {
         let version = resource_version.parse().ok();
         let seen = std::mem::replace(self.observed.get_mut(), version.unwrap_or_default());
-        let went_back = version.is_some_and(|version| version < seen);
-        let Some(listed) = self.listed.take() else { return (Vec::new(), went_back) };
-        let gone: Vec<Arc<T>> =
-            self.objects.extract_if(|object| !listed.contains(&hash_of(object))).collect();
-        let gone = gone.into_iter().map(|object| {
-            self.index.remove(&object);
-            Change::Deleted(object)
-        });
-        (gone.collect(), went_back)
+        if std::mem::take(&mut self.listing) {
+            self.unreadable.listed(self.generation);
+        }
+        version.is_some_and(|version| version < seen)
     }
 }
+
+/// Where an object is that a list has not shown. Four bytes: many may go at once.
+#[derive(Clone, Copy)]
+pub(super) struct Ticket(u32);

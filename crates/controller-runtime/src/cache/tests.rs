@@ -10,6 +10,8 @@ use super::*;
 
 mod concerned;
 mod listed;
+mod portions;
+mod unreadable;
 
 const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -291,12 +293,17 @@ impl Cache {
         }
     }
 
+    fn cannot_read<T: CachedKind>(&self, (namespace, name): (&str, &str)) {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.apply([News::<T>::Unreadable { namespace, name }], "", Lane::Live);
+    }
+
     fn list<T: CachedKind>(&self, sort: Sort, listed: &[Listed], whole: bool) {
         self.begin_list::<T>();
         for listed in listed {
             match listed {
                 Listed::Object(name, object) => self.put(sort, *name, object),
-                Listed::Unreadable((namespace, name)) => self.keep::<T>(namespace, name),
+                Listed::Unreadable(name) => self.cannot_read::<T>(*name),
                 Listed::Deleted(name) => self.delete(sort, *name),
             }
         }
@@ -327,7 +334,7 @@ fn check_indexes(cache: &Cache, model: &Model, labels: &Labels) -> Result<(), Te
     cache.read(|state| {
         prop_assert_eq!(state.pods.len() + state.services.len() + state.slices.len(), model.objects.len());
         for namespace in NAMESPACES {
-            let found = state.pods_selected(namespace, &set);
+            let found = state.pods_selected(namespace, &set).sorted();
             let names: Vec<&str> = found.iter().map(|pod| &*pod.name).collect();
             let expected = model.names(Sort::Pod, namespace, |pod| selects(labels, &pod.labels));
             prop_assert_eq!(names, Vec::from_iter(expected), "pods selected by {:?}", labels);
@@ -450,8 +457,9 @@ fn equal_label_sets_need_not_be_one() {
     }
     let selector: LabelSet = labels.into_iter().collect();
     let names = || -> Vec<Box<str>> {
-        cache
-            .read(|state| state.pods_selected("blue", &selector).iter().map(|pod| pod.name.clone()).collect())
+        cache.read(|state| {
+            state.pods_selected("blue", &selector).sorted().iter().map(|pod| pod.name.clone()).collect()
+        })
     };
     assert_eq!(names(), ["a".into(), "b".into()]);
     let moved = Pod { version: "2".into(), ..pod("a", &labels, &mut Interner::default()) };
@@ -518,7 +526,7 @@ fn changes_and_readers_at_once() {
         scope.spawn(|| {
             for _ in 0..2000 {
                 cache.read(|state| {
-                    assert_eq!(state.pods.len(), state.pods_selected("blue", &selector).len());
+                    assert_eq!(state.pods.len(), state.pods_selected("blue", &selector).sorted().len());
                 });
             }
         });

@@ -81,18 +81,8 @@ impl EventStream {
         interner: &Mutex<Interner>,
     ) -> Result<Option<Event<K>>, WatchError> {
         loop {
-            let event = match &mut self.frames {
-                Frames::Protobuf(frames) => match frames.next_frame()? {
-                    Some(frame) => Some(protobuf_event(frame, interner)?),
-                    None => None,
-                },
-                Frames::Json(lines) => match lines.next_line()? {
-                    Some(line) => Some(json_event(line, interner)?),
-                    None => None,
-                },
-            };
-            if event.is_some() {
-                return Ok(event);
+            if let Some(event) = self.arrived(interner)? {
+                return Ok(Some(event));
             }
             let Some(chunk) = self.body.frame().await else {
                 return if self.is_empty() { Ok(None) } else { Err(WatchError::Cut) };
@@ -104,6 +94,19 @@ impl EventStream {
                     Frames::Json(lines) => lines.push(data),
                 }
             }
+        }
+    }
+
+    /// The next event, if all of it has arrived.
+    pub(super) fn arrived<K: Kind>(
+        &mut self,
+        interner: &Mutex<Interner>,
+    ) -> Result<Option<Event<K>>, WatchError> {
+        match &mut self.frames {
+            Frames::Protobuf(frames) => {
+                frames.next_frame()?.map(|frame| protobuf_event(frame, interner)).transpose()
+            }
+            Frames::Json(lines) => lines.next_line()?.map(|line| json_event(line, interner)).transpose(),
         }
     }
 

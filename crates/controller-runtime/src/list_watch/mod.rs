@@ -38,8 +38,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
-use tracing::{debug, info, trace, warn};
+use tracing::{debug, error, info, trace, warn};
 
 pub use backoff::Backoff;
 pub use error::WatchError;
@@ -50,7 +51,7 @@ use self::events::{Event, EventStream, Unreadable, list_page};
 use self::fallback::Fallback;
 use self::metrics::Series;
 use crate::api::{ApiClient, Encoding};
-use crate::cache::Cache;
+use crate::cache::{Cache, News, PORTION};
 use crate::kinds::Kind;
 use crate::queue::Lane;
 
@@ -263,8 +264,12 @@ impl<K: Kind> ListWatch<K> {
                 Some(event) => {
                     nothing_came = WatchError::Silent;
                     let start = Instant::now();
-                    self.handle(event)?;
+                    let end_of_list = self.take_in(event, &mut events)?;
                     self.metrics.processed(start.elapsed());
+                    if let Some(resource_version) = end_of_list {
+                        self.finish_list(of_a_moment(resource_version)?).await;
+                        self.fallback.streaming_worked();
+                    }
                 }
                 None if self.resume.is_none() => return Err(WatchError::Incomplete),
                 None => return Ok(()),
@@ -272,50 +277,83 @@ impl<K: Kind> ListWatch<K> {
         }
     }
 
-    fn handle(&mut self, event: Event<K>) -> Result<(), WatchError> {
+    /// Takes in an event and those that have arrived behind it, up to a portion, in one hold of the cache's lock. Returns
+    /// the resourceVersion at which an initial list ends, if it does; an error, after what came before it.
+    fn take_in(&mut self, first: Event<K>, events: &mut EventStream) -> Result<Option<String>, WatchError> {
         let listing = self.resume.is_none();
-        let lane = if listing { Lane::Background } else { Lane::Live };
-        let resource_version = match event {
-            Event::Upsert { object, resource_version } => {
-                let (namespace, name) = (object.namespace(), object.name());
-                trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object added or changed");
-                self.cache.upsert(object, lane);
-                resource_version
-            }
-            Event::Delete { namespace, name, resource_version } => {
-                trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object deleted");
-                self.cache.remove::<K>(&namespace, &name, lane);
-                resource_version
-            }
-            Event::Unreadable { object, resource_version } => {
-                self.skip(&object);
-                resource_version
-            }
-            Event::Bookmark { resource_version, initial_events_end } => {
-                if listing && initial_events_end {
-                    self.finish_list(of_a_moment(resource_version)?);
-                    self.fallback.streaming_worked();
-                    return Ok(());
+        let (mut news, mut latest, mut outcome) = (Vec::new(), String::new(), Ok(None));
+        let mut next = Some(first);
+        for taken in 1.. {
+            let resource_version = match next.take() {
+                None => break,
+                Some(Event::Bookmark { resource_version, initial_events_end: true }) if listing => {
+                    outcome = Ok(Some(resource_version));
+                    break;
                 }
-                resource_version
+                Some(Event::Bookmark { resource_version, .. }) => resource_version,
+                Some(Event::Upsert { object, resource_version }) => {
+                    let (namespace, name) = (object.namespace(), object.name());
+                    trace!(
+                        resource = K::RESOURCE,
+                        namespace, name, resource_version, "Object added or changed"
+                    );
+                    news.push(News::Present(object));
+                    resource_version
+                }
+                Some(Event::Delete { namespace, name, resource_version }) => {
+                    trace!(resource = K::RESOURCE, namespace, name, resource_version, "Object deleted");
+                    news.push(News::Gone { namespace, name });
+                    resource_version
+                }
+                Some(Event::Unreadable { object, resource_version }) => {
+                    news.push(self.unreadable(object));
+                    resource_version
+                }
+            };
+            // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
+            if !listing && !resource_version.is_empty() {
+                latest = resource_version;
             }
-        };
-        // Inside a streaming list there is nothing to resume from: it must begin again if it breaks.
-        if !listing && !resource_version.is_empty() {
-            self.go_on_from(resource_version);
+            if taken < PORTION {
+                match events.arrived(self.cache.interner()) {
+                    Ok(arrived) => next = arrived,
+                    Err(error) => outcome = Err(error),
+                }
+            }
         }
-        Ok(())
+        if news.is_empty() {
+            self.cache.observe::<K>(&latest);
+        } else {
+            self.cache.apply(news, &latest, if listing { Lane::Background } else { Lane::Live });
+        }
+        if !latest.is_empty() {
+            self.go_on_from(latest);
+        }
+        outcome
     }
 
-    /// Leaves an object that can't be read as it was: losing sight of it would delete its endpoints.
-    fn skip(&self, Unreadable { namespace, name, error }: &Unreadable) {
-        warn!(resource = K::RESOURCE, namespace, name, err = error, "Skipping an unreadable object");
+    /// An object that can't be read stays as it was: losing sight of it would delete its endpoints. If it was never read,
+    /// nothing that depends on it is deleted.
+    fn unreadable(&self, Unreadable { namespace, name, error }: Unreadable) -> News<K> {
+        if name.is_empty() {
+            error!(
+                resource = K::RESOURCE,
+                err = error,
+                "Skipping an object whose name is unreadable, nothing is deleted because an object of this kind is gone \
+                 until a list without such an object"
+            );
+        } else {
+            warn!(resource = K::RESOURCE, namespace, name, err = error, "Skipping an unreadable object");
+        }
         self.metrics.skipped();
-        self.cache.keep::<K>(namespace, name);
+        News::Unreadable { namespace, name }
     }
 
-    fn finish_list(&mut self, resource_version: String) {
-        self.cache.finish_list::<K>(&resource_version);
+    async fn finish_list(&mut self, resource_version: String) {
+        let mut end = self.cache.end_list::<K>(resource_version.clone());
+        while end.step() {
+            yield_now().await;
+        }
         self.go_on_from(resource_version);
         self.listed.send_replace(self.wish);
         if !self.synced.send_replace(true) {
@@ -325,7 +363,6 @@ impl<K: Kind> ListWatch<K> {
 
     /// The cache holds this moment, and what comes after it is wanted next.
     fn go_on_from(&mut self, resource_version: String) {
-        self.cache.observe::<K>(&resource_version);
         self.metrics.at(&resource_version);
         self.resume = Some(resource_version);
     }
@@ -344,15 +381,16 @@ impl<K: Kind> ListWatch<K> {
             let page = list_page::<K>(encoding, &body, self.cache.interner())?;
             let start = Instant::now();
             let resource_version = of_a_moment(page.resource_version)?;
-            for item in page.items {
-                match item {
-                    Ok(object) => self.cache.upsert(object, Lane::Background),
-                    Err(object) => self.skip(&object),
-                }
+            let mut items = page.items.into_iter();
+            while items.len() > 0 {
+                let portion = items.by_ref().take(PORTION);
+                let news =
+                    portion.map(|item| item.map_or_else(|object| self.unreadable(object), News::Present));
+                self.cache.apply(news.collect::<Vec<_>>(), "", Lane::Background);
             }
             self.metrics.processed(start.elapsed());
             if page.continue_token.is_empty() {
-                self.finish_list(resource_version);
+                self.finish_list(resource_version).await;
                 return Ok(());
             }
             continue_token = page.continue_token;

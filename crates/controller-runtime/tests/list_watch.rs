@@ -246,19 +246,46 @@ async fn a_server_without_streaming_lists_is_listed_in_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_continue_token_starts_the_list_over() {
+async fn pages_that_expire_are_followed_by_one_list_without_pages() {
     for wire in Wire::BOTH {
         let (a, b) = (pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2"));
+        let whole =
+            |answer| get(answer).lacks("limit").lacks("continue").lacks("resourceVersion").lacks("watch");
         let steps = [
             list(wire.refusal(&refused(400))),
             first_page(wire.page(&[a, b.clone()], "10", "1")),
             next_page("1", wire.refusal(&EXPIRED)),
-            first_page(wire.page(&[b], "20", "")),
+            whole(wire.page(&[b], "20", "")),
             resume("20", wire.watch(&[]).hang()),
         ];
         let world = World::play(wire, steps).await;
         assert_eq!(world.changes(), [LISTED[0], LISTED[1], "-a 10.0.0.1"], "{wire:?}");
+        assert!(world.script.gaps().iter().all(|gap| *gap < 0.1), "no back-off in between");
     }
+}
+
+/// It may be gigabytes, so that only silence counts against it.
+#[tokio::test(start_paused = true)]
+async fn a_list_without_pages_may_take_as_long_as_it_goes_on_coming() {
+    let wire = Wire(Encoding::Json);
+    let slow = Answer::new(200, wire.content_type(), r#"{"metadata":{"resourceVersion":"20"},"items":["#);
+    let slow = (0..9).fold(slow, |answer, _| answer.pause(Duration::from_secs(20)).then(" ")).then("]}");
+    let expired = || {
+        [
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[], "10", "1")),
+            next_page("1", wire.refusal(&EXPIRED)),
+        ]
+    };
+    let steps = expired().into_iter().chain([get(slow), resume("20", wire.watch(&[]).hang())]);
+    assert!(World::play(wire, steps).await.is_synced());
+
+    let silent = Answer::new(200, wire.content_type(), "{").hang();
+    let again = [first_page(wire.page(&[], "10", "")), resume("10", wire.watch(&[]).hang())];
+    let steps = expired().into_iter().chain([get(silent)]).chain(again);
+    let world = World::play(wire, steps).await;
+    let gap = world.script.gaps()[3];
+    assert!((30.8..31.7).contains(&gap), "a silence and a back-off, not {gap}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,10 +295,9 @@ async fn a_stream_that_ends_inside_the_list_deletes_nothing() {
         let steps = [
             list(beginning()),
             list(beginning().cut()),
-            list(beginning().then(wire.error(&refused(500)))),
             list(listed(wire).pause(a_while())),
             resume("10", wire.refusal(&EXPIRED)),
-            list(beginning()),
+            list(beginning().then(wire.error(&refused(500)))),
             list(listed(wire).hang()),
         ];
         let world = World::play(wire, steps).await;
@@ -526,6 +552,27 @@ async fn a_streaming_list_that_stays_silent_is_asked_for_in_pages() {
     }
 }
 
+/// A proxy with limits on streams, or an API server that closes slow ones under churn (kubernetes#129197): the next stream
+/// will not end better.
+#[tokio::test(start_paused = true)]
+async fn three_streaming_lists_that_break_in_a_row_are_followed_by_pages() {
+    for wire in Wire::BOTH {
+        let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]).pause(a_while());
+        let end = Answer::new(502, "text/html", "<html>");
+        for third in [beginning(), beginning().cut(), beginning().then(wire.error(&refused(504))), end] {
+            let steps = [
+                list(beginning().cut()),
+                list(beginning()),
+                list(third),
+                first_page(wire.page(&[pod("b", "2", "10.0.0.2")], "10", "")),
+                resume("10", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.pods(), ["b 10.0.0.2"], "{wire:?}");
+        }
+    }
+}
+
 /// It may have been busy, and by now it may be another server.
 #[tokio::test(start_paused = true)]
 async fn a_streaming_list_is_tried_again_after_a_while() {
@@ -620,14 +667,62 @@ async fn an_absurd_retry_after_is_cut_short_and_an_unreadable_one_ignored() {
 #[tokio::test(start_paused = true)]
 async fn failures_are_retried_with_growing_delays_for_ever() {
     for wire in Wire::BOTH {
-        let failures = (0..20).map(|_| list(wire.refusal(&refused(500))));
-        let world = World::play(wire, failures.chain([list(listed(wire).hang())])).await;
+        let failures = (0..3).map(|_| list(wire.refusal(&refused(500))));
+        let failures = failures.chain((0..8).map(|_| first_page(wire.refusal(&refused(500)))));
+        let last = [first_page(wire.page(&[], "10", "")), resume("10", wire.watch(&[]).hang())];
+        let world = World::play(wire, failures.chain(last)).await;
         let gaps = world.script.gaps();
         let expected = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6].into_iter().chain(std::iter::repeat(30.0));
-        for (gap, expected) in gaps.iter().zip(expected) {
+        for (gap, expected) in gaps[..11].iter().zip(expected) {
             assert!((expected..=2.0 * expected + 0.01).contains(gap), "{gaps:?}");
         }
         assert!(world.is_synced());
+    }
+}
+
+/// A load balancer with an idle timeout, as in kubeadm's guide to high availability: quiet kinds are cut again and again.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_after_a_while_is_resumed_at_once_each_time() {
+    let quiet = Duration::from_secs(20);
+    for wire in Wire::BOTH {
+        let half = wire.added(&pod("c", "11", "10.0.0.3"));
+        let half = half.slice(..half.len() / 2);
+        let cuts = (0..20).map(|n| {
+            let watch = wire.watch(&[]).pause(quiet);
+            resume("10", if n % 2 == 0 { watch.cut() } else { watch.then(half.clone()).cut() })
+        });
+        let steps = [list(listed(wire).pause(quiet).cut())].into_iter().chain(cuts);
+        let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().all(|gap| (20.0..21.0).contains(gap)), "{wire:?} {gaps:?}");
+    }
+}
+
+/// What failed before it doesn't count any more.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_works_ends_the_back_off() {
+    for wire in Wire::BOTH {
+        let failures = || (0..6).map(|_| resume("10", wire.refusal(&refused(500))));
+        let working = [wire.watch(&[]).pause(a_while()).cut(), wire.watch(&[]).pause(a_while())];
+        for working in working {
+            let steps = [list(listed(wire).pause(a_while()))].into_iter().chain(failures());
+            let steps = steps.chain([resume("10", working), resume("10", wire.refusal(&refused(500)))]);
+            let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+            let gaps = world.script.gaps();
+            assert!(gaps[6] > 25.0 && gaps[8] < 1.7, "{gaps:?}");
+        }
+    }
+}
+
+/// One that is accepted and cut at once is as good as refused.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_at_once_is_not_hurried_back_to() {
+    for wire in Wire::BOTH {
+        let cut = || wire.watch(&[]).pause(Duration::from_millis(900)).cut();
+        let cuts = (0..10).map(|_| resume("10", cut()));
+        let steps = [list(listed(wire).pause(a_while()))].into_iter().chain(cuts);
+        let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+        assert!(world.script.gaps()[10] >= 30.0, "{:?}", world.script.gaps());
     }
 }
 

@@ -1,12 +1,13 @@
 //! Reads and writes of single objects, and the opening of lists and watches.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,8 @@ const MAX_RETRIES: u32 = 10;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
 /// The largest answer that is read: well above what etcd can store.
 const MAX_ANSWER: usize = 64 << 20;
+/// The largest list that is read in one answer: two million Pods.
+const MAX_LIST: usize = 4 << 30;
 
 /// A client of the API server for one user agent, with its own bound on requests.
 ///
@@ -177,7 +180,7 @@ impl ApiClient {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = within(REQUEST_TIMEOUT, read_all(body)).await?;
+        let body = within(REQUEST_TIMEOUT, read_all(body, MAX_ANSWER)).await?;
         Err(refusal(parts.status, &parts.headers, &body))
     }
 
@@ -187,11 +190,30 @@ impl ApiClient {
         path_and_query: &str,
         header_timeout: Duration,
     ) -> Result<(Encoding, Bytes), ApiError> {
+        self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body, MAX_ANSWER)))
+            .await
+    }
+
+    /// Reads a list that is not cut into pages, of up to 4 GiB. The body may take as long as it goes on coming.
+    pub(crate) async fn whole_list(
+        &self,
+        path_and_query: &str,
+        header_timeout: Duration,
+    ) -> Result<(Encoding, Bytes), ApiError> {
+        self.list(path_and_query, header_timeout, read_while_it_comes).await
+    }
+
+    async fn list<F: Future<Output = Result<Bytes, ApiError>>>(
+        &self,
+        path_and_query: &str,
+        header_timeout: Duration,
+        read: impl FnOnce(Body) -> F,
+    ) -> Result<(Encoding, Bytes), ApiError> {
         let running = self.metrics.request(&Method::GET);
         running.sent(0);
         let response = self.open(path_and_query, header_timeout).await?;
         let encoding = Encoding::of_answer(response.headers());
-        let body = within(REQUEST_TIMEOUT, read_all(response.into_body())).await?;
+        let body = read(response.into_body()).await?;
         running.received(body.len());
         Ok((encoding, body))
     }
@@ -233,7 +255,7 @@ impl ApiClient {
             }
             let exchange = async {
                 let (parts, answer) = self.send(&method, path, &body, retries > 0).await?.into_parts();
-                Ok((parts, read_all(answer).await?))
+                Ok((parts, read_all(answer, MAX_ANSWER).await?))
             };
             running.sent(body.len());
             let (parts, answer) = within(REQUEST_TIMEOUT, exchange).await?;
@@ -300,12 +322,26 @@ pub(super) async fn within<T>(
     timeout(limit, work).await.map_err(|_| ApiError::Timeout(limit))?
 }
 
-async fn read_all(body: Body) -> Result<Bytes, ApiError> {
-    let limited = http_body_util::Limited::new(body, MAX_ANSWER);
-    let collected = limited.collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() { ApiError::Malformed(error) } else { ApiError::Transport(error) }
-    });
-    Ok(collected?.to_bytes())
+async fn read_all(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    Ok(Limited::new(body, limit).collect().await.map_err(broken_body)?.to_bytes())
+}
+
+/// Reads a large body. Each piece of it may take as long as other answers as a whole.
+async fn read_while_it_comes(body: Body) -> Result<Bytes, ApiError> {
+    let mut body = Limited::new(body, MAX_LIST);
+    let mut bytes = BytesMut::new();
+    while let Some(frame) =
+        timeout(REQUEST_TIMEOUT, body.frame()).await.map_err(|_| ApiError::Timeout(REQUEST_TIMEOUT))?
+    {
+        if let Ok(data) = frame.map_err(broken_body)?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes.freeze())
+}
+
+fn broken_body(error: Box<dyn Error + Send + Sync>) -> ApiError {
+    if error.is::<LengthLimitError>() { ApiError::Malformed(error) } else { ApiError::Transport(error) }
 }
 
 fn refusal(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiError {

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use hyper_util::client::legacy;
+
 use super::encoding::Encoding;
 
 /// A request that did not succeed.
@@ -57,6 +59,25 @@ impl ApiError {
         self.status().is_some_and(|status| status.code == code)
     }
 
+    /// The API server has not begun to act on this request: there was no connection, it was closed before the request
+    /// was sent, or an HTTP/2 server said so. To send it again cannot do anything twice.
+    ///
+    /// Everything else that breaks a connection leaves open what was done.
+    pub(crate) fn never_sent(&self) -> bool {
+        let Self::Transport(error) = self else { return false };
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&**error);
+        while let Some(error) = cause {
+            if error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect)
+                || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled)
+                || error.downcast_ref::<h2::Error>().is_some_and(is_unprocessed)
+            {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// How long the server asks to wait.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         self.status()?.retry_after
@@ -92,6 +113,14 @@ impl ApiError {
     pub fn is_namespace_terminating(&self) -> bool {
         self.status().is_some_and(|status| status.causes.iter().any(|cause| cause == "NamespaceTerminating"))
     }
+}
+
+/// What an HTTP/2 server says of streams that it has not looked at (RFC 9113, 8.7): it refuses one, or goes away naming an
+/// earlier one as its last. Only with that, `h2` ends a stream by a remote `GOAWAY` without an error.
+fn is_unprocessed(error: &h2::Error) -> bool {
+    let reason = error.reason().filter(|_| error.is_remote());
+    (error.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM))
+        || (error.is_go_away() && reason == Some(h2::Reason::NO_ERROR))
 }
 
 impl Status {

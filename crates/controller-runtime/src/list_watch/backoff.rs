@@ -36,6 +36,11 @@ impl Backoff {
         self.next = (self.next * 2).min(MAX);
         delay.mul_f64(1.0 + fastrand::f64())
     }
+
+    /// Starts over: what was tried works.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +55,9 @@ mod tests {
             assert!((expected..=2.0 * expected).contains(&delay), "{delay} for {expected}");
         }
         tokio::time::advance(RESET_AFTER + Duration::from_secs(1)).await;
+        assert!(backoff.next_delay() <= 2 * FIRST);
+        backoff.next_delay();
+        backoff.reset();
         assert!(backoff.next_delay() <= 2 * FIRST);
     }
 }

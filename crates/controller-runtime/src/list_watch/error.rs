@@ -31,8 +31,8 @@ pub enum WatchError {
     /// Resumed, accepted, and then not a word, not even a bookmark.
     #[error("the watch said nothing at all")]
     Mute,
-    /// The initial list did not end before the watch did.
-    #[error("the watch ended inside its initial list")]
+    /// The watch or answer with a list ended before the list did.
+    #[error("the list is incomplete")]
     Incomplete,
     /// A list doesn't say of which moment it is.
     #[error("the list has no resourceVersion")]
@@ -51,6 +51,16 @@ impl WatchError {
     /// A connection that was accepted, and then nothing.
     pub(super) fn is_silence(&self) -> bool {
         matches!(self, Self::Silent | Self::Api(ApiError::Timeout(_)))
+    }
+
+    /// The stream ended or fell silent without a word about why: a proxy's idle timeout, a restart, a lost connection.
+    pub(super) fn is_break(&self) -> bool {
+        matches!(self, Self::Cut | Self::Silent | Self::Api(ApiError::Transport(_)))
+    }
+
+    /// The server was not reached, so this says nothing about what it can do.
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Api(error) if error.never_sent())
     }
 
     /// Going on from the same place would fail in the same way: list again.

@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Remembers that a streaming list did not work, for a while.
+/// Remembers that streaming lists did not work, for a while.
+///
+/// One that is refused as unknown or stays silent is enough. One that breaks in another way may have met a server that
+/// was about to restart; three in a row have met something that will break the fourth as well, such as a proxy that
+/// limits streams, or an API server under so much churn that it closes slow lists. client-go falls back only when a
+/// streaming list is refused as invalid (`tools/cache/reflector.go`), and tries the others for ever.
 ///
 /// A server may have been upgraded meanwhile, and a silent one may only have been overloaded, so streaming is tried
 /// again: after ten minutes at first, after up to six hours if it keeps failing. Nothing waits for that: the question
@@ -13,14 +18,18 @@ use tokio::time::Instant;
 pub(super) struct Fallback {
     until: Option<Instant>,
     next: Duration,
+    /// How many streaming lists in a row have broken.
+    broken: u32,
 }
 
+/// As many broken streaming lists in a row are as good as a refusal.
+const MAX_BROKEN: u32 = 3;
 const FIRST: Duration = Duration::from_secs(10 * 60);
 const MAX: Duration = Duration::from_secs(6 * 60 * 60);
 
 impl Default for Fallback {
     fn default() -> Self {
-        Self { until: None, next: FIRST }
+        Self { until: None, next: FIRST, broken: 0 }
     }
 }
 
@@ -35,6 +44,15 @@ impl Fallback {
         if !self.is_paged() {
             self.until = Some(Instant::now() + self.next);
             self.next = (self.next * 2).min(MAX);
+            self.broken = 0;
+        }
+    }
+
+    /// A streaming list ended before it was complete, in whatever way.
+    pub(super) fn streaming_broke(&mut self) {
+        self.broken += 1;
+        if self.broken >= MAX_BROKEN {
+            self.streaming_failed();
         }
     }
 
@@ -64,5 +82,21 @@ mod tests {
         fallback.streaming_failed();
         tokio::time::advance(FIRST).await;
         assert!(!fallback.is_paged(), "a success starts over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn three_broken_streams_in_a_row_are_as_good_as_a_refusal() {
+        let mut fallback = Fallback::default();
+        fallback.streaming_broke();
+        fallback.streaming_broke();
+        fallback.streaming_worked();
+        for _ in 0..2 {
+            fallback.streaming_broke();
+            fallback.streaming_broke();
+            assert!(!fallback.is_paged());
+            fallback.streaming_broke();
+            assert!(fallback.is_paged());
+            tokio::time::advance(2 * FIRST).await;
+        }
     }
 }

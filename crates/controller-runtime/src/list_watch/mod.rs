@@ -5,12 +5,17 @@
 //!        v                                                         │ 410, or nonsense: no way on from here
 //!      watch from the last resourceVersion ──> events ──> cache ───┤
 //!        ^                                                         │
-//!        └──────── back-off with jitter <── anything else ─────────┘
+//!        └── at once <── broken after 1 s or more                  │
+//!        └── back-off with jitter <── anything else ───────────────┘
 //! ```
+//!
+//! That a watch breaks is ordinary: load balancers cut connections that are idle for as little as 20 s, and an API server
+//! that is replaced cuts all of them. So a watch that was accepted and lived for a second is resumed at once, and counts as
+//! a success, as in client-go's reflector. Only what fails early or is refused waits longer each time.
 //!
 //! The initial list is a watch that sends what exists and then a bookmark (KEP-3157), so that no whole list is ever in
 //! memory and the cache serves its old content meanwhile. A server that doesn't know this, or stays silent, is listed
-//! in pages; streaming is tried again later.
+//! in pages, and so is one whose streams break three times in a row; streaming is tried again later.
 //!
 //! Whoever must know that nothing is missing wishes for a new list: a watch, even one that has just been opened, doesn't
 //! say how far behind it is, while a list holds everything that was written before it was asked for.
@@ -19,7 +24,8 @@
 //! Controllers rely on that when they stop waiting for the events of their own writes.
 //!
 //! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
-//! without any event for longer is dropped and resumed. If the next one says nothing at all, it may be the place in
+//! without any event for longer is dropped and resumed over a new connection. (A peer that is gone is noticed sooner, by the
+//! connection itself: see `api::KeepAlive`.) If the next one says nothing at all, it may be the place in
 //! history that is wrong: an API server that was restored from a backup accepts a watch from versions that it has yet to
 //! reach, and sends neither events nor bookmarks until then. So the next thing is a list.
 //!
@@ -37,6 +43,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -83,6 +90,10 @@ impl Default for Timing {
 const PAGE_SIZE: u32 = 500;
 /// The longest `Retry-After` that is waited for: the cache must not stand still because of a strange answer.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// A watch that lived for so long works, however it ended (client-go: 1 s, "very short watch").
+const WORKS_AFTER: Duration = Duration::from_secs(1);
+/// The longest pause before a broken watch is resumed: whatever broke it may have broken those of many clients.
+const RESUME_JITTER: Duration = Duration::from_millis(500);
 /// How long the server may still take to end a watch after its lifetime.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -103,6 +114,8 @@ pub struct ListWatch<K> {
     not_before: Instant,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
+    /// When the watch of the attempt under way was accepted.
+    accepted: Option<Instant>,
     fallback: Fallback,
     metrics: Series,
     kind: PhantomData<K>,
@@ -126,6 +139,7 @@ impl<K: Kind> ListWatch<K> {
             wish: 0,
             not_before: Instant::now(),
             resume: None,
+            accepted: None,
             fallback,
             metrics,
             kind: PhantomData,
@@ -183,13 +197,28 @@ impl<K: Kind> ListWatch<K> {
         // What the server asks for counts also for whoever is in a hurry.
         sleep_until(self.not_before).await;
         loop {
-            let started = Instant::now();
-            let asked_to_wait = match self.attempt().await {
+            self.accepted = None;
+            let outcome = self.attempt().await;
+            let worked = self.accepted.is_some_and(|accepted| accepted.elapsed() >= WORKS_AFTER);
+            let asked_to_wait = match outcome {
                 // A watch that reached its lifetime is simply resumed; one that ended at once is not hurried back to.
-                Ok(()) if started.elapsed() >= Duration::from_secs(1) => continue,
+                Ok(()) if worked => {
+                    backoff.reset();
+                    continue;
+                }
                 Ok(()) => {
                     debug!(resource = K::RESOURCE, "Watch ended early");
                     Duration::ZERO
+                }
+                Err(error) if worked && error.is_break() && self.resume.is_some() => {
+                    info!(
+                        resource = K::RESOURCE,
+                        err = crate::error_chain(&error),
+                        "Resuming a broken watch"
+                    );
+                    backoff.reset();
+                    sleep(RESUME_JITTER.mul_f64(fastrand::f64())).await;
+                    continue;
                 }
                 Err(error)
                     if error.is_unsupported() && self.resume.is_none() && !self.fallback.is_paged() =>
@@ -210,8 +239,12 @@ impl<K: Kind> ListWatch<K> {
 
     /// Decides how the next attempt differs from the one that failed.
     fn report(&mut self, error: &WatchError) {
-        if error.is_silence() && self.resume.is_none() {
-            self.fallback.streaming_failed();
+        if self.resume.is_none() && !self.fallback.is_paged() {
+            if error.is_silence() {
+                self.fallback.streaming_failed();
+            } else if !error.is_unreachable() {
+                self.fallback.streaming_broke();
+            }
         }
         if error.leads_nowhere() {
             self.resume = None;
@@ -251,6 +284,7 @@ impl<K: Kind> ListWatch<K> {
             WatchError::Silent
         };
         let response = self.client.open(&query, self.timing.header).await?;
+        self.accepted = Some(Instant::now());
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
         let deadline = Instant::now() + lifetime + GRACE;
@@ -368,6 +402,9 @@ impl<K: Kind> ListWatch<K> {
     }
 
     /// The whole list, a page at a time.
+    ///
+    /// Pages are of the moment of the first one, which the server may forget while they are read. Then everything is asked
+    /// for at once, as client-go does (`tools/pager`): pages would only be overtaken again.
     async fn list_in_pages(&mut self) -> Result<(), WatchError> {
         self.cache.begin_list::<K>();
         let mut continue_token = String::new();
@@ -377,24 +414,57 @@ impl<K: Kind> ListWatch<K> {
                 query.push_str("&continue=");
                 query.push_str(&escape(&continue_token));
             }
-            let (encoding, body) = self.client.page(&query, self.timing.header).await?;
-            let page = list_page::<K>(encoding, &body, self.cache.interner())?;
-            let start = Instant::now();
-            let resource_version = of_a_moment(page.resource_version)?;
-            let mut items = page.items.into_iter();
-            while items.len() > 0 {
-                let portion = items.by_ref().take(PORTION);
-                let news =
-                    portion.map(|item| item.map_or_else(|object| self.unreadable(object), News::Present));
-                self.cache.apply(news.collect::<Vec<_>>(), "", Lane::Background);
+            let answer = match self.client.page(&query, self.timing.header).await {
+                Err(error) if error.is_expired() && !continue_token.is_empty() => {
+                    info!(
+                        resource = K::RESOURCE,
+                        "A list expired between its pages, asking for all of it at once"
+                    );
+                    return self.list_at_once().await;
+                }
+                answer => answer?,
+            };
+            match self.store_page(answer).await? {
+                Some(next) => continue_token = next,
+                None => return Ok(()),
             }
-            self.metrics.processed(start.elapsed());
-            if page.continue_token.is_empty() {
-                self.finish_list(resource_version).await;
-                return Ok(());
-            }
-            continue_token = page.continue_token;
         }
+    }
+
+    /// The whole list in one answer, of this moment. The server has it in memory; so does this process, meanwhile.
+    async fn list_at_once(&mut self) -> Result<(), WatchError> {
+        self.cache.begin_list::<K>();
+        let query = match self.selection.strip_prefix('&') {
+            Some(selection) => format!("{}?{selection}", K::PATH),
+            None => K::PATH.to_owned(),
+        };
+        let answer = self.client.whole_list(&query, self.timing.header).await?;
+        match self.store_page(answer).await? {
+            Some(_) => Err(WatchError::Incomplete),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in a page. Returns how to ask for the next one, or finishes the list.
+    async fn store_page(
+        &mut self,
+        (encoding, body): (Encoding, Bytes),
+    ) -> Result<Option<String>, WatchError> {
+        let page = list_page::<K>(encoding, &body, self.cache.interner())?;
+        let start = Instant::now();
+        let resource_version = of_a_moment(page.resource_version)?;
+        let mut items = page.items.into_iter();
+        while items.len() > 0 {
+            let portion = items.by_ref().take(PORTION);
+            let news = portion.map(|item| item.map_or_else(|object| self.unreadable(object), News::Present));
+            self.cache.apply(news.collect::<Vec<_>>(), "", Lane::Background);
+        }
+        self.metrics.processed(start.elapsed());
+        if page.continue_token.is_empty() {
+            self.finish_list(resource_version).await;
+            return Ok(None);
+        }
+        Ok(Some(page.continue_token))
     }
 }
 

@@ -1,18 +1,24 @@
 //! The HTTP stack below [`kube::Client`].
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Request};
-use hyper_util::client::legacy::Client as HttpClient;
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
 use kube::client::{Body, ConfigExt};
 use kube::config::AuthInfo;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tower::{BoxError, Service, ServiceBuilder};
+use tracing::info;
 
+use super::connections::{Connections, KeepAlive};
+use super::connector::Connector;
+use super::proxy::{Environment, Proxy};
 use super::renewed::Renewed;
 
 /// A connection could not be set up from its configuration.
@@ -24,18 +30,32 @@ pub struct ConnectError {
     source: BoxError,
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// Builds a client from a kubeconfig or in-cluster configuration.
+/// Builds a client from a kubeconfig or in-cluster configuration, with connections of its own; clones share them.
 ///
 /// Authentication, TLS and the base URL are kube's. Its connector and middle layers are replaced: small writes must
 /// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's answer must reach the work
 /// queue instead of being retried out of sight for minutes.
 ///
-/// Files with a token or a client certificate may be replaced: requests that begin 10 s later use what is in them then.
-/// With another certificate they go over new connections; the old ones end with the requests that are under way.
+/// Over TLS, the server is offered HTTP/2 and else spoken to by HTTP/1.1, as always without TLS. With HTTP/2 all requests
+/// share one connection, on which an API server takes 100 at a time; so what must not wait for others, such as watches and
+/// the Lease, has a client of its own. A variable `DISABLE_HTTP2` that isn't empty does what it does to client-go.
+///
+/// A proxy is used as `proxy_url` says, else as the environment does (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), by Go's
+/// rules.
+///
+/// Files with a token, a client certificate or authorities may be replaced: requests that begin 10 s later use what is in
+/// them then. With other certificates they go over new connections; the old ones end with the requests that are under way.
+/// So they do after a request that was given up without an answer.
+///
+/// # Errors
+///
+/// Files that cannot be read or make no sense, and proxies that are not supported. Reads files, which blocks.
 pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    connect_with(config, KeepAlive::default())
+}
+
+/// The same with other bounds on the silence of a connection.
+pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube::Client, ConnectError> {
     let service = || -> Result<_, BoxError> {
         let mut config = config.clone();
         let token = config.auth_info.token_file.take().map(renewed_token).transpose()?;
@@ -48,9 +68,8 @@ pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
             .option_layer(config.auth_layer()?)
             .layer(config.extra_headers_layer()?)
             .map_err(BoxError::from);
-        let files = certificate_files(&config.auth_info);
-        let http = Renewed::new(files, move |_| Ok(http_client(&config)?))?;
-        Ok(stack.service(Transport { http, token }))
+        let connections = renewed_connections(config, keep_alive)?;
+        Ok(stack.service(Transport { connections, token }))
     };
     let failed = |source| ConnectError { server: config.cluster_url.to_string(), source };
     Ok(kube::Client::new(service().map_err(failed)?, config.default_namespace.clone()))
@@ -63,18 +82,30 @@ pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, Connec
     connect(&anonymous)
 }
 
-/// Connections with the certificate that is in the files now.
-fn http_client(
-    config: &kube::Config,
-) -> kube::Result<HttpClient<impl Connect + Clone + Send + Sync + use<>, Body>> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(KEEPALIVE));
-    tcp.set_keepalive_interval(Some(KEEPALIVE));
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let tls = config.rustls_https_connector_with_connector(tcp)?;
-    Ok(HttpClient::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(tls))
+/// Connections with the certificates that are in the files now.
+fn renewed_connections(
+    mut config: kube::Config,
+    keep_alive: KeepAlive,
+) -> Result<Renewed<Arc<Connections>>, BoxError> {
+    let proxy = Proxy::select(config.proxy_url.as_ref(), &config.cluster_url, &Environment::of_process())?;
+    if let Some(proxy) = &proxy {
+        info!(server = %config.cluster_url, proxy = %proxy.url, configured = proxy.source, "Using a proxy");
+    }
+    let http2 = std::env::var_os("DISABLE_HTTP2").is_none_or(|value| value.is_empty());
+    // kube would read it on its own, in the middle of a handshake.
+    let authorities = config.root_cert_file.take();
+    let mut files = certificate_files(&config.auth_info);
+    let place = authorities.map(|file| {
+        files.push(file);
+        files.len() - 1
+    });
+    Renewed::new(files, move |contents| {
+        let mut config = config.clone();
+        if let Some(pem) = place.and_then(|place| contents.get(place)) {
+            config.root_cert = Some(certificates(pem)?);
+        }
+        Ok(Connections::new(Connector::new(&config, proxy.as_ref(), http2)?, keep_alive))
+    })
 }
 
 /// The files that the client's certificate comes from; none if a part of it stands in the kubeconfig itself.
@@ -82,6 +113,13 @@ fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let embedded = auth.client_certificate_data.is_some() || auth.client_key_data.is_some();
     let files = [&auth.client_certificate, &auth.client_key];
     files.into_iter().flatten().filter(|_| !embedded).map(PathBuf::from).collect()
+}
+
+/// The certificates of a bundle. One that is empty, as while it is written, would trust nobody.
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, BoxError> {
+    let certificates = CertificateDer::pem_slice_iter(pem).map(|certificate| Ok(certificate?.to_vec()));
+    let certificates = certificates.collect::<Result<Vec<_>, BoxError>>()?;
+    if certificates.is_empty() { Err("no certificates in the file".into()) } else { Ok(certificates) }
 }
 
 /// The header with the token of a file, without the end of its line.
@@ -97,18 +135,15 @@ fn renewed_token(file: String) -> Result<Renewed<HeaderValue>, BoxError> {
 
 /// Sends requests with what the files of the configuration hold.
 #[derive(Clone)]
-struct Transport<H> {
-    http: Renewed<H>,
+struct Transport {
+    connections: Renewed<Arc<Connections>>,
     token: Option<Renewed<HeaderValue>>,
 }
 
-impl<H> Service<Request<Body>> for Transport<H>
-where
-    H: Service<Request<Body>> + Clone,
-{
-    type Response = H::Response;
-    type Error = H::Error;
-    type Future = H::Future;
+impl Service<Request<Body>> for Transport {
+    type Response = Response<Incoming>;
+    type Error = hyper_util::client::legacy::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
     /// Always: connections are made for requests.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
@@ -116,9 +151,13 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if let Some(token) = &self.token {
-            request.headers_mut().insert(AUTHORIZATION, token.current());
+        let Self { connections, token } = self.clone();
+        async move {
+            if let Some(token) = token {
+                request.headers_mut().insert(AUTHORIZATION, token.current().await);
+            }
+            connections.current().await.send(request).await
         }
-        self.http.current().call(request)
+        .boxed()
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 use tower::BoxError;
 use tracing::{info, warn};
 
@@ -14,11 +15,15 @@ use tracing::{info, warn};
 /// (client-go `transport/cert_rotation.go`), tokens every 50 s (`transport/token_source.go`).
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(10);
 
+/// How long a request waits for files that are read again: a slow disk delays what is in them, not everything else.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 type Make<T> = dyn Fn(&[Vec<u8>]) -> Result<T, BoxError> + Send + Sync;
 
 /// Something made from the contents of files, and made again once they are others. Clones share it.
 ///
-/// Looks when it is asked for, and not more often than every 10 s. As long as files cannot be read or make no sense,
+/// Looks when it is asked for, 10 s after the last look or later. The one who asks waits for that for a second at most; the
+/// others use what there is. Files are read and things made on a thread that may block, outside of any lock. As long as files cannot be read or make no sense,
 /// such as a certificate whose key is not there yet, it stays what it was, and the log says why.
 ///
 /// Compares contents, not times: mounted Secrets are swapped by a symbolic link.
@@ -31,31 +36,27 @@ pub(super) struct Renewed<T> {
 struct State<T> {
     contents: Vec<Vec<u8>>,
     made: T,
-    look_at: Instant,
+    /// None while somebody looks.
+    look_at: Option<Instant>,
 }
 
-impl<T: Clone> Renewed<T> {
-    /// Reads the files for the first time. `make` gets their contents in this order, or may read them itself.
+impl<T: Clone + Send + 'static> Renewed<T> {
+    /// Reads the files for the first time, which blocks. `make` gets their contents in this order, or may read them itself.
     pub(super) fn new(
         files: Vec<PathBuf>,
         make: impl Fn(&[Vec<u8>]) -> Result<T, BoxError> + Send + Sync + 'static,
     ) -> Result<Self, BoxError> {
         let contents = read(&files)?;
-        let state = State { made: make(&contents)?, contents, look_at: Instant::now() + LOOK_EVERY };
+        let state = State { made: make(&contents)?, contents, look_at: next_look() };
         Ok(Self { files: files.into(), make: Arc::new(make), state: Arc::new(Mutex::new(state)) })
     }
 
-    /// What the files amount to now. Now and then reads them, which blocks.
-    pub(super) fn current(&self) -> T {
+    /// What the files amount to now.
+    pub(super) async fn current(&self) -> T {
         if self.is_due() {
-            match self.look() {
-                Ok(false) => (),
-                Ok(true) => info!(files = ?self.files, "Loaded new credentials"),
-                Err(error) => {
-                    let err = crate::error_chain(&*error);
-                    warn!(files = ?self.files, err, "Keeping the credentials that were read before");
-                }
-            }
+            let this = self.clone();
+            // A look that takes longer goes on without this.
+            let _ = timeout(PATIENCE, spawn_blocking(move || this.look_and_tell())).await;
         }
         self.state.lock().made.clone()
     }
@@ -63,12 +64,19 @@ impl<T: Clone> Renewed<T> {
     /// Whether it is time to look, which is only said to one who asks: nobody else waits for the files.
     fn is_due(&self) -> bool {
         let now = Instant::now();
-        let mut state = self.state.lock();
-        let due = !self.files.is_empty() && state.look_at <= now;
-        if due {
-            state.look_at = now + LOOK_EVERY;
+        !self.files.is_empty() && self.state.lock().look_at.take_if(|look_at| *look_at <= now).is_some()
+    }
+
+    fn look_and_tell(&self) {
+        match self.look() {
+            Ok(false) => (),
+            Ok(true) => info!(files = ?self.files, "Loaded new credentials"),
+            Err(error) => {
+                let err = crate::error_chain(&*error);
+                warn!(files = ?self.files, err, "Keeping the credentials that were read before");
+            }
         }
-        due
+        self.state.lock().look_at = next_look();
     }
 
     /// Returns whether something changed.
@@ -90,6 +98,11 @@ impl<T> Clone for Renewed<T> {
         let (files, make, state) = (Arc::clone(&self.files), Arc::clone(&self.make), Arc::clone(&self.state));
         Self { files, make, state }
     }
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "a value of the field")]
+fn next_look() -> Option<Instant> {
+    Some(Instant::now() + LOOK_EVERY)
 }
 
 /// A file cannot be read.
@@ -130,24 +143,24 @@ mod tests {
         assert!(Renewed::new(files.to_vec(), number).is_err(), "no number");
         write(1, "2");
         let renewed = Renewed::new(files.to_vec(), number).unwrap();
-        assert_eq!(renewed.current(), 12);
+        assert_eq!(renewed.current().await, 12);
 
         write(1, "3");
         advance(LOOK_EVERY / 2).await;
-        assert_eq!(renewed.current(), 12, "not looked yet");
+        assert_eq!(renewed.current().await, 12, "not looked yet");
         advance(LOOK_EVERY / 2).await;
-        assert_eq!(renewed.clone().current(), 13);
-        assert_eq!(renewed.current(), 13, "clones share it");
+        assert_eq!(renewed.clone().current().await, 13);
+        assert_eq!(renewed.current().await, 13, "clones share it");
 
         write(1, "x");
         advance(LOOK_EVERY).await;
-        assert_eq!(renewed.current(), 13);
+        assert_eq!(renewed.current().await, 13);
         fs::remove_file(&files[1]).unwrap();
         advance(LOOK_EVERY).await;
-        assert_eq!(renewed.current(), 13);
+        assert_eq!(renewed.current().await, 13);
         write(1, "4");
         advance(LOOK_EVERY).await;
-        assert_eq!(renewed.current(), 14);
+        assert_eq!(renewed.current().await, 14);
     }
 
     /// A client whose connections are open must not be replaced for nothing.
@@ -158,10 +171,42 @@ mod tests {
         fs::write(&file, "1").unwrap();
         let one = || Arc::new(());
         let renewed = Renewed::new(vec![file.clone()], move |_| Ok(one())).unwrap();
-        let first = renewed.current();
+        let first = renewed.current().await;
         fs::remove_file(&file).unwrap();
         fs::write(&file, "1").unwrap();
         advance(LOOK_EVERY).await;
-        assert!(Arc::ptr_eq(&first, &renewed.current()));
+        assert!(Arc::ptr_eq(&first, &renewed.current().await));
+    }
+
+    /// As with a disk that does not answer.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_look_delays_nobody_for_long_and_happens_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, "1").unwrap();
+        let (go_on, blocked) = std::sync::mpsc::channel::<()>();
+        let (looks, blocked) = (Arc::new(Mutex::new(0)), Mutex::new(blocked));
+        let counted = Arc::clone(&looks);
+        let make = move |contents: &[Vec<u8>]| {
+            *counted.lock() += 1;
+            if *counted.lock() > 1 {
+                let _ = blocked.lock().recv();
+            }
+            number(contents)
+        };
+        let renewed = Renewed::new(vec![file.clone()], make).unwrap();
+        fs::write(&file, "2").unwrap();
+        advance(LOOK_EVERY).await;
+        // The clock stands still while something blocks.
+        tokio::time::resume();
+        assert_eq!(renewed.current().await, 1);
+        tokio::time::pause();
+        advance(10 * LOOK_EVERY).await;
+        assert_eq!((renewed.current().await, *looks.lock()), (1, 2), "still looking");
+        drop(go_on);
+        while renewed.state.lock().look_at.is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(renewed.current().await, 2);
     }
 }

@@ -25,7 +25,7 @@
 //!
 //! A watch that stays silent is not trusted: the API server sends a bookmark about every minute, so a connection
 //! without any event for longer is dropped and resumed over a new connection. (A peer that is gone is noticed sooner, by the
-//! connection itself: see `api::KeepAlive`.) If the next one says nothing at all, it may be the place in
+//! connection itself: see [`KeepAlive`](crate::api::KeepAlive).) If the next one says nothing at all, it may be the place in
 //! history that is wrong: an API server that was restored from a backup accepts a watch from versions that it has yet to
 //! reach, and sends neither events nor bookmarks until then. So the next thing is a list.
 //!
@@ -57,7 +57,7 @@ pub use metrics::ListWatchMetrics;
 use self::events::{Event, EventStream, Unreadable, list_page};
 use self::fallback::Fallback;
 use self::metrics::Series;
-use crate::api::{ApiClient, Encoding};
+use crate::api::{ApiClient, Encoding, Origin};
 use crate::cache::{Cache, News, PORTION};
 use crate::kinds::Kind;
 use crate::queue::Lane;
@@ -285,6 +285,7 @@ impl<K: Kind> ListWatch<K> {
         };
         let response = self.client.open(&query, self.timing.header).await?;
         self.accepted = Some(Instant::now());
+        let origin = response.extensions().get::<Origin>().cloned();
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
         let deadline = Instant::now() + lifetime + GRACE;
@@ -293,7 +294,10 @@ impl<K: Kind> ListWatch<K> {
                 if self.resume.is_some() { self.timing.silence } else { self.timing.initial_silence };
             let next =
                 timeout_at(deadline.min(Instant::now() + patience), events.next::<K>(self.cache.interner()));
-            let Ok(next) = next.await else { return Err(nothing_came) };
+            let Ok(next) = next.await else {
+                origin.iter().for_each(Origin::distrust);
+                return Err(nothing_came);
+            };
             match next? {
                 Some(event) => {
                     nothing_came = WatchError::Silent;

@@ -18,6 +18,9 @@ pub trait Kind: CachedKind {
     const PATH: &'static str;
     /// The plural name, for logs and metrics.
     const RESOURCE: &'static str;
+    /// Whether controllers write objects of this kind. A new leader must know what the last one wrote, and lists these
+    /// kinds anew; the others may be as old as their live watches, as in a process that leads already.
+    const WRITTEN: bool = false;
 
     /// Reads a protobuf message without its envelope.
     fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError>;
@@ -144,6 +147,7 @@ impl Kind for Node {
 impl Kind for CachedSlice {
     const PATH: &'static str = "/apis/discovery.k8s.io/v1/endpointslices";
     const RESOURCE: &'static str = "endpointslices";
+    const WRITTEN: bool = true;
 
     fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
         let meta = kube_protobuf::meta(raw)?;
@@ -172,6 +176,7 @@ impl Kind for CachedSlice {
 impl Kind for CachedEndpoints {
     const PATH: &'static str = "/api/v1/endpoints";
     const RESOURCE: &'static str = "endpoints";
+    const WRITTEN: bool = true;
 
     fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
         let meta = kube_protobuf::meta(raw)?;

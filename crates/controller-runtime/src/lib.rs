@@ -18,6 +18,7 @@
 //! * [`slice_sync`]: why a sync of slices is tried again.
 //! * [`slice_metrics`]: what controllers of slices count.
 //! * [`election`]: at most one process writes.
+//! * [`version_guard`]: notices that the API server's storage was restored from a backup.
 //! * [`recorder`]: events about objects, merged and limited as client-go does.
 //!
 //! Nothing here knows what an endpoint is; that is the `endpointslice` crate and the controllers.
@@ -35,6 +36,7 @@ pub mod recorder;
 pub mod slice_metrics;
 pub mod slice_sync;
 pub mod slice_writer;
+pub mod version_guard;
 pub mod worker;
 pub mod write;
 

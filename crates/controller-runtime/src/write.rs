@@ -72,20 +72,27 @@ pub async fn create<T: Writable>(
     key: &ObjectKey,
     object: &T,
 ) -> Result<Option<T>, WriteError> {
+    let before = client.version_guard().before(T::URL_PATH_SEGMENT);
     match client.create(&collection::<T>(key), object).await {
         Err(error) if error.is_namespace_terminating() => Ok(None),
         Err(error) => {
             let generates_name = object.metadata().name.is_none();
             Err(WriteError { generates_name, ..WriteError::new::<T>(Verb::Create, key, error) })
         }
-        Ok(created) => Ok(Some(created)),
+        Ok(created) => {
+            client.version_guard().wrote(&before, None, version(&created));
+            Ok(Some(created))
+        }
     }
 }
 
 /// Replaces the object, if it has not changed since it was read with its resourceVersion. Returns what is stored.
 pub async fn update<T: Writable>(client: &ApiClient, key: &ObjectKey, object: &T) -> Result<T, WriteError> {
+    let before = client.version_guard().before(T::URL_PATH_SEGMENT);
     let updated = client.update(&path::<T>(key), object).await;
-    updated.map_err(|error| WriteError::new::<T>(Verb::Update, key, error))
+    let updated = updated.map_err(|error| WriteError::new::<T>(Verb::Update, key, error))?;
+    client.version_guard().wrote(&before, Some(version(object)), version(&updated));
+    Ok(updated)
 }
 
 /// Deletes the object if the preconditions hold; one that is gone already counts as deleted.
@@ -98,6 +105,10 @@ pub async fn delete<T: Writable>(
         Err(error) if !error.is_not_found() => Err(WriteError::new::<T>(Verb::Delete, key, error)),
         _ => Ok(()),
     }
+}
+
+fn version(object: &impl Writable) -> &str {
+    object.metadata().resource_version.as_deref().unwrap_or_default()
 }
 
 fn collection<T: Writable>(key: &ObjectKey) -> String {

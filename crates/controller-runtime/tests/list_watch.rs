@@ -10,12 +10,11 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::{ApiClient, Encoding, connect};
-use controller_runtime::cache::{Cache, CachedSlice};
-use controller_runtime::list_watch::{ListWatches, Timing};
+use controller_runtime::api::{Encoding, connect};
+use controller_runtime::cache::CachedSlice;
+use controller_runtime::list_watch::Timing;
 use endpointslice::{Node, Pod};
 use futures::future::join_all;
 use http::Method;
@@ -839,31 +838,6 @@ async fn a_wish_ends_the_wait_between_attempts() {
         world.listed.wait_for(|listed| *listed == 10).await.unwrap();
         let waited = wished.elapsed().as_secs_f64();
         assert!((5.0..5.1).contains(&waited), "only for what the server asked: {waited}");
-    }
-}
-
-/// The whole of what a new leader does.
-#[tokio::test(start_paused = true)]
-async fn caches_catch_up_with_one_list_or_say_what_is_behind() {
-    // Shorter than the patience with a list that is silent.
-    let limit = Duration::from_secs(20);
-    for wire in Wire::BOTH {
-        let script = Script::new([
-            list(listed(wire).hang()),
-            list(listed(wire).hang()),
-            list(wire.watch(&[wire.bookmark("20")]).hang()),
-        ]);
-        let client = ApiClient::new(script.client(), wire.0, "test/1.0");
-        let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
-        watches.start(watches.of::<Pod>());
-        let caches = watches.caches();
-        caches.synced().await;
-        assert_eq!(script.seen().len(), 1);
-        caches.catch_up(limit).await.unwrap();
-        assert_eq!(script.seen().len(), 2);
-        let behind = caches.catch_up(limit).await.unwrap_err();
-        assert_eq!(behind.to_string(), "no complete list of pods within 20s");
-        script.check();
     }
 }
 

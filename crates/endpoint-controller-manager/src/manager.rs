@@ -14,6 +14,7 @@ use controller_runtime::queue::QueueMetrics;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::info;
 
 use crate::clients::{Clients, Guise};
@@ -29,9 +30,6 @@ use crate::running::{Parts, Prepared, Running};
 use crate::serving::{self, Serving, ServingError};
 use crate::signals::Stop;
 use crate::{build_metrics, logging, version, watches};
-
-/// How long a new leader waits for its cache. Another may have a better connection.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Why the manager could not run.
 #[derive(Debug, thiserror::Error)]
@@ -229,7 +227,7 @@ async fn work(
     if lead.is_contested() {
         phase.send_replace(Phase::CatchingUp);
         tokio::select! {
-            caught_up = caches.catch_up(CATCH_UP_TIMEOUT) => if let Err(behind) = caught_up {
+            caught_up = caches.catch_up(Instant::now()) => if let Err(behind) = caught_up {
                 return behind.into();
             },
             why = lead.lost() => return ManagerError::LeaseLost(why),

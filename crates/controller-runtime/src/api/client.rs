@@ -19,6 +19,7 @@ use super::metrics::{ClientMetrics, ServerMetrics};
 use super::rate_limit::RateLimiter;
 use super::service_account::ServiceAccount;
 use crate::election::Leadership;
+use crate::version_guard::VersionGuard;
 
 /// How long one request may take, its answer included. The API server itself gives up after 60 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,6 +44,7 @@ pub struct ApiClient {
     leadership: Option<Leadership>,
     service_account: Option<Arc<ServiceAccount>>,
     metrics: Arc<ServerMetrics>,
+    version_guard: VersionGuard,
 }
 
 /// What must still be true of an object for it to be deleted.
@@ -62,7 +64,16 @@ impl ApiClient {
         let user_agent = HeaderValue::from_str(&visible).unwrap_or_else(|_| HeaderValue::from_static(""));
         // Until there are others, nobody sees these.
         let metrics = Arc::new(ClientMetrics::default().of_server(&http::Uri::default()));
-        Self { client, encoding, user_agent, limiter: None, leadership: None, service_account: None, metrics }
+        Self {
+            client,
+            encoding,
+            user_agent,
+            limiter: None,
+            leadership: None,
+            service_account: None,
+            metrics,
+            version_guard: VersionGuard::default(),
+        }
     }
 
     /// The same client, counting in `metrics`.
@@ -91,6 +102,17 @@ impl ApiClient {
     #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership: Some(leadership), ..self }
+    }
+
+    /// The same client, whose answers are compared with those of other clients of the same API server: if they show that
+    /// its storage was restored from a backup, all list-watches of these clients list anew.
+    #[must_use]
+    pub fn with_version_guard(self, version_guard: VersionGuard) -> Self {
+        Self { version_guard, ..self }
+    }
+
+    pub(crate) fn version_guard(&self) -> &VersionGuard {
+        &self.version_guard
     }
 
     /// The encoding of what is sent.

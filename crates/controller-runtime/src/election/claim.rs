@@ -46,6 +46,20 @@ impl Observation {
         self.lease.spec.as_ref().map_or("", holder)
     }
 
+    /// Since when nobody has the Lease, by our own clock: it was first seen released then, or ran out.
+    pub(super) fn vacant_since(&self, now: Instant) -> Option<Instant> {
+        if self.holder().is_empty() {
+            return Some(self.since);
+        }
+        self.since.checked_add(self.duration()).filter(|end| *end <= now)
+    }
+
+    /// For how long others wait for its holder.
+    fn duration(&self) -> Duration {
+        let seconds = self.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+        Duration::from_secs(seconds.unwrap_or_default().max(MIN_LEASE_SECONDS).unsigned_abs().into())
+    }
+
     /// What `identity` may do at this time.
     pub(super) fn claim(&self, identity: &str, now: Instant) -> Claim {
         let holder = self.holder();
@@ -55,10 +69,8 @@ impl Observation {
         if holder == identity {
             return Claim::Renew;
         }
-        let seconds = self.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
-        let seconds = seconds.unwrap_or_default().max(MIN_LEASE_SECONDS);
         let age = now.saturating_duration_since(self.since);
-        match Duration::from_secs(seconds.unsigned_abs().into()).checked_sub(age) {
+        match self.duration().checked_sub(age) {
             None | Some(Duration::ZERO) => Claim::TakeOver,
             Some(left) => Claim::Wait(left),
         }

@@ -75,6 +75,8 @@ pub struct Elector {
     observed: Option<Observation>,
     /// We sent a write with our name; whether it arrived or not.
     claimed: bool,
+    /// Since when the Lease is free, as long as it is; then, since when it is ours or free.
+    vacant_since: Option<Instant>,
 }
 
 /// What came of looking at the Lease.
@@ -99,8 +101,28 @@ impl Elector {
     ) -> (Self, Leadership) {
         let (state, leadership) = Leadership::new();
         metrics.set_leading(lock.name(), false);
-        let (observed, claimed) = (None, false);
-        (Self { config, lock, identity, recorder, metrics, state, observed, claimed }, leadership)
+        let elector = Self {
+            config,
+            lock,
+            identity,
+            recorder,
+            metrics,
+            state,
+            observed: None,
+            claimed: false,
+            vacant_since: None,
+        };
+        (elector, leadership)
+    }
+
+    /// Looks at the Lease without contending for it.
+    ///
+    /// Whoever does that before the cache is filled, and then finds the Lease as it was, knows that nobody else has
+    /// written meanwhile ([`Leadership::alone_since`]). If it fails, that is not known, and nothing else is lost.
+    pub async fn look(&mut self) {
+        if let Err(error) = self.read().await {
+            debug!(lock = %self.lock, err = error_chain(&error), "Failed to look at the lease");
+        }
     }
 
     /// Contends until `stop` completes, or until leadership was gained and lost.
@@ -159,7 +181,8 @@ impl Elector {
     async fn keep(&mut self, mut renewed: Instant) -> LeaseLost {
         loop {
             let until = renewed.checked_add(self.config.renew_deadline()).unwrap_or(renewed);
-            self.state.send_replace(State::Leading { until });
+            let alone_since = self.vacant_since.unwrap_or(renewed);
+            self.state.send_replace(State::Leading { until, alone_since });
             let renewal = tokio::select! {
                 // First, so that a process that was stopped for too long neither believes an old answer nor renews.
                 biased;
@@ -211,13 +234,24 @@ impl Elector {
 
     async fn read(&mut self) -> Result<(), ApiError> {
         let lease = self.lock.get(self.config.request_timeout()).await?;
-        let known = self.observed.take();
-        self.observed = lease.map(|lease| Observation::new(lease, known.as_ref(), Instant::now()));
+        let (known, now) = (self.observed.take(), Instant::now());
+        self.observed = lease.map(|lease| Observation::new(lease, known.as_ref(), now));
+        self.note_vacancy(now);
         let holder = self.observed.as_ref().map_or("", Observation::holder);
         if holder != known.as_ref().map_or("", Observation::holder) {
             info!(lock = %self.lock, holder, "Lease changed hands");
         }
         Ok(())
+    }
+
+    /// Takes note of whether anybody else may lead, after the Lease was read.
+    fn note_vacancy(&mut self, now: Instant) {
+        match &self.observed {
+            // Still ours: what was true when it became so.
+            Some(lease) if lease.holder() == self.identity.as_str() => {}
+            Some(lease) => self.vacant_since = lease.vacant_since(now),
+            None => self.vacant_since = Some(self.vacant_since.unwrap_or(now)),
+        }
     }
 
     /// Writes our name into the Lease as it was last seen, and returns when that was sent.

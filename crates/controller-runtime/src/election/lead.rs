@@ -2,14 +2,10 @@
 
 use std::future::pending;
 use std::pin::pin;
-use std::time::Duration;
 
 use super::elector::{Elector, LeaseLost};
 use super::leadership::Leadership;
 use crate::list_watch::{Behind, Caches};
-
-/// How long a new leader waits for its cache before it gives the Lease back.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Why a process no longer leads, other than because it was told to stop.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +72,11 @@ pub async fn lead(
 
 /// Waits until we lead, and the cache holds what was written before.
 async fn turn(leadership: &Leadership, caches: &Caches) -> Result<(), Behind> {
-    if leadership.gained().await {
-        caches.catch_up(CATCH_UP_TIMEOUT).await
-    } else {
-        // The elector says why.
-        pending().await
+    if leadership.gained().await
+        && let Some(since) = leadership.alone_since()
+    {
+        return caches.catch_up(since).await;
     }
+    // The elector says why.
+    pending().await
 }

@@ -9,9 +9,11 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Standby,
-    /// We lead until then; each renewal moves it on.
     Leading {
+        /// Each renewal moves it on.
         until: Instant,
+        /// Nobody else has led since.
+        alone_since: Instant,
     },
     Over,
 }
@@ -19,7 +21,7 @@ pub(super) enum State {
 impl State {
     fn held_until(self) -> Option<Instant> {
         match self {
-            Self::Leading { until } if Instant::now() < until => Some(until),
+            Self::Leading { until, .. } if Instant::now() < until => Some(until),
             _ => None,
         }
     }
@@ -41,6 +43,15 @@ impl Leadership {
     /// True if this process leads. Costs a look at the clock.
     pub fn is_held(&self) -> bool {
         self.held_until().is_some()
+    }
+
+    /// Since when no other process has led, which may be long before this one did: since it first saw the Lease free.
+    /// `None` if this process doesn't lead.
+    pub fn alone_since(&self) -> Option<Instant> {
+        match *self.0.borrow() {
+            State::Leading { alone_since, .. } => Some(alone_since),
+            State::Standby | State::Over => None,
+        }
     }
 
     fn held_until(&self) -> Option<Instant> {
@@ -80,7 +91,7 @@ impl Leadership {
     /// for a health check (upstream's `leaderElection` fails 20 s after the lease duration).
     pub fn overdue(&self) -> Option<Duration> {
         match *self.0.borrow() {
-            State::Leading { until } => Instant::now().checked_duration_since(until),
+            State::Leading { until, .. } => Instant::now().checked_duration_since(until),
             State::Standby | State::Over => None,
         }
     }
@@ -93,7 +104,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn in_seconds(n: u32) -> State {
-        State::Leading { until: Instant::now() + n * SECOND }
+        State::Leading { until: Instant::now() + n * SECOND, alone_since: Instant::now() }
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::Message;
 use tokio::time::timeout;
+use tracing::debug;
 
 use crate::api::{ApiClient, ApiError};
 
@@ -33,10 +34,13 @@ impl fmt::Display for Identity {
     }
 }
 
+type Reconnect = dyn Fn() -> Option<ApiClient> + Send + Sync;
+
 /// A Lease by name, and the client to reach it. Displayed as `namespace/name`.
 #[derive(Clone)]
 pub struct LeaseLock {
     client: ApiClient,
+    reconnect: Option<Arc<Reconnect>>,
     namespace: String,
     name: String,
 }
@@ -48,7 +52,14 @@ impl LeaseLock {
     /// must not depend on [`Leadership`](super::Leadership). It may get, create and update this Lease; nothing else is
     /// asked of it.
     pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
-        Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self { client, reconnect: None, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// After a request that was not answered in time, goes on with a new client, if `reconnect` makes one: what is in the
+    /// old one's pool may be connections to a server that is gone, and there is no time to try them one by one.
+    #[must_use]
+    pub fn with_reconnect(self, reconnect: impl Fn() -> Option<ApiClient> + Send + Sync + 'static) -> Self {
+        Self { reconnect: Some(Arc::new(reconnect)), ..self }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -56,8 +67,9 @@ impl LeaseLock {
     }
 
     /// The Lease as it is now, or `None` if there is none.
-    pub(super) async fn get(&self, limit: Duration) -> Result<Option<Lease>, ApiError> {
-        match within(limit, self.client.get(&self.path())).await {
+    pub(super) async fn get(&mut self, limit: Duration) -> Result<Option<Lease>, ApiError> {
+        let (client, path) = (self.client.clone(), self.path());
+        match self.ask(limit, client.get(&path)).await {
             Ok(lease) => Ok(Some(lease)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -66,22 +78,47 @@ impl LeaseLock {
 
     /// Gives the Lease a new record, if it is still as `known`; creates it if none is known.
     pub(super) async fn put(
-        &self,
+        &mut self,
         known: Option<&Lease>,
         spec: LeaseSpec,
         limit: Duration,
     ) -> Result<Lease, ApiError> {
-        let spec = Some(spec);
+        let (client, spec) = (self.client.clone(), Some(spec));
         if let Some(known) = known {
-            let lease = Lease { metadata: known.metadata.clone(), spec };
-            return within(limit, self.client.update(&self.path(), &lease)).await;
+            let (path, lease) = (self.path(), Lease { metadata: known.metadata.clone(), spec });
+            return self.ask(limit, client.update(&path, &lease)).await;
         }
         let metadata = ObjectMeta {
             namespace: Some(self.namespace.clone()),
             name: Some(self.name.clone()),
             ..ObjectMeta::default()
         };
-        within(limit, self.client.create(&self.collection(), &Lease { metadata, spec })).await
+        let (path, lease) = (self.collection(), Lease { metadata, spec });
+        self.ask(limit, client.create(&path, &lease)).await
+    }
+
+    /// Waits for an answer, waits that the server asks for included. Answers tell whether its storage went back in time.
+    async fn ask(
+        &mut self,
+        limit: Duration,
+        request: impl Future<Output = Result<Lease, ApiError>>,
+    ) -> Result<Lease, ApiError> {
+        let before = self.client.version_guard().before(&self.path());
+        let answer = timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)));
+        match &answer {
+            Ok(lease) => {
+                let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
+                self.client.version_guard().read(&before, version);
+            }
+            Err(ApiError::Timeout(_)) => {
+                if let Some(client) = self.reconnect.as_ref().and_then(|reconnect| reconnect()) {
+                    debug!(lock = %self, "Trying on over a new connection");
+                    self.client = client;
+                }
+            }
+            Err(_) => {}
+        }
+        answer
     }
 
     /// The Lease as the object of an event.
@@ -111,12 +148,4 @@ impl fmt::Display for LeaseLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
-}
-
-/// Waits that the server asks for are included.
-async fn within<T>(
-    limit: Duration,
-    request: impl Future<Output = Result<T, ApiError>>,
-) -> Result<T, ApiError> {
-    timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)))
 }

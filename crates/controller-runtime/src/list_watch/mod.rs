@@ -27,7 +27,8 @@
 //! without any event for longer is dropped and resumed over a new connection. (A peer that is gone is noticed sooner, by the
 //! connection itself: see [`KeepAlive`](crate::api::KeepAlive).) If the next one says nothing at all, it may be the place in
 //! history that is wrong: an API server that was restored from a backup accepts a watch from versions that it has yet to
-//! reach, and sends neither events nor bookmarks until then. So the next thing is a list.
+//! reach, and sends neither events nor bookmarks until then. So the next thing is a list. A restore that other answers
+//! show ([`version_guard`](crate::version_guard)) has every kind listed again at once.
 //!
 //! kube's own watcher is not used; see ARCHITECTURE.md.
 
@@ -37,10 +38,12 @@ mod events;
 mod fallback;
 mod group;
 mod metrics;
+mod progress;
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -57,10 +60,12 @@ pub use metrics::ListWatchMetrics;
 use self::events::{Event, EventStream, Unreadable, list_page};
 use self::fallback::Fallback;
 use self::metrics::Series;
+use self::progress::Progress;
 use crate::api::{ApiClient, Encoding, Origin};
 use crate::cache::{Cache, News, PORTION};
 use crate::kinds::Kind;
 use crate::queue::Lane;
+use crate::version_guard::Before;
 
 /// The bounds on a list-watch, in time.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +113,11 @@ pub struct ListWatch<K> {
     /// The number of the latest wish for a new list that a complete list has granted.
     listed: watch::Sender<u64>,
     wishes: watch::Receiver<u64>,
+    progress: Arc<Progress>,
+    /// The number of restores of the API server's storage that this list-watch has dealt with, or is dealing with.
+    restores: Arc<AtomicU64>,
+    /// The resourceVersions that were known when the list under way was asked for.
+    before_list: Option<Before>,
     /// The latest wish when the attempt under way began.
     wish: u64,
     /// Until then the server wants to be left alone.
@@ -136,6 +146,9 @@ impl<K: Kind> ListWatch<K> {
             synced,
             listed,
             wishes,
+            progress: Arc::default(),
+            restores: Arc::default(),
+            before_list: None,
             wish: 0,
             not_before: Instant::now(),
             resume: None,
@@ -177,14 +190,23 @@ impl<K: Kind> ListWatch<K> {
         self.listed.subscribe()
     }
 
+    fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
     /// Runs until it is dropped. Everything that goes wrong is logged and tried again.
     pub async fn run(mut self) {
-        let mut wishes = self.wishes.clone();
+        let (mut wishes, mut restores) = (self.wishes.clone(), self.client.version_guard().restores());
+        let dealt_with = Arc::clone(&self.restores);
         loop {
             self.wish = *wishes.borrow_and_update();
+            dealt_with.store(*restores.borrow(), Ordering::Relaxed);
             tokio::select! {
                 biased;
                 Ok(()) = wishes.changed() => info!(resource = K::RESOURCE, "Listing again, as asked"),
+                Ok(_) = restores.wait_for(|now| *now != dealt_with.load(Ordering::Relaxed)) => {
+                    info!(resource = K::RESOURCE, "Listing again, as resourceVersions went back");
+                }
                 never = self.keep_in_step() => match never {},
             }
             self.resume = None;
@@ -279,8 +301,7 @@ impl<K: Kind> ListWatch<K> {
         let mut nothing_came = if self.resume.is_some() {
             WatchError::Mute
         } else {
-            // Before the request: what is acknowledged after it need not be in the list.
-            self.cache.begin_list::<K>();
+            self.begin_list();
             WatchError::Silent
         };
         let response = self.client.open(&query, self.timing.header).await?;
@@ -319,6 +340,9 @@ impl<K: Kind> ListWatch<K> {
     /// the resourceVersion at which an initial list ends, if it does; an error, after what came before it.
     fn take_in(&mut self, first: Event<K>, events: &mut EventStream) -> Result<Option<String>, WatchError> {
         let listing = self.resume.is_none();
+        if listing {
+            self.progress.moved();
+        }
         let (mut news, mut latest, mut outcome) = (Vec::new(), String::new(), Ok(None));
         let mut next = Some(first);
         for taken in 1.. {
@@ -387,13 +411,27 @@ impl<K: Kind> ListWatch<K> {
         News::Unreadable { namespace, name }
     }
 
+    /// Before the request: what is acknowledged after it need not be in the list.
+    fn begin_list(&mut self) {
+        self.before_list = Some(self.client.version_guard().before(K::RESOURCE));
+        self.progress.asked();
+        self.cache.begin_list::<K>();
+    }
+
     async fn finish_list(&mut self, resource_version: String) {
+        if let Some(before) = self.before_list.take()
+            && let Some(restores) = self.client.version_guard().read(&before, &resource_version)
+        {
+            // This list is of the time after it.
+            self.restores.store(restores, Ordering::Relaxed);
+        }
         let mut end = self.cache.end_list::<K>(resource_version.clone());
         while end.step() {
             yield_now().await;
         }
         self.go_on_from(resource_version);
         self.listed.send_replace(self.wish);
+        self.progress.complete();
         if !self.synced.send_replace(true) {
             info!(resource = K::RESOURCE, "Caches populated");
         }
@@ -401,6 +439,11 @@ impl<K: Kind> ListWatch<K> {
 
     /// The cache holds this moment, and what comes after it is wanted next.
     fn go_on_from(&mut self, resource_version: String) {
+        self.client.version_guard().seen(
+            self.restores.load(Ordering::Relaxed),
+            K::RESOURCE,
+            &resource_version,
+        );
         self.metrics.at(&resource_version);
         self.resume = Some(resource_version);
     }
@@ -410,7 +453,7 @@ impl<K: Kind> ListWatch<K> {
     /// Pages are of the moment of the first one, which the server may forget while they are read. Then everything is asked
     /// for at once, as client-go does (`tools/pager`): pages would only be overtaken again.
     async fn list_in_pages(&mut self) -> Result<(), WatchError> {
-        self.cache.begin_list::<K>();
+        self.begin_list();
         let mut continue_token = String::new();
         loop {
             let mut query = format!("{}?limit={PAGE_SIZE}{}", K::PATH, self.selection);
@@ -437,7 +480,7 @@ impl<K: Kind> ListWatch<K> {
 
     /// The whole list in one answer, of this moment. The server has it in memory; so does this process, meanwhile.
     async fn list_at_once(&mut self) -> Result<(), WatchError> {
-        self.cache.begin_list::<K>();
+        self.begin_list();
         let query = match self.selection.strip_prefix('&') {
             Some(selection) => format!("{}?{selection}", K::PATH),
             None => K::PATH.to_owned(),
@@ -464,6 +507,7 @@ impl<K: Kind> ListWatch<K> {
             self.cache.apply(news.collect::<Vec<_>>(), "", Lane::Background);
         }
         self.metrics.processed(start.elapsed());
+        self.progress.moved();
         if page.continue_token.is_empty() {
             self.finish_list(resource_version).await;
             return Ok(None);

@@ -125,7 +125,10 @@ impl LeaseServer {
         ApiClient::new(kube::Client::new(service, "default"), encoding, name)
     }
 
-    async fn answer(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, std::io::Error> {
         let (parts, body) = request.into_parts();
         let encoding = match parts.headers["accept"].to_str().unwrap() {
             "application/json" => Encoding::Json,
@@ -202,6 +205,15 @@ impl LeaseServer {
         let mut stored = self.stored.lock();
         edit(&mut stored.lease);
         stored.touch();
+    }
+
+    /// The storage counts on from this version, the Lease's own included, as after a restore.
+    pub(crate) fn set_version(&self, version: u64) {
+        let mut stored = self.stored.lock();
+        stored.version = version;
+        if let Some(lease) = &mut stored.lease {
+            lease.metadata.resource_version = Some(version.to_string());
+        }
     }
 
     /// The requests since the last call.

@@ -1,0 +1,166 @@
+//! An API server whose storage was restored from a backup, noticed by other answers than those of watches.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy.toml lifts these for test functions, not for their helpers"
+)]
+
+mod support;
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_runtime::api::{ApiClient, Encoding};
+use controller_runtime::cache::{Cache, CachedSlice, ObjectKey};
+use controller_runtime::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_runtime::list_watch::ListWatches;
+use controller_runtime::recorder::Recorder;
+use controller_runtime::version_guard::VersionGuard;
+use controller_runtime::write;
+use endpointslice::Node;
+use http::Method;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::Message;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use support::leases::{Candidate, LeaseServer};
+use support::script::{Answer, Script, Step};
+use support::wire::Wire;
+
+const SECOND: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(3600);
+const WIRE: Wire = Wire(Encoding::Protobuf);
+const NODES: &str = "/api/v1/nodes";
+const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
+
+fn list(path: &str, version: &str, pause: Duration) -> Step {
+    let answer = WIRE.watch(&[WIRE.end_of_list(version)]).pause(pause);
+    Step::new(Method::GET, path, answer).has("sendInitialEvents=true")
+}
+
+fn resume(path: &str, version: &str, answer: Answer) -> Step {
+    Step::new(Method::GET, path, answer).has(&format!("resourceVersion={version}"))
+}
+
+/// Nodes whose watch is resumed at 5000, silent until the restored storage has caught up, and then goes on.
+fn nodes_that_catch_up(list_again: impl IntoIterator<Item = Step>) -> Arc<Script> {
+    let caught_up = WIRE.watch(&[]).pause(40 * SECOND).then(WIRE.bookmark("5001")).hang();
+    let steps = [list(NODES, "5000", 2 * SECOND), resume(NODES, "5000", caught_up)];
+    Script::new(steps.into_iter().chain(list_again))
+}
+
+fn list_again() -> [Step; 2] {
+    let silence = WIRE.watch(&[WIRE.bookmark("1201")]).hang();
+    [list(NODES, "1200", 2 * SECOND), resume(NODES, "1200", silence)]
+}
+
+fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> ListWatches {
+    let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
+    watches.start(watches.of::<Node>());
+    watches
+}
+
+/// Whoever contends for the Lease reads or writes it every two seconds, and sees its version fall.
+#[tokio::test(start_paused = true)]
+async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls() {
+    for leads in [true, false] {
+        let (leases, guard) = (LeaseServer::new(), VersionGuard::default());
+        let other = if leads { None } else { Some(Candidate::leading(&leases, "other").await) };
+        leases.set_version(4990);
+        let script = nodes_that_catch_up(list_again());
+        let watches = watch_nodes(&script, &guard);
+        watches.caches().synced().await;
+
+        let client = leases.client("us", WIRE.0).with_version_guard(guard.clone());
+        let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
+        let (recorder, _events) = Recorder::new(client, "us");
+        let identity = Identity::unique("us");
+        let (elector, leadership) =
+            Elector::new(Config::default(), lock, identity, recorder, ElectionMetrics::default());
+        tokio::spawn(elector.run(pending()));
+        sleep(10 * SECOND).await;
+        assert_eq!(leadership.is_held(), leads);
+        // The other one stops with the restore, so that nothing is written that hides how far it went back.
+        other.as_ref().inspect(|other| other.kill());
+        leases.set_version(998);
+        let restored = Instant::now();
+        script.played(LONG).await;
+        let listed = script.seen().get(2).unwrap().at;
+        let after = (listed - restored).as_secs_f64();
+        assert!((0.0..3.0).contains(&after), "leads: {leads}, after {after} s");
+        assert_eq!(*guard.restores().borrow(), 1);
+    }
+}
+
+/// Without an election: what a write is answered with must be later than what watches have shown of its kind.
+#[tokio::test(start_paused = true)]
+async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_the_past() {
+    let slice = |version: &str| EndpointSlice {
+        metadata: serde_json::from_value(
+            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
+        )
+        .unwrap(),
+        address_type: "IPv4".to_owned(),
+        ..EndpointSlice::default()
+    };
+    let answer = |version| {
+        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
+        Answer::new(200, WIRE.content_type(), body)
+    };
+    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
+    let put = |version| Step::new(Method::PUT, path, answer(version));
+    let guard = VersionGuard::default();
+
+    let nodes = nodes_that_catch_up(list_again());
+    let node_watches = watch_nodes(&nodes, &guard);
+    let slices = Script::new([
+        list(SLICES, "4000", 2 * SECOND),
+        resume(SLICES, "4000", WIRE.watch(&[WIRE.bookmark("4500")]).hang()),
+        put("4700"),
+        // Nothing was changed: no evidence.
+        put("4600"),
+        put("1100"),
+        list(SLICES, "1200", 2 * SECOND),
+        resume(SLICES, "1200", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
+    ]);
+    let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    watches.caches().synced().await;
+    node_watches.caches().synced().await;
+    sleep(10 * SECOND).await;
+
+    let key = ObjectKey::new("shop", "a");
+    for (sent, restores) in [("4100", 0), ("4600", 0), ("4700", 1)] {
+        write::update(&client, &key, &slice(sent)).await.unwrap();
+        assert_eq!(*guard.restores().borrow(), restores, "{sent}");
+    }
+    nodes.played(LONG).await;
+    slices.played(LONG).await;
+    assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are no new evidence");
+}
+
+/// One kind's list shows it: the others need not wait until their own watches have been silent for long enough.
+#[tokio::test(start_paused = true)]
+async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {
+    let guard = VersionGuard::default();
+    let nodes = nodes_that_catch_up(list_again());
+    let node_watches = watch_nodes(&nodes, &guard);
+    let slices = Script::new([
+        list(SLICES, "5000", 10 * SECOND),
+        resume(SLICES, "5000", WIRE.refusal(&support::wire::EXPIRED)),
+        list(SLICES, "1100", 2 * SECOND),
+        resume(SLICES, "1100", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
+    ]);
+    let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    nodes.played(LONG).await;
+    slices.played(LONG).await;
+    let listed = nodes.seen().get(2).unwrap().at - nodes.seen().get(1).unwrap().at;
+    assert!(listed < 20 * SECOND, "{listed:?}");
+    drop(node_watches);
+}

@@ -76,6 +76,12 @@ impl OwnSlices {
         Ok(slices)
     }
 
+    /// The next event of this Service's slices adds it to the queue: a write met a slice that is newer than the cache
+    /// shows. To be called before the sync is over, so that no event slips by.
+    pub fn wait(&self, key: &ObjectKey) {
+        self.stale.lock().insert(key.clone());
+    }
+
     /// Notes a write of ours.
     pub fn written(&self, written: &Written<'_>) {
         let mut tracker = self.tracker.lock();

@@ -3,7 +3,7 @@
 //! ```text
 //! handlers ── add, add_after ──┐                        ┌─ Item ─> worker ─┐
 //!                              ├─> WorkQueue ── get ───┼─ Item ─> worker ─┤ drop = done
-//! workers ─ add_rate_limited ──┘                        └─ Item ─> worker ─┘
+//! workers ── retry, forget ────┘                        └─ Item ─> worker ─┘
 //! ```
 //!
 //! The queue holds *keys*, never what happened to them. Hence it may merge: however often a key is added before a
@@ -14,10 +14,13 @@
 //! 1. A key is with at most one worker. Added meanwhile, it is handed out again once that worker is done.
 //! 2. Nothing is lost: after each add of a key there is a hand-out of that key that starts later than the add.
 //! 3. A delayed key waits for the earliest deadline it was given. Adding it at once does not cancel the wait.
-//! 4. There are two [lanes](Lane). A key in [`Lane::Live`] never waits behind the start-up and resync work in
-//!    [`Lane::Background`], except that every ninth key comes from there, so that this work ends too
-//!    ([`LIVE_PER_BACKGROUND`]). Within a lane, first in is first out. A background key that is added live moves over.
-//! 5. A key that fails is retried for ever, at growing intervals ([`RateLimit`]).
+//! 4. There are two [lanes](Lane). A key in [`Lane::Live`] never waits behind the work in [`Lane::Background`], except
+//!    that every ninth key comes from there, so that this work ends too ([`LIVE_PER_BACKGROUND`]). Within a lane, first
+//!    in is first out. A background key that is added live moves over.
+//! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
+//!    ([`RateLimit`]). What fails counts apart within a key, and a cache that is behind is no failure ([`Cause`]).
+//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that waited when it
+//!    began (client-go lets it run), and never a delayed add.
 //!
 //! # Costs
 //!
@@ -57,7 +60,7 @@ use tokio::time::Instant;
 pub use self::core::QueueKey;
 use self::core::{Core, Next};
 pub use self::lanes::{LIVE_PER_BACKGROUND, Lane};
-pub use self::limit::{Bucket, RateLimit};
+pub use self::limit::{Bucket, Cause, NET, RateLimit};
 pub use self::metrics::QueueMetrics;
 use self::metrics::Series;
 
@@ -77,7 +80,7 @@ use self::metrics::Series;
 /// while let Some(item) = queue.get().await {
 ///     match sync(&item).await {
 ///         Ok(()) => queue.forget(&item),
-///         Err(()) => queue.add_rate_limited(item.clone()),
+///         Err(()) => queue.add_rate_limited(item.clone()), // or `retry`, if more is known
 ///     }
 /// } // the item is done when it goes out of scope
 /// # }
@@ -127,28 +130,44 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(|core, now| core.add(key, lane, now));
     }
 
+    /// Moves `key` to the end of [`Lane::Live`] if it waits in [`Lane::Background`]; nothing happens otherwise.
+    pub fn promote(&self, key: &K) {
+        self.shared.with(|core, now| core.promote(key, now));
+    }
+
     /// Adds `key` to [`Lane::Live`] after `delay`; at once if it is zero.
     ///
     /// A key already waiting keeps the earlier of both deadlines. Counts as a retry in the metrics, as upstream.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.shared.with(|core, now| core.add_after(key, delay, now));
+        self.add_after_to(Lane::Live, key, delay);
     }
 
-    /// Adds `key` to [`Lane::Live`] after a delay that grows with each call until [`forget`](Self::forget).
-    ///
-    /// The delay is that of the queue's [`RateLimit`]. A key already waiting for an earlier time keeps that time and
-    /// takes no token from the shared bucket (client-go takes one for each call, so that there the delays of all keys
-    /// grow without bound when failing keys are often added by other ways).
+    /// Adds `key` to `lane` after `delay`; of the lanes asked for during one wait, the highest counts.
+    pub fn add_after_to(&self, lane: Lane, key: K, delay: Duration) {
+        self.shared.with(|core, now| core.add_after(key, lane, delay, now));
+    }
+
+    /// [`retry`](Self::retry) after a failure of no particular part of `key`.
     pub fn add_rate_limited(&self, key: K) {
-        self.shared.with(|core, now| core.add_rate_limited(key, now));
+        self.retry(key, &[Cause::FAILURE]);
     }
 
-    /// Ends the count of `key`'s failures; to be called when it succeeds. A retry already waiting is not cancelled.
+    /// Adds `key` again after a sync that failed for these causes, when the queue's [`RateLimit`] says so.
+    ///
+    /// A key already waiting for an earlier retry keeps that time and takes no token from the shared bucket (client-go
+    /// takes one for each call, so that there the delays of all keys grow without bound when failing keys are often
+    /// added by other ways).
+    pub fn retry(&self, key: K, causes: &[Cause]) {
+        self.shared.with(|core, now| core.retry(key, causes, now));
+    }
+
+    /// Ends the count of `key`'s failures; to be called when it succeeds. A retry that waited when the key was handed
+    /// out is cancelled, because the sync that succeeded was newer.
     pub fn forget(&self, key: &K) {
-        self.shared.with(|core, _| core.forget(key));
+        self.shared.with(|core, now| core.forget(key, now));
     }
 
-    /// How often `key` was added rate limited since it was last forgotten.
+    /// How often in a row `key` has failed; of its parts that fail, the one that did so most often.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.shared.core.lock().failures(key)
     }
@@ -291,7 +310,7 @@ impl<K: QueueKey> Drop for Watch<'_, K> {
 /// A key on loan to a worker. Until this is dropped no other worker gets the key.
 ///
 /// It derefs to the key. Dropping it says that the worker is done, whether it returned, failed, panicked or was
-/// cancelled; so a failed key must be [added again](WorkQueue::add_rate_limited) before or after, or it is forgotten.
+/// cancelled; so a failed key must be [added again](WorkQueue::retry) before or after, or it is forgotten.
 #[must_use = "dropping the item reports the key as processed"]
 pub struct Item<K: QueueKey> {
     key: K,

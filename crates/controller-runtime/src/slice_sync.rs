@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use endpointslice::{Node, Pod, Service, Skipped, SkippedReason};
@@ -10,6 +11,7 @@ use kube_protobuf::DecodeError;
 
 use crate::cache::{CachedSlice, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject};
 use crate::own_slices::{OwnSlices, StaleCache, decode_all};
+use crate::queue::Cause;
 use crate::slice_writer::Failed;
 use crate::write::WriteError;
 use crate::{error_chain, summary, worker};
@@ -168,11 +170,17 @@ fn describe(skipped: &Skipped) -> String {
 impl std::error::Error for SyncError {}
 
 impl worker::SyncError for SyncError {
-    fn heals_by_itself(&self) -> bool {
+    fn causes(&self) -> Vec<Cause> {
         match self {
-            Self::StaleCache => true,
-            Self::Write(errors) => errors.iter().all(WriteError::heals_by_itself),
-            Self::Unreadable(_) | Self::Missing(_) | Self::Skipped(_) => false,
+            Self::StaleCache => vec![Cause::StaleCache],
+            Self::Write(errors) => errors.iter().map(WriteError::cause).collect(),
+            Self::Unreadable(_) | Self::Missing(_) => vec![Cause::FAILURE],
+            // Other pods on nodes that are missing are another failure.
+            Self::Skipped(_) => {
+                let mut hasher = DefaultHasher::new();
+                self.to_string().hash(&mut hasher);
+                vec![Cause::Failure { what: hasher.finish(), unanswered: false }]
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::api::{ApiClient, Preconditions};
 use crate::cache::ObjectKey;
+use crate::queue::WorkQueue;
 use crate::write::{self, WriteError};
 
 /// Writes slices with one client.
@@ -24,6 +25,72 @@ pub enum Written<'a> {
     Deleted(&'a EndpointSlice),
 }
 
+/// How much of a plan was carried out.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// The writes that failed.
+    pub errors: Vec<WriteError>,
+    /// The address types whose plan was not carried out in full: such a write ended it, or the turn was over.
+    pub incomplete: Vec<AddressType>,
+    /// The turn was over before the plan was.
+    pub unfinished: bool,
+}
+
+/// How much of a plan one sync may carry out: [`MAX_WRITES`], and nothing more once the queue is shut down.
+///
+/// Without this, five Services that need hundreds of slices each take all workers for minutes. A sync that is not through
+/// adds its key again, so that it goes on behind all other keys that wait. It plans anew then, from a cache that must show
+/// what was written so far; so nothing is written twice.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    queue: Option<&'a WorkQueue<ObjectKey>>,
+    left: usize,
+}
+
+/// The most writes of one sync: two and a half seconds at client-go's default of 20 a second.
+pub const MAX_WRITES: usize = 50;
+
+impl<'a> Turn<'a> {
+    /// The turn of a key of this queue.
+    pub fn of(queue: &'a WorkQueue<ObjectKey>) -> Self {
+        Self { queue: Some(queue), left: MAX_WRITES }
+    }
+
+    /// Whatever it takes.
+    pub const fn unlimited() -> Self {
+        Self { queue: None, left: usize::MAX }
+    }
+
+    /// Fails unless one more write may be made.
+    fn take(&mut self) -> Result<(), Stop> {
+        if self.left == 0 || self.queue.is_some_and(WorkQueue::is_shut_down) {
+            return Err(Stop::TurnOver);
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}
+
+impl Applied {
+    /// Fails if a write did.
+    pub fn into_result(self) -> Result<(), Failed> {
+        let Self { errors, incomplete, .. } = self;
+        if errors.is_empty() { Ok(()) } else { Err(Failed { writes: errors, types: incomplete }) }
+    }
+}
+
+/// Why a plan was not carried out in full.
+enum Stop {
+    TurnOver,
+    Failed(WriteError),
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// What failed of a plan.
 #[derive(Debug, Default)]
 pub struct Failed {
@@ -39,7 +106,12 @@ impl SliceWriter {
         Self { client }
     }
 
-    /// Makes the writes of a plan and reports each success to `written`.
+    /// [`Self::apply_within`] an unlimited turn.
+    pub async fn apply(&self, plan: &SlicePlan, written: impl FnMut(Written<'_>)) -> Result<(), Failed> {
+        self.apply_within(&mut Turn::unlimited(), plan, written).await.into_result()
+    }
+
+    /// Makes the writes of a plan, as far as the turn goes, and reports each success to `written`.
     ///
     /// Address types are independent: the first failure ends its type, the others still run, and so do the deletes after
     /// them. A namespace that is being deleted refuses new slices; then there is nothing left to do for
@@ -48,38 +120,55 @@ impl SliceWriter {
     /// Deletes give the uid along, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The others don't
     /// insist on that, because our own last write could be in the way: the tracker goes by generations, and mirrored
     /// annotations don't change those.
-    pub async fn apply(&self, plan: &SlicePlan, mut written: impl FnMut(Written<'_>)) -> Result<(), Failed> {
-        let mut failed = Failed::default();
+    pub async fn apply_within(
+        &self,
+        turn: &mut Turn<'_>,
+        plan: &SlicePlan,
+        mut written: impl FnMut(Written<'_>),
+    ) -> Applied {
+        let mut applied = Applied::default();
         for plan in &plan.types {
-            if let Err(error) = self.apply_type(plan, &mut written).await {
-                failed.writes.push(error);
-                failed.types.push(plan.address_type);
+            match self.apply_type(turn, plan, &mut written).await {
+                Ok(()) => continue,
+                Err(Stop::TurnOver) => applied.unfinished = true,
+                Err(Stop::Failed(error)) => applied.errors.push(error.part_of(fingerprint(plan))),
             }
+            applied.incomplete.push(plan.address_type);
         }
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
-            failed.writes.extend(self.delete(slice, unchanged, &mut written).await.err());
+            match self.delete(turn, slice, unchanged, &mut written).await {
+                Ok(()) => {}
+                Err(Stop::TurnOver) => {
+                    applied.unfinished = true;
+                    break;
+                }
+                Err(Stop::Failed(error)) => applied.errors.push(error),
+            }
         }
-        if failed.writes.is_empty() { Ok(()) } else { Err(failed) }
+        applied
     }
 
     async fn apply_type(
         &self,
+        turn: &mut Turn<'_>,
         plan: &AddressTypePlan,
         written: &mut impl FnMut(Written<'_>),
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), Stop> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
         for slice in create {
+            turn.take()?;
             match write::create(&self.client, &key(slice), slice).await? {
                 Some(created) => written(Written::Created(&created)),
                 None => return Ok(()),
             }
         }
         for slice in &plan.update {
+            turn.take()?;
             written(Written::Updated(&write::update(&self.client, &key(slice), slice).await?));
         }
         for slice in &plan.delete {
-            self.delete(slice, None, written).await?;
+            self.delete(turn, slice, None, written).await?;
         }
         Ok(())
     }
@@ -87,15 +176,22 @@ impl SliceWriter {
     /// The uid goes along as a precondition: a new slice of the same name is somebody else's.
     async fn delete(
         &self,
+        turn: &mut Turn<'_>,
         slice: &EndpointSlice,
         resource_version: Option<String>,
         written: &mut impl FnMut(Written<'_>),
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), Stop> {
+        turn.take()?;
         let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
         write::delete::<EndpointSlice>(&self.client, &key(slice), &preconditions).await?;
         written(Written::Deleted(slice));
         Ok(())
     }
+}
+
+/// What one address type was to become.
+fn fingerprint(plan: &AddressTypePlan) -> u64 {
+    write::fingerprint(plan.create.iter().chain(&plan.update).chain(&plan.delete))
 }
 
 /// A new slice has only the prefix of a name.

@@ -7,22 +7,34 @@ use tokio::task::JoinSet;
 use tracing::{debug, error};
 
 use crate::cache::ObjectKey;
-use crate::queue::WorkQueue;
+use crate::error_chain;
+use crate::queue::{Cause, WorkQueue};
 
-/// What a sync came to, beyond success.
+/// Why a sync did not succeed.
 pub trait SyncError: std::error::Error + Send {
-    /// True if the next try, with a newer cache, is all it takes: the cache was behind what is stored, or somebody else
-    /// wrote first. That is ordinary and not worth a message.
-    fn heals_by_itself(&self) -> bool;
+    /// What went wrong, which decides when the key is retried. All of it, one for each thing that failed by itself.
+    fn causes(&self) -> Vec<Cause>;
+
+    /// True if a cache that catches up is all it takes: it was stale, or a write met a newer object. That is ordinary and
+    /// not worth a message to users.
+    fn heals_by_itself(&self) -> bool {
+        let causes = self.causes();
+        !causes.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }))
+    }
 }
 
 /// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
-/// that still wait are left to whoever comes next.
+/// that still wait are left to whoever comes next. Log lines name the `controller`.
 ///
-/// A key that fails comes back with growing, capped delays for as long as it fails; it is never given up. A `sync`
-/// that panics counts as failed and takes no worker with it.
-pub async fn run_workers<E, F, Fut>(queue: WorkQueue<ObjectKey>, workers: usize, sync: F)
-where
+/// A key that fails comes back with growing, capped delays for as long as it fails; it is never given up. One that only
+/// waits for the cache comes back when the cache has caught up, see [`Cause`]. A `sync` that panics counts as failed and
+/// takes no worker with it.
+pub async fn run_workers<E, F, Fut>(
+    controller: &'static str,
+    queue: WorkQueue<ObjectKey>,
+    workers: usize,
+    sync: F,
+) where
     E: SyncError,
     F: Fn(ObjectKey) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<(), E>> + Send,
@@ -35,33 +47,75 @@ where
                 if queue.is_shut_down() {
                     break;
                 }
-                process(&queue, &key, &sync).await;
+                process(controller, &queue, &key, &sync).await;
             }
         });
     }
     while tasks.join_next().await.is_some() {}
 }
 
-async fn process<E, F, Fut>(queue: &WorkQueue<ObjectKey>, key: &ObjectKey, sync: &F)
+async fn process<E, F, Fut>(controller: &str, queue: &WorkQueue<ObjectKey>, key: &ObjectKey, sync: &F)
 where
     E: SyncError,
     F: Fn(ObjectKey) -> Fut,
     Fut: Future<Output = Result<(), E>>,
 {
-    match AssertUnwindSafe(sync(key.clone())).catch_unwind().await {
-        Ok(Ok(())) => {
-            queue.forget(key);
+    let causes = match AssertUnwindSafe(sync(key.clone())).catch_unwind().await {
+        Ok(Ok(())) => return queue.forget(key),
+        Ok(Err(error)) => {
+            log(controller, key, &error);
+            error.causes()
+        }
+        Err(_) => {
+            error!(controller, key = %key, reason = "panic", "Sync panicked, will retry");
+            vec![Cause::FAILURE]
+        }
+    };
+    queue.retry(key.clone(), &causes);
+}
+
+fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
+    let (causes, err) = (error.causes(), error_chain(error));
+    let failure = causes.iter().find(|cause| matches!(cause, Cause::Failure { .. }));
+    match failure.or(causes.first()) {
+        Some(Cause::StaleCache) => {
+            debug!(controller, key = %key, reason = "stale cache", err, "Cache is behind, waiting for it");
+        }
+        Some(Cause::Conflict) => {
+            debug!(controller, key = %key, reason = "conflict", err, "Write met a newer object, will retry");
+        }
+        Some(Cause::Failure { unanswered: true, .. }) => {
+            error!(controller, key = %key, reason = "unavailable", err, "Error syncing, will retry");
+        }
+        Some(Cause::Failure { .. }) | None => {
+            error!(controller, key = %key, reason = "failed", err, "Error syncing, will retry");
+        }
+    }
+}
+
+/// Marks those of `keys` as urgent that `is_wrong`: they leave [`Lane::Background`](crate::queue::Lane) for the live
+/// lane, so that a Service that is wrong at the start doesn't wait behind thousands that are right.
+///
+/// For the keys that are queued at the start. Looks without writing, beside the workers, and lets other tasks run between
+/// two keys. Ends when `most` were wrong: then this is no catching up but building from nothing, where all are wrong,
+/// nothing is gained by telling, and live changes would wait for it.
+pub async fn promote_wrong(
+    queue: &WorkQueue<ObjectKey>,
+    keys: Vec<ObjectKey>,
+    most: usize,
+    mut is_wrong: impl FnMut(&ObjectKey) -> bool,
+) {
+    let mut wrong = 0;
+    for key in keys {
+        if wrong == most || queue.is_shut_down() {
             return;
         }
-        Ok(Err(error)) if error.heals_by_itself() => {
-            debug!(service = %key, err = %error, "The cache was behind, will retry")
+        if is_wrong(&key) {
+            wrong += 1;
+            queue.promote(&key);
         }
-        Ok(Err(error)) => {
-            error!(service = %key, err = %crate::error_chain(&error), "Error syncing, will retry")
-        }
-        Err(_) => error!(service = %key, "Sync panicked, will retry"),
+        tokio::task::yield_now().await;
     }
-    queue.add_rate_limited(key.clone());
 }
 
 #[cfg(test)]
@@ -77,8 +131,8 @@ mod tests {
     struct No;
 
     impl SyncError for No {
-        fn heals_by_itself(&self) -> bool {
-            false
+        fn causes(&self) -> Vec<Cause> {
+            Vec::new()
         }
     }
 
@@ -88,7 +142,7 @@ mod tests {
         queue.add(ObjectKey::new("ns", "web"));
         let attempts = Arc::new(AtomicUsize::new(0));
         let (seen, until) = (Arc::clone(&attempts), queue.clone());
-        run_workers(queue, 2, move |_| {
+        run_workers("test", queue, 2, move |_| {
             let (attempt, queue) = (seen.fetch_add(1, Ordering::SeqCst), until.clone());
             async move {
                 match attempt {

@@ -1,17 +1,20 @@
 //! One write of one object, as every controller makes it: what counts as done, and an error that says what was tried.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::Metadata;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::{ApiClient, ApiError, Object, Preconditions};
 use crate::cache::ObjectKey;
+use crate::queue::Cause;
 
 /// A namespaced kind that controllers write.
-pub trait Writable: Object + Metadata<Ty = ObjectMeta> {}
+pub trait Writable: Object + Metadata<Ty = ObjectMeta> + Clone {}
 
-impl<T: Object + Metadata<Ty = ObjectMeta>> Writable for T {}
+impl<T: Object + Metadata<Ty = ObjectMeta> + Clone> Writable for T {}
 
 /// A write that failed.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,8 @@ pub struct WriteError {
     key: ObjectKey,
     /// Whether the server was asked to find a name, of which the key has the prefix.
     generates_name: bool,
+    /// The [fingerprint] of what was to be stored.
+    what: u64,
     /// Why it failed.
     pub source: ApiError,
 }
@@ -49,9 +54,23 @@ impl fmt::Display for Verb {
 }
 
 impl WriteError {
-    fn new<T: Writable>(verb: Verb, key: &ObjectKey, source: ApiError) -> Self {
+    fn new<T: Writable>(verb: Verb, key: &ObjectKey, what: u64, source: ApiError) -> Self {
         let kind = <T as k8s_openapi::Resource>::KIND;
-        Self { verb, kind, key: key.clone(), generates_name: false, source }
+        Self { verb, kind, key: key.clone(), generates_name: false, what, source }
+    }
+
+    /// The same error as part of something larger that failed with it, by its [fingerprint].
+    #[must_use]
+    pub fn part_of(self, what: u64) -> Self {
+        Self { what, ..self }
+    }
+
+    /// What this means for the next try. Failures of the same content count together.
+    pub fn cause(&self) -> Cause {
+        if self.heals_by_itself() {
+            return Cause::Conflict;
+        }
+        Cause::Failure { what: self.what, unanswered: self.source.is_unanswered() }
     }
 
     /// True if the API server holds something else than the cache showed: a newer cache is all it takes.
@@ -77,7 +96,8 @@ pub async fn create<T: Writable>(
         Err(error) if error.is_namespace_terminating() => Ok(None),
         Err(error) => {
             let generates_name = object.metadata().name.is_none();
-            Err(WriteError { generates_name, ..WriteError::new::<T>(Verb::Create, key, error) })
+            let what = fingerprint([object]);
+            Err(WriteError { generates_name, ..WriteError::new::<T>(Verb::Create, key, what, error) })
         }
         Ok(created) => {
             client.version_guard().wrote(&before, None, version(&created));
@@ -90,7 +110,8 @@ pub async fn create<T: Writable>(
 pub async fn update<T: Writable>(client: &ApiClient, key: &ObjectKey, object: &T) -> Result<T, WriteError> {
     let before = client.version_guard().before(T::URL_PATH_SEGMENT);
     let updated = client.update(&path::<T>(key), object).await;
-    let updated = updated.map_err(|error| WriteError::new::<T>(Verb::Update, key, error))?;
+    let updated =
+        updated.map_err(|error| WriteError::new::<T>(Verb::Update, key, fingerprint([object]), error))?;
     client.version_guard().wrote(&before, Some(version(object)), version(&updated));
     Ok(updated)
 }
@@ -102,13 +123,34 @@ pub async fn delete<T: Writable>(
     preconditions: &Preconditions,
 ) -> Result<(), WriteError> {
     match client.delete(&path::<T>(key), preconditions).await {
-        Err(error) if !error.is_not_found() => Err(WriteError::new::<T>(Verb::Delete, key, error)),
+        Err(error) if !error.is_not_found() => {
+            Err(WriteError::new::<T>(Verb::Delete, key, fingerprint::<T>([]), error))
+        }
         _ => Ok(()),
     }
 }
 
 fn version(object: &impl Writable) -> &str {
     object.metadata().resource_version.as_deref().unwrap_or_default()
+}
+
+/// A number that differs when something else is to be written, which makes a failure a new one. Versions and the time of
+/// the change don't count.
+///
+/// For the timing of retries only: two contents of the same number would at worst share a back-off. Cost: an encoding of
+/// each object.
+pub fn fingerprint<'a, T: Writable + 'a>(objects: impl IntoIterator<Item = &'a T>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for object in objects {
+        let mut object = object.clone();
+        let metadata = std::mem::take(object.metadata_mut());
+        let mut annotations = metadata.annotations;
+        annotations.iter_mut().for_each(|annotations| drop(annotations.remove(LAST_CHANGE_TRIGGER_TIME)));
+        *object.metadata_mut() =
+            ObjectMeta { name: metadata.name, labels: metadata.labels, annotations, ..ObjectMeta::default() };
+        object.encode().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn collection<T: Writable>(key: &ObjectKey) -> String {

@@ -59,7 +59,7 @@ impl SecondaryNetworkController {
                 self.queue.add_background(ObjectKey::from(&**service));
             }
         });
-        run_workers(self.queue.clone(), WORKERS, move |key| {
+        run_workers(NAME, self.queue.clone(), WORKERS, move |key| {
             let controller = Arc::clone(&self);
             async move { controller.sync(&key).await }
         })

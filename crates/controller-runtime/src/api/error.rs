@@ -83,6 +83,12 @@ impl ApiError {
         self.status()?.retry_after
     }
 
+    /// The request was not judged: no answer came, or one that says that the server is in trouble. The same request may
+    /// succeed at any moment.
+    pub fn is_unanswered(&self) -> bool {
+        self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
+    }
+
     /// The object doesn't exist.
     pub fn is_not_found(&self) -> bool {
         self.has_code(404)

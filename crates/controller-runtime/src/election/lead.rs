@@ -27,15 +27,16 @@ pub enum LeadError {
 /// ```no_run
 /// use controller_runtime::election::{Elector, LeadError, Leadership, lead};
 /// use controller_runtime::list_watch::Caches;
-/// use controller_runtime::{cache::ObjectKey, queue::WorkQueue, worker::{SyncError, run_workers}};
+/// use controller_runtime::queue::{Cause, WorkQueue};
+/// use controller_runtime::{cache::ObjectKey, worker::{SyncError, run_workers}};
 /// # #[derive(Debug, thiserror::Error)]
 /// # #[error("never")]
 /// # struct Never;
-/// # impl SyncError for Never { fn heals_by_itself(&self) -> bool { false } }
+/// # impl SyncError for Never { fn causes(&self) -> Vec<Cause> { Vec::new() } }
 ///
 /// # async fn example(elector: Elector, leadership: Leadership, caches: Caches, queue: WorkQueue<ObjectKey>) -> Result<(), LeadError> {
 /// let terminated = async { drop(tokio::signal::ctrl_c().await) };
-/// let work = run_workers(queue.clone(), 5, |key| async move { println!("{key}"); Ok::<(), Never>(()) });
+/// let work = run_workers("example", queue.clone(), 5, |key| async move { println!("{key}"); Ok::<(), Never>(()) });
 /// lead(elector, &leadership, &caches, work, terminated, || queue.shut_down()).await
 /// # }
 /// ```

@@ -4,8 +4,8 @@
 //! thread explorer and the model test all run the very same code.
 //!
 //! ```text
-//!              add ───────────────────────────────┐
-//! add_after ─> delays ── due ────────────────────┤
+//!                     add ────────────────────────┐
+//! add_after, retry ─> delays ── due ─────────────┤
 //!                                                 v          next             done
 //!                                  ┌───────── lanes (FIFO) ───────> processing ──────> gone
 //!                                  │                                     │
@@ -17,9 +17,9 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use super::delays::Delays;
+use super::delays::{Delay, Delays, Wait};
 use super::lanes::{Lane, Lanes};
-use super::limit::{Limiter, RateLimit};
+use super::limit::{Cause, Limiter, RateLimit, Retry};
 
 /// Hash tables whose order is never looked at.
 pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -100,6 +100,14 @@ enum Phase {
     Drained,
 }
 
+/// A hand-out that is not over.
+#[derive(Debug)]
+struct InHand {
+    since: Instant,
+    /// Waits with lower tickets were asked for before the hand-out.
+    ticket: u64,
+}
+
 /// The state machine.
 ///
 /// Every operation first lets in the delayed keys that are due at its `now`, so the outcome does not depend on who
@@ -107,8 +115,8 @@ enum Phase {
 #[derive(Debug)]
 pub(super) struct Core<K> {
     lanes: Lanes<K>,
-    /// Keys in the hands of a worker, and since when.
-    processing: Map<K, Instant>,
+    /// Keys in the hands of a worker.
+    processing: Map<K, InHand>,
     /// Keys added while a worker holds them.
     again: Map<K, (Lane, Instant)>,
     delays: Delays<K>,
@@ -144,30 +152,68 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
-    pub(super) fn add_after(&mut self, key: K, delay: Duration, now: Instant) {
+    /// Moves a key from the background to the live lane; nothing happens to any other.
+    pub(super) fn promote(&mut self, key: &K, now: Instant) {
+        self.let_in_due(now);
+        if self.lanes.is_in_background(key) {
+            self.lanes.push(key.clone(), Lane::Live, now);
+        }
+    }
+
+    pub(super) fn add_after(&mut self, key: K, lane: Lane, delay: Duration, now: Instant) {
         self.let_in_due(now);
         if self.shut_down {
             return;
         }
         self.retries += 1;
-        self.delay(key, delay, false, now);
+        if delay.is_zero() {
+            return self.insert(key, lane, now);
+        }
+        let deadline = later(now, delay);
+        match self.delays.get(Wait::Add, &key) {
+            Some(old) if old.deadline <= deadline && lane <= old.lane => {}
+            Some(old) => {
+                self.delays.set(Wait::Add, key, old.deadline.min(deadline), old.lane.max(lane), false);
+            }
+            None => self.delays.set(Wait::Add, key, deadline, lane, false),
+        }
     }
 
-    /// A token is only taken for a retry that this call really schedules, and a retry that an earlier deadline
-    /// replaces gives its token back. So at most as many tokens are out as keys wait, and the bucket's delay cannot
-    /// run away, however often live changes make a failing key fail between its retries.
-    pub(super) fn add_rate_limited(&mut self, key: K, now: Instant) {
+    /// A token is only taken for a retry that this call really schedules, and a retry that an earlier one replaces
+    /// gives its token back. So at most as many tokens are out as keys wait, however often live changes make a
+    /// failing key fail between its retries.
+    pub(super) fn retry(&mut self, key: K, causes: &[Cause], now: Instant) {
         self.let_in_due(now);
         if self.shut_down {
             return;
         }
         self.retries += 1;
-        let delay = self.limiter.fail(&key).max(self.limiter.bucket_delay(now));
-        self.delay(key, delay, true, now);
+        let Retry { delay, lane, takes_token } = self.limiter.retry(&key, causes, now);
+        let deadline = later(now, delay);
+        match self.delays.get(Wait::Retry, &key) {
+            Some(Delay { deadline: earlier, lane, holds_token, .. }) if earlier <= deadline => {
+                // Asked for anew, so that the success of an older sync doesn't end it.
+                return self.delays.set(Wait::Retry, key, earlier, lane, holds_token);
+            }
+            Some(_) => self.cancel_retry(&key),
+            None => {}
+        }
+        let holds_token = takes_token && self.limiter.take_token(now);
+        if delay.is_zero() {
+            return self.insert(key, lane, now);
+        }
+        self.delays.set(Wait::Retry, key, deadline, lane, holds_token);
     }
 
-    pub(super) fn forget(&mut self, key: &K) {
+    /// A retry that was asked for since the key was handed out is of something newer than what succeeded, and stays.
+    pub(super) fn forget(&mut self, key: &K, now: Instant) {
+        self.let_in_due(now);
         self.limiter.forget(key);
+        let handed_out = self.processing.get(key).map(|in_hand| in_hand.ticket);
+        let retry = self.delays.get(Wait::Retry, key);
+        if retry.is_some_and(|retry| handed_out.is_none_or(|ticket| retry.ticket < ticket)) {
+            self.cancel_retry(key);
+        }
     }
 
     pub(super) fn failures(&self, key: &K) -> u32 {
@@ -183,7 +229,8 @@ impl<K: QueueKey> Core<K> {
         }
         if let Some(ready) = self.lanes.pop() {
             self.moves += 1;
-            self.processing.insert(ready.key.clone(), now);
+            let in_hand = InHand { since: now, ticket: self.delays.next_ticket() };
+            self.processing.insert(ready.key.clone(), in_hand);
             return Next::Ready(ready);
         }
         if self.phase() > Phase::Open {
@@ -206,7 +253,7 @@ impl<K: QueueKey> Core<K> {
     /// A worker is through with `key`. Returns how long it held it.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
         self.let_in_due(now);
-        let since = self.processing.remove(key).unwrap_or(now);
+        let since = self.processing.remove(key).map_or(now, |in_hand| in_hand.since);
         if let Some((key, (lane, since))) = self.again.remove_entry(key) {
             self.moves += 1;
             self.lanes.push(key, lane, since);
@@ -237,7 +284,7 @@ impl<K: QueueKey> Core<K> {
 
     /// For how long the keys in workers' hands have been there.
     pub(super) fn in_flight(&self, now: Instant) -> impl Iterator<Item = Duration> {
-        self.processing.values().map(move |since| now.saturating_duration_since(*since))
+        self.processing.values().map(move |in_hand| now.saturating_duration_since(in_hand.since))
     }
 
     pub(super) fn pulse(&self) -> Pulse {
@@ -277,8 +324,8 @@ impl<K: QueueKey> Core<K> {
     }
 
     fn let_in_due(&mut self, now: Instant) {
-        while let Some((key, deadline)) = self.delays.pop_due(now) {
-            self.insert(key, Lane::Live, deadline);
+        while let Some((key, delay)) = self.delays.pop_due(now) {
+            self.insert(key, delay.lane, delay.deadline);
         }
     }
 
@@ -299,22 +346,10 @@ impl<K: QueueKey> Core<K> {
         self.adds += u64::from(new);
     }
 
-    fn delay(&mut self, key: K, delay: Duration, takes_token: bool, now: Instant) {
-        let deadline = later(now, delay);
-        let replaced = self.delays.get(&key);
-        if replaced.is_some_and(|old| old.deadline <= deadline) {
-            return;
-        }
-        if takes_token {
-            self.limiter.take_token(now);
-        }
-        if delay.is_zero() {
-            return self.insert(key, Lane::Live, now);
-        }
-        if replaced.is_some_and(|old| old.holds_token) {
+    fn cancel_retry(&mut self, key: &K) {
+        if self.delays.remove(Wait::Retry, key).is_some_and(|retry| retry.holds_token) {
             self.limiter.return_token();
         }
-        self.delays.set(key, deadline, takes_token);
     }
 }
 

@@ -4,22 +4,35 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::core::{Map, QueueKey};
+use super::lanes::Lane;
 
-/// An agenda in which a key has at most one entry. Keys due at the same instant come out in the order they came in.
+/// Why a key waits. A key has at most one wait of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Wait {
+    /// A delayed add: something changed. Only its deadline ends it.
+    Add,
+    /// The retry of a sync that failed. A sync that succeeds ends it.
+    Retry,
+}
+
+/// An agenda of waits. Those due at the same instant come out in the order they came in.
 #[derive(Debug)]
 pub(super) struct Delays<K> {
-    by_key: Map<K, Delay>,
-    by_deadline: BTreeMap<(Instant, u64), K>,
+    by_key: Map<(Wait, K), Delay>,
+    by_deadline: BTreeMap<(Instant, u64), (Wait, K)>,
     tickets: u64,
 }
 
-/// When a key is due.
+/// When a key is due, and what happens then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
     pub(super) deadline: Instant,
+    /// Where the key goes when it is due.
+    pub(super) lane: Lane,
     /// The delay is a retry's and holds a token of the shared bucket.
     pub(super) holds_token: bool,
-    ticket: u64,
+    /// Orders waits by the time at which they were last asked for.
+    pub(super) ticket: u64,
 }
 
 impl<K: QueueKey> Delays<K> {
@@ -27,30 +40,41 @@ impl<K: QueueKey> Delays<K> {
         Self { by_key: Map::default(), by_deadline: BTreeMap::new(), tickets: 0 }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<Delay> {
-        self.by_key.get(key).copied()
+    pub(super) fn get(&self, wait: Wait, key: &K) -> Option<Delay> {
+        self.by_key.get(&(wait, key.clone())).copied()
     }
 
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.by_deadline.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
-    /// Sets the deadline of `key`, whatever it was before. O(log n).
-    pub(super) fn set(&mut self, key: K, deadline: Instant, holds_token: bool) {
-        let ticket = self.tickets;
-        self.tickets += 1;
-        if let Some(old) = self.by_key.insert(key.clone(), Delay { deadline, holds_token, ticket }) {
-            self.by_deadline.remove(&(old.deadline, old.ticket));
-        }
-        self.by_deadline.insert((deadline, ticket), key);
+    /// The ticket of the next wait: all that wait now have lower ones.
+    pub(super) fn next_ticket(&self) -> u64 {
+        self.tickets
     }
 
-    /// Takes one key whose deadline is not after `now`, with the deadline. O(log n).
-    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(K, Instant)> {
+    /// Sets when `key` is due, whatever it was before. O(log n).
+    pub(super) fn set(&mut self, wait: Wait, key: K, deadline: Instant, lane: Lane, holds_token: bool) {
+        let ticket = self.tickets;
+        self.tickets += 1;
+        self.remove(wait, &key);
+        self.by_key.insert((wait, key.clone()), Delay { deadline, lane, holds_token, ticket });
+        self.by_deadline.insert((deadline, ticket), (wait, key));
+    }
+
+    /// Ends a wait before its deadline. O(log n).
+    pub(super) fn remove(&mut self, wait: Wait, key: &K) -> Option<Delay> {
+        let delay = self.by_key.remove(&(wait, key.clone()))?;
+        self.by_deadline.remove(&(delay.deadline, delay.ticket));
+        Some(delay)
+    }
+
+    /// Takes one key whose deadline is not after `now`. O(log n).
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(K, Delay)> {
         let entry = self.by_deadline.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let ((deadline, _), key) = entry.remove_entry();
-        self.by_key.remove(&key);
-        Some((key, deadline))
+        let wait = entry.remove();
+        let delay = self.by_key.remove(&wait)?;
+        Some((wait.1, delay))
     }
 
     #[cfg(test)]

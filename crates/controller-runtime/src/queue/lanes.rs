@@ -8,7 +8,7 @@ use super::core::{Map, QueueKey, Ready};
 /// How soon a key is handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Start-up and resync: work that nobody waits for.
+    /// Work that may wait for live changes: start-up, zones of nodes, and retries beyond the shared rate.
     Background,
     /// Something changed in the cluster just now.
     Live,
@@ -86,6 +86,10 @@ impl<K: QueueKey> Lanes<K> {
                 true
             }
         }
+    }
+
+    pub(super) fn is_in_background(&self, key: &K) -> bool {
+        self.places.get(key).is_some_and(|place| place.lane == Lane::Background)
     }
 
     /// Takes the next key: Live before Background, but of nine keys at least one from a Background that has some.

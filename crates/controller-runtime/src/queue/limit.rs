@@ -3,20 +3,57 @@
 use std::time::{Duration, Instant};
 
 use super::core::{Map, QueueKey, later};
+use super::lanes::Lane;
 
-/// The delays of [`add_rate_limited`](super::WorkQueue::add_rate_limited).
+/// The delays of [`retry`](super::WorkQueue::retry).
 ///
-/// The delay is the longer of two, as in client-go's `MaxOfRateLimiter`: `base` doubled with each failure of the
-/// key and capped at `max`, and the wait for a place in the bucket that all keys of the queue share. There is no
-/// last attempt: the failure count saturates, and a key that keeps failing is retried every `max`.
+/// The delay of a failure is the longer of two, as in client-go's `MaxOfRateLimiter`: `base` doubled with each failure
+/// in a row and capped, and the wait for a place in the bucket that all keys of the queue share. Two things are
+/// different, because no key is ever given up:
+///
+/// * The wait for the bucket is capped at `max` too. In client-go it has no cap, so that of 30,000 keys that fail in an
+///   outage the last is retried 50 minutes later. Retries that the bucket holds back go to [`Lane::Background`], where
+///   live changes overtake them.
+/// * What may succeed at any moment, because nothing answered, is retried every `max_unanswered` at least.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
     /// The delay after a key's first failure. Zero makes every retry immediate; only the bucket then holds it.
     pub base: Duration,
-    /// The longest delay of one key, however often it failed.
+    /// The longest delay of one key, however often it failed and however many others did.
     pub max: Duration,
+    /// The longest delay on a key's own account of a failure that says nothing about the key, see
+    /// [`Cause::Failure`]. Never more than `max`.
+    pub max_unanswered: Duration,
     /// The limit on retries of all keys together, if there is one.
     pub overall: Option<Bucket>,
+}
+
+/// Why a key is to be tried again, which decides how soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The cache does not show our own writes yet. Not a failure: the event that catches up adds the key, and if that
+    /// event never comes, the key is tried again after [`NET`]. Takes no token and leaves the count of failures alone.
+    StaleCache,
+    /// A write met an object that is newer than the cache shows. Not a failure either, but there need not be an event
+    /// (quotas answer so too): the delay grows from [`RateLimit::base`] to [`NET`], on a count of its own.
+    Conflict,
+    /// Anything else.
+    Failure {
+        /// What failed. Failures of one thing in a row make its delay grow; what did not fail the last time begins
+        /// anew. Hence a part of a key that fails for ever doesn't delay retries of another part, nor of its own new
+        /// content, if that has another value here.
+        what: u64,
+        /// Nothing is known about the request: no answer, or one that says the server is in trouble.
+        unanswered: bool,
+    },
+}
+
+/// When a key is tried again whose cache is behind, in case the event that it waits for never comes.
+pub const NET: Duration = Duration::from_secs(30);
+
+impl Cause {
+    /// A failure of no particular part.
+    pub const FAILURE: Self = Self::Failure { what: 0, unanswered: false };
 }
 
 /// A token bucket: `burst` retries at once, and `qps` a second in the long run.
@@ -31,7 +68,12 @@ pub struct Bucket {
 impl RateLimit {
     /// What upstream gives the `endpoint_slice` queue: 1 s doubling to 1,000 s, and 10 a second after a burst of 100.
     pub const fn endpoint_slice() -> Self {
-        Self { base: Duration::from_secs(1), max: Duration::from_secs(1000), overall: Some(Bucket::DEFAULT) }
+        Self {
+            base: Duration::from_secs(1),
+            max: Duration::from_secs(1000),
+            max_unanswered: Duration::from_secs(60),
+            overall: Some(Bucket::DEFAULT),
+        }
     }
 
     /// What upstream gives the `endpoint_slice_mirroring` queue: as `endpoint_slice`, capped at 100 s.
@@ -63,60 +105,125 @@ impl Bucket {
             Duration::ZERO
         }
     }
+
+    /// The time that an empty bucket takes to fill.
+    fn depth(self) -> Duration {
+        self.interval().saturating_mul(self.burst.max(1))
+    }
 }
 
 /// The failures of each key and the state of the shared bucket.
 ///
 /// The bucket is kept as one instant, the time at which it will be full again (the "generic cell rate algorithm").
 /// That is the same bucket as golang.org/x/time/rate in integer arithmetic: taking a token moves the instant one
-/// interval on, and it may lie as far ahead as there are retries waiting.
+/// interval on. It lies at most `max` beyond the time a whole bucket takes, so that a mass of failures delays those
+/// after it by `max` and no more.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,
-    failures: Map<K, u32>,
+    failing: Map<K, Failing>,
     full_at: Option<Instant>,
+}
+
+/// What has failed of one key, and how often in a row.
+#[derive(Debug, Default)]
+struct Failing {
+    failures: Vec<(u64, u32)>,
+    conflicts: u32,
+}
+
+/// How a key is retried.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    pub(super) delay: Duration,
+    pub(super) lane: Lane,
+    pub(super) takes_token: bool,
 }
 
 impl<K: QueueKey> Limiter<K> {
     pub(super) fn new(limit: RateLimit) -> Self {
-        Self { limit, failures: Map::default(), full_at: None }
+        Self { limit, failing: Map::default(), full_at: None }
     }
 
+    /// How often in a row the part of `key` failed that did so most often.
     pub(super) fn failures(&self, key: &K) -> u32 {
-        self.failures.get(key).copied().unwrap_or(0)
+        let counts = self.failing.get(key).map(|failing| &failing.failures);
+        counts.into_iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
     }
 
     pub(super) fn forget(&mut self, key: &K) {
-        self.failures.remove(key);
+        self.failing.remove(key);
     }
 
-    /// Counts a failure of `key` and returns what it has to wait on its own account.
-    pub(super) fn fail(&mut self, key: &K) -> Duration {
-        let RateLimit { base, max, .. } = self.limit;
-        let count = self.failures.entry(key.clone()).or_insert(0);
-        let delay = 2_u32.checked_pow(*count).map_or(max, |factor| base.saturating_mul(factor).min(max));
-        *count = count.saturating_add(1);
-        delay
+    /// Counts what failed of `key` in one sync, and returns how it is to be retried: as the most urgent cause wants it.
+    /// Without any, something failed.
+    pub(super) fn retry(&mut self, key: &K, causes: &[Cause], now: Instant) -> Retry {
+        let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
+        let failed = self.fail(key, causes).map(|delay| {
+            let wait = self.bucket_delay(now).min(self.limit.max);
+            let lane = if wait > delay { Lane::Background } else { Lane::Live };
+            Retry { delay: delay.max(wait), lane, takes_token: true }
+        });
+        let behind =
+            self.behind(key, causes).map(|delay| Retry { delay, lane: Lane::Live, takes_token: false });
+        let retries = failed.into_iter().chain(behind);
+        let soonest = retries.min_by_key(|retry| retry.delay);
+        soonest.unwrap_or(Retry { delay: NET, lane: Lane::Live, takes_token: false })
+    }
+
+    /// The shortest delay that one of the failures has on its own account.
+    fn fail(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
+        let RateLimit { base, max, max_unanswered, .. } = self.limit;
+        let old = self.failing.get(key).map(|failing| &*failing.failures).unwrap_or_default();
+        let mut failures = Vec::new();
+        let mut soonest = None;
+        for cause in causes {
+            let Cause::Failure { what, unanswered } = *cause else { continue };
+            let count = old.iter().find(|(other, _)| *other == what).map_or(0, |(_, count)| *count);
+            let max = if unanswered { max.min(max_unanswered) } else { max };
+            let delay = doubled(base, count).min(max);
+            soonest = Some(soonest.map_or(delay, |soonest: Duration| soonest.min(delay)));
+            failures.push((what, count.saturating_add(1)));
+        }
+        if soonest.is_some() {
+            self.failing.entry(key.clone()).or_default().failures = failures;
+        }
+        soonest
+    }
+
+    /// How long until a cache that is behind is looked at again at the latest.
+    fn behind(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
+        let conflict = causes.contains(&Cause::Conflict).then(|| {
+            let conflicts = &mut self.failing.entry(key.clone()).or_default().conflicts;
+            let delay = doubled(self.limit.base, *conflicts).min(NET);
+            *conflicts = conflicts.saturating_add(1);
+            delay
+        });
+        conflict.or_else(|| causes.contains(&Cause::StaleCache).then_some(NET))
     }
 
     /// What the next taker of a token has to wait.
-    pub(super) fn bucket_delay(&self, now: Instant) -> Duration {
+    fn bucket_delay(&self, now: Instant) -> Duration {
         let Some(bucket) = self.limit.overall else { return Duration::ZERO };
-        let depth = bucket.interval().saturating_mul(bucket.burst.max(1));
         let full_at = later(self.full_at.map_or(now, |at| at.max(now)), bucket.interval());
-        full_at.saturating_duration_since(now).saturating_sub(depth)
+        full_at.saturating_duration_since(now).saturating_sub(bucket.depth())
     }
 
-    /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of.
-    pub(super) fn take_token(&mut self, now: Instant) {
-        if let Some(bucket) = self.limit.overall {
-            self.full_at = Some(later(self.full_at.map_or(now, |at| at.max(now)), bucket.interval()));
+    /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of; false if none will come within `max`.
+    pub(super) fn take_token(&mut self, now: Instant) -> bool {
+        let Some(bucket) = self.limit.overall else { return false };
+        let full_at = later(self.full_at.map_or(now, |at| at.max(now)), bucket.interval());
+        let longest = bucket.depth().saturating_add(self.limit.max);
+        let taken = full_at.saturating_duration_since(now) <= longest;
+        if taken {
+            self.full_at = Some(full_at);
         }
+        taken
     }
 
     #[cfg(test)]
     pub(super) fn is_blank(&self) -> bool {
-        self.failures.is_empty()
+        self.failing.is_empty()
     }
 
     /// Returns the token of a retry that will not happen.
@@ -127,30 +234,93 @@ impl<K: QueueKey> Limiter<K> {
     }
 }
 
+fn doubled(base: Duration, times: u32) -> Duration {
+    2_u32.checked_pow(times).map_or(Duration::MAX, |factor| base.saturating_mul(factor))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn failure(what: u64) -> Cause {
+        Cause::Failure { what, unanswered: false }
+    }
+
+    /// The own delay of key 0 in milliseconds when these things fail `n` times in a row.
+    fn delays_of(limiter: &mut Limiter<u8>, causes: &[Cause], n: usize) -> Vec<u128> {
+        (0..n).map(|_| limiter.fail(&0, causes).unwrap().as_millis()).collect()
+    }
+
     fn delays(limiter: &mut Limiter<u8>, n: usize) -> Vec<u128> {
-        (0..n).map(|_| limiter.fail(&0).as_millis()).collect()
+        delays_of(limiter, &[Cause::FAILURE], n)
+    }
+
+    fn without_bucket() -> Limiter<u8> {
+        Limiter::new(RateLimit { overall: None, ..RateLimit::endpoint_slice() })
     }
 
     #[test]
     fn delays_of_a_key_double_up_to_the_cap_and_stay_there() {
-        let limit = RateLimit { overall: None, ..RateLimit::endpoint_slice() };
-        let mut limiter = Limiter::new(limit);
+        let mut limiter = without_bucket();
         let seconds: Vec<_> = delays(&mut limiter, 12).into_iter().map(|ms| ms / 1000).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000]);
 
-        limiter.failures.insert(0, u32::MAX - 1);
+        limiter.failing.get_mut(&0).unwrap().failures = vec![(0, u32::MAX - 1)];
         assert_eq!(delays(&mut limiter, 3), [1_000_000; 3], "the count saturates");
         assert_eq!(limiter.failures(&0), u32::MAX);
 
         limiter.forget(&0);
         assert_eq!(limiter.failures(&0), 0);
-        assert_eq!(limiter.fail(&0), Duration::from_secs(1));
+        assert_eq!(delays(&mut limiter, 1), [1000]);
+    }
+
+    /// Nothing that fails for ever delays what failed just now.
+    #[test]
+    fn what_fails_in_a_row_counts_and_what_did_not_begins_anew() {
+        let mut limiter = without_bucket();
+        let (refused, other) = (failure(4), failure(6));
+        assert_eq!(delays_of(&mut limiter, &[refused], 12)[11], 1_000_000);
+        assert_eq!(delays_of(&mut limiter, &[refused, other], 3), [1000, 2000, 4000], "the other's");
+        assert_eq!(limiter.failures(&0), 15);
+        assert_eq!(delays_of(&mut limiter, &[refused], 1), [1_000_000], "the other succeeded");
+        assert_eq!(delays_of(&mut limiter, &[other], 1), [1000]);
+        assert_eq!(delays_of(&mut limiter, &[refused], 1), [1000], "it was not refused the last time");
+        assert_eq!(delays_of(&mut limiter, &[failure(5)], 1), [1000], "the same part with new content");
+    }
+
+    #[test]
+    fn what_was_not_answered_is_tried_again_every_minute() {
+        let mut limiter = without_bucket();
+        let unanswered = [Cause::Failure { what: 4, unanswered: true }];
+        let seconds: Vec<_> =
+            delays_of(&mut limiter, &unanswered, 8).into_iter().map(|ms| ms / 1000).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
+        let limit = RateLimit { overall: None, ..RateLimit::endpoint_slice() }.with_max(10_000 * MS);
+        assert_eq!(delays_of(&mut Limiter::new(limit), &unanswered, 5)[4], 10_000, "never more than the cap");
+    }
+
+    fn live(delay: Duration, takes_token: bool) -> Retry {
+        Retry { delay, lane: Lane::Live, takes_token }
+    }
+
+    #[test]
+    fn a_cache_that_is_behind_is_no_failure() {
+        let now = Instant::now();
+        let mut limiter = Limiter::<u8>::new(RateLimit::endpoint_slice());
+        for _ in 0..1000 {
+            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));
+        }
+        assert!(limiter.is_blank());
+        let conflicts = [1, 2, 4, 8, 16, 30, 30].map(|seconds| live(Duration::from_secs(seconds), false));
+        assert_eq!([(); 7].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
+        assert_eq!(limiter.failures(&0), 0);
+        assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(1), true));
+        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));
+        assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(2), true), "counts on");
+        let (both, first) = ([failure(4), Cause::Conflict], live(Duration::from_secs(4), true));
+        assert_eq!(limiter.retry(&0, &both, now), first, "the more urgent of both");
     }
 
     #[test]
@@ -166,9 +336,8 @@ mod tests {
     #[test]
     fn keys_fail_on_their_own_account() {
         let mut limiter = Limiter::new(RateLimit::endpoint_slice());
-        limiter.fail(&0);
-        limiter.fail(&0);
-        assert_eq!(limiter.fail(&1), Duration::from_secs(1));
+        delays(&mut limiter, 2);
+        assert_eq!(limiter.fail(&1, &[Cause::FAILURE]), Some(Duration::from_secs(1)));
         assert_eq!((limiter.failures(&0), limiter.failures(&1), limiter.failures(&2)), (2, 1, 0));
     }
 
@@ -193,6 +362,26 @@ mod tests {
         let later = start + Duration::from_hours(1);
         assert!((0..100).all(|_| take(&mut limiter, later) == 0));
         assert_eq!(take(&mut limiter, later), 100);
+    }
+
+    /// The cap holds for keys behind 30,000 others as well, and for the next key after they are through.
+    #[test]
+    fn nothing_waits_for_the_bucket_longer_than_the_cap() {
+        let limit = RateLimit::endpoint_slice_mirroring();
+        let mut limiter = Limiter::<u32>::new(limit);
+        let start = Instant::now();
+        let mut background = 0;
+        for key in 0..30_000 {
+            let retry = limiter.retry(&key, &[Cause::FAILURE], start);
+            assert!(retry.delay <= limit.max, "{key}: {retry:?}");
+            assert!(retry.lane == Lane::Live || retry.delay > limit.base, "{key}: {retry:?}");
+            background += u32::from(retry.lane == Lane::Background);
+            limiter.take_token(start);
+        }
+        assert_eq!(background, 30_000 - 110, "a full bucket, and what comes in within a key's own delay");
+        let later = start + limit.max + Duration::from_secs(10);
+        let retry = limiter.retry(&0, &[failure(7)], later);
+        assert_eq!(retry, live(limit.base, true), "the bucket is full again");
     }
 
     #[test]

@@ -239,7 +239,7 @@ async fn a_failing_key_is_retried_for_ever_ever_more_slowly() {
 #[tokio::test(start_paused = true)]
 async fn retries_share_the_bucket() {
     let overall = Some(Bucket { qps: 10.0, burst: 2 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
     for key in ["a", "b", "c", "d"] {
         queue.add_rate_limited(key);
     }
@@ -252,7 +252,7 @@ async fn retries_share_the_bucket() {
 #[tokio::test(start_paused = true)]
 async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
     let overall = Some(Bucket { qps: 1.0, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
     queue.add_rate_limited("used up");
     queue.add_rate_limited("failing");
     for _ in 0..1000 {
@@ -267,16 +267,16 @@ async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_replaced_by_an_earlier_add_returns_its_token() {
+async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
     let overall = Some(Bucket { qps: 0.001, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: SECOND, overall });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
     let start = Instant::now();
     queue.add_rate_limited("used up");
     assert_eq!(take_later(&queue).await, ("used up", MS));
-    for _ in 0..100 {
+    for round in 0..10 {
         queue.add_rate_limited("a");
-        queue.add_after("a", 10 * MS);
-        assert_eq!(take_later(&queue).await, ("a", 10 * MS));
+        queue.retry("a", &[Cause::Conflict]);
+        assert_eq!(take_later(&queue).await, ("a", MS * 2_u32.pow(round)));
     }
     queue.add_rate_limited("other");
     assert_eq!(take_later(&queue).await.0, "other");
@@ -568,6 +568,135 @@ async fn processed_keys_leave_nothing_behind() {
         queue.forget(&item);
     }
     assert!(queue.shared.core.lock().is_blank());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_cache_is_looked_at_after_30_s_unless_a_sync_succeeds_before() {
+    let queue = queue();
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.retry(*item, &[Cause::StaleCache]);
+    drop(item);
+    assert_eq!(queue.num_requeues(&"a"), 0);
+    assert_eq!(take_later(&queue).await, ("a", NET));
+
+    queue.retry("a", &[Cause::StaleCache]);
+    queue.add("a"); // the event that catches up
+    let item = take(&queue).await;
+    queue.forget(&item);
+    drop(item);
+    assert!(stays_empty(&queue).await, "the net is cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn success_cancels_the_retry_and_never_a_delayed_add() {
+    let queue = queue();
+    queue.add_rate_limited("a");
+    queue.add_after("a", 5 * SECOND);
+    queue.add("a");
+    let item = take(&queue).await;
+    queue.forget(&item);
+    drop(item);
+    assert_eq!(take_later(&queue).await, ("a", 5 * SECOND));
+    assert!(stays_empty(&queue).await);
+}
+
+/// An event that is judged while its key is under sync may ask for a retry; that the sync itself succeeds is older news.
+#[tokio::test(start_paused = true)]
+async fn success_does_not_cancel_a_retry_asked_for_during_the_sync() {
+    for already_waiting in [false, true] {
+        let queue = queue();
+        queue.add("a");
+        if already_waiting {
+            queue.add_rate_limited("a");
+        }
+        let item = take(&queue).await;
+        queue.add_rate_limited("a");
+        queue.forget(&item);
+        drop(item);
+        assert_eq!(take_later(&queue).await, ("a", SECOND));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_retry_returns_its_token() {
+    let overall = Some(Bucket { qps: 0.01, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
+    for _ in 0..100 {
+        queue.add_rate_limited("a");
+        queue.forget(&"a");
+    }
+    queue.add_rate_limited("b");
+    assert_eq!(take_later(&queue).await, ("b", MS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_beyond_the_shared_rate_let_live_work_pass() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    (0..500).for_each(|key| queue.add_rate_limited(key));
+    advance(50 * SECOND).await;
+    queue.add(1000);
+    let mut ahead = 0;
+    while *queue.get().await.unwrap() != 1000 {
+        ahead += 1;
+    }
+    let own = 110; // a burst, and what comes in within the first second
+    assert_eq!(ahead, own + own / LIVE_PER_BACKGROUND as usize, "those with a token, and every ninth");
+}
+
+#[tokio::test(start_paused = true)]
+async fn delayed_adds_to_the_background_stay_there_unless_live_work_joins() {
+    let queue = queue();
+    for key in ["zone", "zone and pod"] {
+        queue.add_after_to(Lane::Background, key, SECOND);
+    }
+    queue.add_after("zone and pod", 2 * SECOND);
+    advance(SECOND).await;
+    queue.add("live");
+    assert_eq!(take_all(&queue).await, ["zone and pod", "live", "zone"]);
+    assert!(stays_empty(&queue).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn promoting_moves_only_what_waits_in_the_background() {
+    let queue = queue();
+    for key in ["a", "b", "c"] {
+        queue.add_background(key);
+    }
+    queue.add("d");
+    for key in ["c", "d", "unknown"] {
+        queue.promote(&key);
+    }
+    assert_eq!(take_all(&queue).await, ["d", "c", "a", "b"]);
+    queue.add_background("a");
+    let item = take(&queue).await;
+    queue.promote(&item);
+    drop(item);
+    assert!(stays_empty(&queue).await, "what is being looked at is not looked at again");
+}
+
+/// 30,000 keys fail at 500 a second until the outage ends, a minute after the last of them did so for the first time.
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_every_key_is_tried_within_the_cap() {
+    const KEYS: u32 = 30_000;
+    let limit = RateLimit::endpoint_slice();
+    let queue = WorkQueue::new(limit);
+    (0..KEYS).for_each(|key| queue.add(key));
+    let end = Instant::now() + 120 * SECOND;
+    let (mut tried, mut last) = (std::collections::HashSet::new(), end);
+    while tried.len() < KEYS as usize {
+        let item = queue.get().await.unwrap();
+        tokio::time::sleep(2 * MS).await;
+        if Instant::now() < end {
+            queue.retry(*item, &[Cause::Failure { what: 0, unanswered: true }]);
+        } else {
+            queue.forget(&item);
+            tried.insert(*item);
+            last = Instant::now();
+        }
+    }
+    // one sync may have begun before the cap and end after it
+    assert!(last.duration_since(end) <= limit.max + SECOND, "{:?}", last.duration_since(end));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 
 use super::super::core::{Core, Next};
-use super::super::{Lane, RateLimit};
+use super::super::{Cause, Lane, RateLimit};
 
 const WORKERS: usize = 3;
 const KEYS: usize = 4;
@@ -166,6 +166,7 @@ fn work(shell: &Shell, log: &Log, worker: usize) {
         let added = log.added[key].load(Ordering::SeqCst);
         thread::yield_now();
         log.in_hand[key].store(false, Ordering::SeqCst);
+        shell.with(|core, now| core.forget(&key, now));
         shell.with(|core, now| core.done(&key, now));
         let mut seen = log.seen.lock().unwrap();
         seen[key] = seen[key].max(added);
@@ -190,14 +191,15 @@ fn day() {
         // keys 0 and 1 are added at once from two sides, 2 and 3 only with delays
         scope.spawn(|| {
             add(0, |core, key, now| core.add(key, Lane::Live, now));
-            add(2, |core, key, now| core.add_after(key, Duration::from_secs(3), now));
+            add(2, |core, key, now| core.add_after(key, Lane::Live, Duration::from_secs(3), now));
             add(1, |core, key, now| core.add(key, Lane::Background, now));
             add(0, |core, key, now| core.add(key, Lane::Live, now));
         });
         scope.spawn(|| {
-            add(3, Core::add_rate_limited);
+            add(3, |core, key, now| core.retry(key, &[Cause::FAILURE], now));
+            shell.with(|core, now| core.promote(&1, now));
             add(1, |core, key, now| core.add(key, Lane::Live, now));
-            add(2, |core, key, now| core.add_after(key, Duration::from_secs(1), now));
+            add(2, |core, key, now| core.add_after(key, Lane::Background, Duration::from_secs(1), now));
             add(0, |core, key, now| core.add(key, Lane::Background, now));
         });
         scope.spawn(|| shell.tick());

@@ -3,22 +3,24 @@
 //! The model keeps lists and searches them; time is a count of milliseconds and the bucket a count of tokens. Beside
 //! the comparison step by step, a history is checked for what the queue promises whatever the model says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::super::core::{Core, Next, Ready};
-use super::super::{Bucket, LIVE_PER_BACKGROUND, Lane, RateLimit};
+use super::super::{Bucket, Cause, LIVE_PER_BACKGROUND, Lane, NET, RateLimit};
 
 const BASE: u64 = 10;
-const MAX: u64 = 200;
+const MAX: u64 = 800;
+const MAX_UNANSWERED: u64 = 100;
 /// Milliseconds in which one token comes back.
 const TOKEN: i64 = 100;
 const BURST: i64 = 3;
 const LIMIT: RateLimit = RateLimit {
     base: Duration::from_millis(BASE),
     max: Duration::from_millis(MAX),
+    max_unanswered: Duration::from_millis(MAX_UNANSWERED),
     overall: Some(Bucket { qps: 10.0, burst: 3 }),
 };
 
@@ -28,8 +30,9 @@ type Key = u8;
 enum Op {
     Add(Key),
     AddBackground(Key),
-    AddAfter(Key, u64),
-    AddRateLimited(Key),
+    AddAfter(Lane, Key, u64),
+    Promote(Key),
+    Retry(Key, Vec<Cause>),
     Forget(Key),
     Get,
     /// Is done with one of the keys in hand.
@@ -38,14 +41,28 @@ enum Op {
     ShutDown,
 }
 
+fn lane() -> impl Strategy<Value = Lane> {
+    prop_oneof![Just(Lane::Live), Just(Lane::Background)]
+}
+
+fn cause() -> impl Strategy<Value = Cause> {
+    prop_oneof![
+        1 => Just(Cause::StaleCache),
+        1 => Just(Cause::Conflict),
+        3 => (0..3_u64, any::<bool>()).prop_map(|(what, unanswered)| Cause::Failure { what, unanswered }),
+    ]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let key = 0..24_u8;
     prop_oneof![
         16 => key.clone().prop_map(Op::Add),
         8 => key.clone().prop_map(Op::AddBackground),
-        6 => (key.clone(), prop_oneof![Just(0), 1..60_u64]).prop_map(|(key, ms)| Op::AddAfter(key, ms)),
-        6 => key.clone().prop_map(Op::AddRateLimited),
-        2 => key.prop_map(Op::Forget),
+        6 => (lane(), key.clone(), prop_oneof![Just(0), 1..60_u64])
+            .prop_map(|(lane, key, ms)| Op::AddAfter(lane, key, ms)),
+        2 => key.clone().prop_map(Op::Promote),
+        8 => (key.clone(), prop::collection::vec(cause(), 0..3)).prop_map(|(key, causes)| Op::Retry(key, causes)),
+        3 => key.prop_map(Op::Forget),
         16 => Just(Op::Get),
         14 => any::<prop::sample::Index>().prop_map(Op::Done),
         5 => (0..150_u64).prop_map(Op::Advance),
@@ -63,8 +80,12 @@ fn history() -> impl Strategy<Value = Vec<Op>> {
 #[derive(Debug, Clone)]
 struct Wait {
     key: Key,
+    retry: bool,
     deadline: u64,
+    lane: Lane,
     token: bool,
+    /// How many waits had been asked for.
+    asked: usize,
 }
 
 #[derive(Debug, Default)]
@@ -73,14 +94,19 @@ struct Model {
     /// In the order of the hand-out, each with the time of its add.
     live: Vec<(Key, u64)>,
     background: Vec<(Key, u64)>,
-    processing: BTreeSet<Key>,
+    /// With the number of waits that had been asked for at the hand-out.
+    processing: BTreeMap<Key, usize>,
     again: BTreeMap<Key, (Lane, u64)>,
     waits: Vec<Wait>,
-    failures: BTreeMap<Key, u32>,
+    asked: usize,
+    failures: BTreeMap<Key, BTreeMap<u64, u32>>,
+    conflicts: BTreeMap<Key, u32>,
     /// Missing in the bucket, in milliseconds of filling.
     missing: i64,
     live_in_a_row: u32,
     shut_down: bool,
+    /// Whether the retry being asked for takes a token.
+    token: bool,
 }
 
 impl Model {
@@ -90,7 +116,7 @@ impl Model {
             self.missing = (self.missing - 1).max(0);
             while let Some(at) = self.waits.iter().position(|wait| wait.deadline <= self.now) {
                 let wait = self.waits.remove(at);
-                self.add(wait.key, Lane::Live);
+                self.add(wait.key, wait.lane);
             }
         }
     }
@@ -100,7 +126,7 @@ impl Model {
             return;
         }
         let since = self.now;
-        if self.processing.contains(&key) {
+        if self.processing.contains_key(&key) {
             let (_, since) = self.again.get(&key).copied().unwrap_or((lane, since));
             let lane = self.again.get(&key).map_or(lane, |(old, _)| lane.max(*old));
             self.again.insert(key, (lane, since));
@@ -117,37 +143,117 @@ impl Model {
         }
     }
 
-    fn add_after(&mut self, key: Key, ms: u64, token: bool) {
+    fn promote(&mut self, key: Key) {
+        if self.background.iter().any(|(other, _)| *other == key) {
+            let shut_down = std::mem::take(&mut self.shut_down);
+            self.add(key, Lane::Live);
+            self.shut_down = shut_down;
+        }
+    }
+
+    fn add_after(&mut self, lane: Lane, key: Key, ms: u64) {
         if self.shut_down {
             return;
         }
+        if ms == 0 {
+            return self.add(key, lane);
+        }
         let deadline = self.now + ms;
-        let old = self.waits.iter().position(|wait| wait.key == key);
-        if old.is_some_and(|at| self.waits[at].deadline <= deadline) {
+        let old = self.waits.iter().position(|wait| wait.key == key && !wait.retry);
+        if old.is_some_and(|at| self.waits[at].deadline <= deadline && lane <= self.waits[at].lane) {
             return;
         }
-        self.missing += if token { TOKEN } else { 0 };
-        if ms == 0 {
-            return self.add(key, Lane::Live);
-        }
-        if let Some(at) = old
-            && self.waits.remove(at).token
-        {
-            self.missing = (self.missing - TOKEN).max(0);
-        }
-        self.waits.push(Wait { key, deadline, token });
+        let old = old.map(|at| self.waits.remove(at));
+        let deadline = old.as_ref().map_or(deadline, |old| old.deadline.min(deadline));
+        let lane = old.map_or(lane, |old| old.lane.max(lane));
+        self.wait(Wait { key, retry: false, deadline, lane, token: false, asked: 0 });
+    }
+
+    fn wait(&mut self, wait: Wait) {
+        self.waits.push(Wait { asked: self.asked, ..wait });
+        self.asked += 1;
         self.waits.sort_by_key(|wait| wait.deadline); // stable
     }
 
-    fn add_rate_limited(&mut self, key: Key) {
+    /// The delay and whether it is on the account of a failure.
+    fn delay(&mut self, key: Key, causes: &[Cause]) -> Option<(u64, bool)> {
+        let old = self.failures.get(&key).cloned().unwrap_or_default();
+        let mut failures = BTreeMap::new();
+        let mut delays = Vec::new();
+        for cause in causes {
+            if let Cause::Failure { what, unanswered } = *cause {
+                let count = old.get(&what).copied().unwrap_or_default();
+                let max = if unanswered { MAX_UNANSWERED } else { MAX };
+                delays.push(((BASE << count.min(20)).min(max), true));
+                failures.insert(what, count + 1);
+            }
+        }
+        if !failures.is_empty() {
+            self.failures.insert(key, failures);
+            let bucket = u64::try_from(self.missing + TOKEN - BURST * TOKEN).unwrap_or(0).min(MAX);
+            let own = delays.iter().map(|(delay, _)| *delay).min()?;
+            delays = vec![(own.max(bucket), own >= bucket)];
+        }
+        let net = u64::try_from(NET.as_millis()).unwrap();
+        let behind = if causes.contains(&Cause::Conflict) {
+            let conflicts = self.conflicts.entry(key).or_default();
+            *conflicts += 1;
+            Some((BASE << (*conflicts - 1).min(20)).min(net))
+        } else {
+            causes.contains(&Cause::StaleCache).then_some(net)
+        };
+        match (delays.first(), behind) {
+            (Some(failure), Some(behind)) if failure.0 > behind => {
+                self.token = false;
+                Some((behind, true))
+            }
+            (Some(failure), _) => {
+                self.token = true;
+                Some(*failure)
+            }
+            (None, Some(behind)) => {
+                self.token = false;
+                Some((behind, true))
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn retry(&mut self, key: Key, causes: &[Cause]) {
         if self.shut_down {
             return;
         }
-        let failures = self.failures.entry(key).or_default();
-        let backoff = (BASE << (*failures).min(10)).min(MAX);
-        *failures += 1;
-        let bucket = u64::try_from(self.missing + TOKEN - BURST * TOKEN).unwrap_or(0);
-        self.add_after(key, backoff.max(bucket), true);
+        let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
+        let Some((ms, live)) = self.delay(key, causes) else { return };
+        let lane = if live { Lane::Live } else { Lane::Background };
+        let deadline = self.now + ms;
+        if let Some(at) = self.waits.iter().position(|wait| wait.key == key && wait.retry) {
+            let old = self.waits.remove(at);
+            if old.deadline <= deadline {
+                return self.wait(old);
+            }
+            self.give_back(&old);
+        }
+        let token = self.token && self.missing + TOKEN <= BURST * TOKEN + MAX.cast_signed();
+        self.missing += if token { TOKEN } else { 0 };
+        self.wait(Wait { key, retry: true, deadline, lane, token, asked: 0 });
+    }
+
+    fn give_back(&mut self, wait: &Wait) {
+        if wait.token {
+            self.missing = (self.missing - TOKEN).max(0);
+        }
+    }
+
+    fn forget(&mut self, key: Key) {
+        self.failures.remove(&key);
+        self.conflicts.remove(&key);
+        let since = self.processing.get(&key).copied().unwrap_or(usize::MAX);
+        let cancelled = |wait: &Wait| wait.key == key && wait.retry && wait.asked < since;
+        if let Some(at) = self.waits.iter().position(cancelled) {
+            let old = self.waits.remove(at);
+            self.give_back(&old);
+        }
     }
 
     fn get(&mut self) -> Option<(Key, u64)> {
@@ -160,8 +266,12 @@ impl Model {
             return None;
         }
         let next = lane.remove(0);
-        self.processing.insert(next.0);
+        self.processing.insert(next.0, self.asked);
         Some(next)
+    }
+
+    fn failures(&self, key: Key) -> u32 {
+        self.failures.get(&key).into_iter().flat_map(BTreeMap::values).copied().max().unwrap_or(0)
     }
 
     fn done(&mut self, key: Key) {
@@ -184,14 +294,21 @@ impl Model {
     }
 }
 
+/// A hand-out that is owed, and not before some time.
+#[derive(Debug)]
+struct Owed {
+    key: Key,
+    retry: bool,
+    by: u64,
+}
+
 /// The core and the model side by side, and what was promised on the way.
 struct Pair {
     core: Core<Key>,
     model: Model,
     start: Instant,
     in_hand: Vec<Key>,
-    /// Hand-outs still owed: of which key, and not before which time.
-    promised: Vec<(Key, u64)>,
+    promised: Vec<Owed>,
 }
 
 impl Pair {
@@ -214,49 +331,63 @@ impl Pair {
     }
 
     /// After an add of `key` with `delay`: a hand-out no earlier than that, unless one is owed earlier than that but
-    /// still after now, in which case the earliest wins.
-    fn promise(&mut self, key: Key, delay: u64) {
+    /// still after now, in which case the earliest wins. Retries are owed beside that.
+    fn promise(&mut self, key: Key, retry: bool, delay: u64) {
         let (now, by) = (self.model.now, self.model.now + delay);
-        let earlier = |(other, at): &(Key, u64)| *other == key && *at > now && *at <= by;
-        if self.model.shut_down || (delay > 0 && self.promised.iter().any(earlier)) {
+        let waits = |owed: &Owed| owed.key == key && owed.retry == retry && owed.by > now;
+        if self.model.shut_down
+            || (delay > 0 && self.promised.iter().any(|owed| waits(owed) && owed.by <= by))
+        {
             return;
         }
         if delay > 0 {
-            self.promised.retain(|(other, at)| *other != key || *at <= now);
+            self.promised.retain(|owed| !waits(owed));
         }
-        self.promised.push((key, by));
+        self.promised.push(Owed { key, retry, by });
     }
 
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
         let now = self.now();
         match *op {
             Op::Add(key) => {
-                self.promise(key, 0);
+                self.promise(key, false, 0);
                 self.core.add(key, Lane::Live, now);
                 self.model.add(key, Lane::Live);
             }
             Op::AddBackground(key) => {
-                self.promise(key, 0);
+                self.promise(key, false, 0);
                 self.core.add(key, Lane::Background, now);
                 self.model.add(key, Lane::Background);
             }
-            Op::AddAfter(key, ms) => {
-                self.promise(key, ms);
-                self.core.add_after(key, Duration::from_millis(ms), now);
-                self.model.add_after(key, ms, false);
+            Op::AddAfter(lane, key, ms) => {
+                self.promise(key, false, ms);
+                self.core.add_after(key, lane, Duration::from_millis(ms), now);
+                self.model.add_after(lane, key, ms);
             }
-            Op::AddRateLimited(key) => {
-                self.core.add_rate_limited(key, now);
-                self.model.add_rate_limited(key);
-                let wait = self.model.waits.iter().find(|wait| wait.key == key);
+            Op::Promote(key) => {
+                self.core.promote(&key, now);
+                self.model.promote(key);
+            }
+            Op::Retry(key, ref causes) => {
+                self.core.retry(key, causes, now);
+                self.model.retry(key, causes);
+                let wait = self.model.waits.iter().find(|wait| wait.key == key && wait.retry);
                 let delay = wait.map_or(0, |wait| wait.deadline - self.model.now);
-                // 24 keys wait at most, so no retry is further off than 24 tokens, however many failures
-                prop_assert!(delay <= MAX.max(24 * TOKEN.unsigned_abs()), "{delay} ms");
-                self.promise(key, delay);
+                let failed =
+                    causes.is_empty() || causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }));
+                let longest = if failed { u128::from(MAX) } else { NET.as_millis() };
+                prop_assert!(u128::from(delay) <= longest, "{delay} ms, however many keys have failed");
+                self.promise(key, true, delay);
             }
             Op::Forget(key) => {
-                self.core.forget(&key);
-                self.model.failures.remove(&key);
+                self.core.forget(&key, now);
+                self.model.forget(key);
+                let (now, waits) = (self.model.now, &self.model.waits);
+                let cancelled = |owed: &Owed| {
+                    let same = |wait: &Wait| wait.key == key && wait.retry && wait.deadline == owed.by;
+                    owed.key == key && owed.retry && owed.by > now && !waits.iter().any(same)
+                };
+                self.promised.retain(|owed| !cancelled(owed));
             }
             Op::Get => {
                 self.get()?;
@@ -271,7 +402,7 @@ impl Pair {
                 self.core.shut_down(now);
                 self.model.shut_down();
                 // what was delayed is dropped, what was due is not
-                self.promised.retain(|(_, by)| *by <= self.model.now);
+                self.promised.retain(|owed| owed.by <= self.model.now);
             }
         }
         self.compare()
@@ -291,7 +422,7 @@ impl Pair {
         let Next::Ready(ready) = next else { return Ok(false) };
         prop_assert!(!self.in_hand.contains(&ready.key), "two workers on {}", ready.key);
         self.in_hand.push(ready.key);
-        self.promised.retain(|(key, by)| *key != ready.key || *by > self.model.now);
+        self.promised.retain(|owed| owed.key != ready.key || owed.by > self.model.now);
         Ok(true)
     }
 
@@ -308,7 +439,7 @@ impl Pair {
         let pulse = self.core.pulse();
         prop_assert_eq!(pulse.depth, model.live.len() + model.background.len() + model.again.len());
         for key in 0..24 {
-            prop_assert_eq!(self.core.failures(&key), model.failures.get(&key).copied().unwrap_or(0));
+            prop_assert_eq!(self.core.failures(&key), model.failures(key));
         }
         prop_assert_eq!(self.core.is_drained(), model.is_closed() && model.processing.is_empty());
         prop_assert_eq!(self.core.in_flight(now).count(), self.in_hand.len());
@@ -317,7 +448,7 @@ impl Pair {
 
     /// Lets everything come that is still to come, and leaves.
     fn finish(mut self) -> Result<(), TestCaseError> {
-        self.model.advance(10_000);
+        self.model.advance(40_000);
         loop {
             while !self.in_hand.is_empty() {
                 self.done(0);
@@ -328,7 +459,7 @@ impl Pair {
         }
         prop_assert!(self.promised.is_empty(), "lost: {:?}", self.promised);
         for key in 0..24 {
-            self.core.forget(&key);
+            self.core.forget(&key, self.now());
         }
         prop_assert!(self.core.is_blank(), "{:?}", self.core);
         Ok(())

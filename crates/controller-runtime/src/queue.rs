@@ -130,6 +130,16 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(|core, now| core.add(key, lane, now));
     }
 
+    /// Adds a key in hand to the end of the lane it came from: it has more work to do, and others come first.
+    pub fn add_again(&self, key: K) {
+        self.shared.with(|core, now| core.add_again(key, now));
+    }
+
+    /// Whether `key` waits in [`Lane::Background`].
+    pub fn is_in_background(&self, key: &K) -> bool {
+        self.shared.core.lock().is_in_background(key)
+    }
+
     /// Moves `key` to the end of [`Lane::Live`] if it waits in [`Lane::Background`]; nothing happens otherwise.
     pub fn promote(&self, key: &K) {
         self.shared.with(|core, now| core.promote(key, now));

@@ -16,7 +16,8 @@
 //! 3. *Spam limit.* For each type, 25 writes about one object, then one every five minutes. What is held back is
 //!    counted and shows in the next write.
 //!
-//! All three remember the 4,096 objects, groups and events that occurred last.
+//! All three remember the 4,096 objects, groups and events that occurred last, and of a message only a hash. A message
+//! is at most 1 KiB long. What is written goes to the log as well.
 //!
 //! # Failure
 //!
@@ -37,6 +38,7 @@ mod correlator;
 mod lru;
 mod writer;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +46,7 @@ use endpointslice::{Service, Skipped, SkippedReason, Version};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::mpsc;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use self::correlator::Occurrence;
 pub use endpointslice::EventType;
@@ -95,8 +97,9 @@ impl Recorder {
 
     /// Records that something happened to `object`, which is kept in the event as `involvedObject`.
     ///
-    /// `reason` is for programs: short, fixed, `UpperCamelCase`. `message` is for people. Returns at once, whatever the
-    /// state of the API server. The event goes to the log as well, as upstream's do.
+    /// `reason` is for programs: short, fixed, `UpperCamelCase`. `message` is for people, and cut to 1 KiB. Returns at
+    /// once, whatever the state of the API server. The event goes to the log as well, unless the spam limit holds it back
+    /// (upstream logs it before that limit).
     pub fn event(
         &self,
         object: &ObjectReference,
@@ -104,16 +107,7 @@ impl Recorder {
         reason: &str,
         message: impl Into<String>,
     ) {
-        let message = message.into();
-        let part = |part: &Option<String>| part.clone().unwrap_or_default();
-        info!(
-            object = format!("{}/{}", part(&object.namespace), part(&object.name)),
-            kind = part(&object.kind),
-            r#type = event_type.as_str(),
-            reason,
-            note = message,
-            "Event occurred"
-        );
+        let message = cut(message.into());
         match self.queue.try_reserve() {
             Ok(place) => place.send(Occurrence {
                 object: object.clone(),
@@ -126,13 +120,17 @@ impl Recorder {
         }
     }
 
-    /// Tells of addresses that the API server would refuse in objects of the kind `plural`, once for each pod.
+    /// Tells of addresses that the API server would refuse in objects of the kind `plural`: all of them in one event.
     pub fn refused_addresses(&self, service: &Service, skipped: &[Skipped], plural: &str) {
-        for Skipped { name, reason } in skipped {
-            if let SkippedReason::AddressNotAllowed(address) = reason {
-                let message = format!("Skipping IP address {address} of Pod {name}: not allowed in {plural}");
-                self.event(&service_reference(service), EventType::Warning, "InvalidIPAddress", message);
-            }
+        let refused: Vec<(&str, IpAddr)> = skipped
+            .iter()
+            .filter_map(|Skipped { name, reason }| match reason {
+                SkippedReason::AddressNotAllowed(address) => Some((&**name, *address)),
+                SkippedReason::NodeNotFound(_) => None,
+            })
+            .collect();
+        if let Some(message) = refusal(&refused, plural) {
+            self.event(&service_reference(service), EventType::Warning, "InvalidIPAddress", message);
         }
     }
 
@@ -162,6 +160,41 @@ pub fn service_reference(service: &Service) -> ObjectReference {
     object_reference("Service", &ObjectKey::from(service), service.uid.to_string(), service.version)
 }
 
+/// The longest message, in bytes: the limit of `events.k8s.io/v1` for its note.
+const MAX_MESSAGE: usize = 1024;
+
+/// The message, or as much of it as fits.
+fn cut(mut message: String) -> String {
+    const MORE: &str = "...";
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE - MORE.len()));
+        message.push_str(MORE);
+    }
+    message
+}
+
+/// What is said of refused addresses and the pods that have them: as many as fit, and how many more there are.
+fn refusal(refused: &[(&str, IpAddr)], plural: &str) -> Option<String> {
+    /// Left for the number of those that are not named.
+    const REST: usize = 32;
+    let (first, others) = refused.split_first()?;
+    if others.is_empty() {
+        let (pod, address) = first;
+        return Some(format!("Skipping IP address {address} of Pod {pod}: not allowed in {plural}"));
+    }
+    let mut message = format!("Skipping IP addresses not allowed in {plural}");
+    for (named, (pod, address)) in refused.iter().enumerate() {
+        let separator = if named == 0 { ": " } else { ", " };
+        let next = format!("{separator}{address} of Pod {pod}");
+        if message.len() + next.len() > MAX_MESSAGE - REST {
+            message.push_str(&format!(" and {} more", refused.len() - named));
+            break;
+        }
+        message.push_str(&next);
+    }
+    Some(message)
+}
+
 /// The number of events that were lost.
 #[derive(Debug, Default)]
 struct Losses(AtomicU64);
@@ -173,6 +206,48 @@ impl Losses {
             warn!(event, lost, err = why, "Events are lost");
         } else {
             debug!(event, lost, err = why, "Events are lost");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn refused_addresses_are_told_together() {
+        let told = |pods: &[&str]| {
+            let refused: Vec<_> = pods.iter().map(|pod| (*pod, LOOPBACK)).collect();
+            refusal(&refused, "Endpoints")
+        };
+        assert_eq!(told(&[]), None);
+        let one = "Skipping IP address 127.0.0.1 of Pod a: not allowed in Endpoints";
+        assert_eq!(told(&["a"]).as_deref(), Some(one));
+        let two = "Skipping IP addresses not allowed in Endpoints: 127.0.0.1 of Pod a, 127.0.0.1 of Pod b";
+        assert_eq!(told(&["a", "b"]).as_deref(), Some(two));
+        let many = told(&["a"; 5000]).unwrap();
+        assert!(many.ends_with(", 127.0.0.1 of Pod a and 4956 more"), "{many}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_is_longer_than_a_kibibyte(text in "\\PC{0,600}", pods in 0..3000_usize, name in "[a-z]{1,253}") {
+            let whole = text.clone();
+            let cut = cut(text);
+            prop_assert!(cut.len() <= MAX_MESSAGE);
+            prop_assert!(cut == whole || whole.starts_with(cut.strip_suffix("...").unwrap()));
+            let refused = vec![(&*name, LOOPBACK); pods];
+            let message = refusal(&refused, "EndpointSlices").unwrap_or_default();
+            prop_assert!(message.len() <= MAX_MESSAGE, "{message}");
+            let more = message.rsplit_once(" and ").and_then(|(_, more)| more.strip_suffix(" more")?.parse().ok());
+            let named = message.matches("127.0.0.1").count();
+            prop_assert_eq!(named + more.unwrap_or(0), pods);
         }
     }
 }

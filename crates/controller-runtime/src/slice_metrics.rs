@@ -182,6 +182,11 @@ impl SliceMetrics {
         plans.into_iter().for_each(|plan| changed.observe(as_f64(plan.changes())));
     }
 
+    /// Counts the changes made of an address type that was not finished.
+    pub fn changed(&self, distribution: &Distribution, changes: usize) {
+        self.changed_per_sync.get_or_create(distribution).observe(as_f64(changes));
+    }
+
     /// So many addresses were left out.
     pub fn skipped(&self, addresses: usize) {
         self.addresses_skipped.observe(as_f64(addresses));

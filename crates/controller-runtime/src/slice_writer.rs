@@ -34,6 +34,8 @@ pub struct Applied {
     pub incomplete: Vec<AddressType>,
     /// The turn was over before the plan was.
     pub unfinished: bool,
+    /// The writes made of the address type that the end of the turn cut off.
+    pub cut_after: Option<usize>,
 }
 
 /// How much of a plan one sync may carry out: [`MAX_WRITES`], and nothing more once the queue is shut down.
@@ -72,6 +74,11 @@ impl<'a> Turn<'a> {
 }
 
 impl Applied {
+    /// True if a write met a slice that is newer than the cache shows, or gone.
+    pub fn met_newer(&self) -> bool {
+        self.errors.iter().any(WriteError::heals_by_itself)
+    }
+
     /// Fails if a write did.
     pub fn into_result(self) -> Result<(), Failed> {
         let Self { errors, incomplete, .. } = self;
@@ -128,9 +135,13 @@ impl SliceWriter {
     ) -> Applied {
         let mut applied = Applied::default();
         for plan in &plan.types {
+            let before = turn.left;
             match self.apply_type(turn, plan, &mut written).await {
                 Ok(()) => continue,
-                Err(Stop::TurnOver) => applied.unfinished = true,
+                Err(Stop::TurnOver) => {
+                    applied.unfinished = true;
+                    applied.cut_after.get_or_insert(before - turn.left);
+                }
                 Err(Stop::Failed(error)) => applied.errors.push(error.part_of(fingerprint(plan))),
             }
             applied.incomplete.push(plan.address_type);

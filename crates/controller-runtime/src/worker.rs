@@ -23,6 +23,10 @@ pub trait SyncError: std::error::Error + Send {
     }
 }
 
+/// The most keys that leave the background for the live lane at the start: ten seconds of writes at client-go's default
+/// of 20 a second.
+pub const MOST_PROMOTED: usize = 200;
+
 /// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
 /// that still wait are left to whoever comes next. Log lines name the `controller`.
 ///
@@ -93,24 +97,48 @@ fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
     }
 }
 
-/// Marks those of `keys` as urgent that `is_wrong`: they leave [`Lane::Background`](crate::queue::Lane) for the live
-/// lane, so that a Service that is wrong at the start doesn't wait behind thousands that are right.
+/// The keys that are queued at the start, in [`Lane::Background`](crate::queue::Lane), and a way to tell without writing
+/// whether a sync of one would write.
+pub struct Start<W> {
+    /// The keys, in the order in which they were added.
+    pub keys: Vec<ObjectKey>,
+    /// True if a sync of this key would write something.
+    pub is_wrong: W,
+}
+
+/// [`run_workers`], and meanwhile looks at all keys of the start without writing: those that are wrong leave the
+/// background for the live lane, so that a Service that is wrong at the start doesn't wait behind thousands that are
+/// right, each of which takes a turn between live changes.
 ///
-/// For the keys that are queued at the start. Looks without writing, beside the workers, and lets other tasks run between
-/// two keys. Ends when `most` were wrong: then this is no catching up but building from nothing, where all are wrong,
-/// nothing is gained by telling, and live changes would wait for it.
-pub async fn promote_wrong(
-    queue: &WorkQueue<ObjectKey>,
-    keys: Vec<ObjectKey>,
-    most: usize,
-    mut is_wrong: impl FnMut(&ObjectKey) -> bool,
-) {
+/// Lets other tasks run between two looks. What a worker has taken already is not looked at. The looks end when
+/// [`MOST_PROMOTED`] keys were wrong: then this is not catching up but building from nothing, where almost all are wrong,
+/// nothing is gained by telling them apart, and live changes would wait for them.
+///
+/// Cost: one plan more for each key, at most.
+pub async fn run_workers_from<W, E, F, Fut>(
+    start: Start<W>,
+    controller: &'static str,
+    queue: WorkQueue<ObjectKey>,
+    workers: usize,
+    sync: F,
+) where
+    W: FnMut(&ObjectKey) -> bool,
+    E: SyncError,
+    F: Fn(ObjectKey) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), E>> + Send,
+{
+    let promote = promote_wrong(&queue, start);
+    tokio::join!(run_workers(controller, queue.clone(), workers, sync), promote);
+}
+
+async fn promote_wrong(queue: &WorkQueue<ObjectKey>, start: Start<impl FnMut(&ObjectKey) -> bool>) {
+    let Start { keys, mut is_wrong } = start;
     let mut wrong = 0;
     for key in keys {
-        if wrong == most || queue.is_shut_down() {
+        if wrong == MOST_PROMOTED || queue.is_shut_down() {
             return;
         }
-        if is_wrong(&key) {
+        if queue.is_in_background(&key) && is_wrong(&key) {
             wrong += 1;
             queue.promote(&key);
         }

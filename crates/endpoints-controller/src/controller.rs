@@ -8,7 +8,7 @@ use controller_runtime::cache::{Cache, CachedEndpoints, ObjectKey, State};
 use controller_runtime::echoes::Echoes;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
-use controller_runtime::worker::run_workers;
+use controller_runtime::worker::{Start, run_workers_from};
 use endpointslice::TriggerTimes;
 use endpointslice::well_known::LEADER;
 use parking_lot::Mutex;
@@ -44,6 +44,8 @@ pub struct EndpointsController {
     pub(crate) trigger_times: Mutex<TriggerTimes>,
 }
 
+/// The controller's name in logs, as upstream's.
+pub(crate) const NAME: &str = "endpoints-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint";
 
@@ -74,18 +76,23 @@ impl EndpointsController {
     /// Syncs every Service once, and whatever is left of Services that are gone, and then whatever changes, until
     /// [`Self::shut_down`]. The cache must be synced.
     pub async fn run(self: Arc<Self>) {
-        self.cache.attach(Arc::clone(&self) as _, |state| self.look_at_everything(state));
-        run_workers(self.queue.clone(), self.config.workers, move |key| {
-            let controller = Arc::clone(&self);
+        let mut services = Vec::new();
+        self.cache.attach(Arc::clone(&self) as _, |state| {
+            services = state.services.iter().map(|service| ObjectKey::from(&**service)).collect();
+            services.iter().for_each(|key| self.queue.add_background(key.clone()));
+            self.look_at_leftovers(state);
+        });
+        let controller = Arc::clone(&self);
+        let start = Start { keys: services, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
+        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
+            let controller = Arc::clone(&controller);
             async move { controller.sync(&key).await }
         })
         .await;
     }
 
-    fn look_at_everything(&self, state: &State) {
-        for service in state.services.iter() {
-            self.queue.add_background(ObjectKey::from(&**service));
-        }
+    /// Objects without a Service hurt nobody, so they stay in the background.
+    fn look_at_leftovers(&self, state: &State) {
         for endpoints in state.endpoints.iter() {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
                 && !elects_a_leader(endpoints)

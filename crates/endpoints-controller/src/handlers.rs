@@ -16,16 +16,14 @@ use crate::controller::EndpointsController;
 const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(12 * 60 * 60);
 
 impl Handler for EndpointsController {
-    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+    /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
+    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
         for key in state.services_concerned_by(change) {
-            match lane {
-                Lane::Background if self.config.batch_period.is_zero() => self.queue.add_background(key),
-                _ => self.queue.add_after(key, self.config.batch_period),
-            }
+            self.queue.add_after(key, self.config.batch_period);
         }
     }
 
-    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
+    fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
         let key = ObjectKey::from(&**change.latest());
         let mut tracker = self.tracker.lock();
         match change {
@@ -33,7 +31,7 @@ impl Handler for EndpointsController {
             _ => tracker.adopt(&key),
         }
         drop(tracker);
-        self.queue.add_to(lane, key);
+        self.queue.add(key);
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {

@@ -6,6 +6,7 @@ use controller_runtime::api::ApiError;
 use controller_runtime::cache::{
     CachedEndpoints, Change, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject,
 };
+use controller_runtime::queue::Cause;
 use controller_runtime::worker;
 use controller_runtime::write::WriteError;
 use endpointslice::{Pod, Service, ServiceType};
@@ -13,7 +14,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::DecodeError;
 use tracing::debug;
 
-use crate::controller::EndpointsController;
+use crate::controller::{EndpointsController, NAME};
 use crate::desired::{Unready, desired_subsets, refused_addresses};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan};
@@ -39,12 +40,13 @@ pub(crate) enum SyncError {
 }
 
 impl worker::SyncError for SyncError {
-    fn heals_by_itself(&self) -> bool {
-        match self {
-            Self::StaleCache => true,
-            Self::Write(error) => error.heals_by_itself(),
-            Self::Unclear(..) | Self::Unreadable(_) | Self::Missing(_) => false,
-        }
+    fn causes(&self) -> Vec<Cause> {
+        vec![match self {
+            Self::StaleCache => Cause::StaleCache,
+            Self::Write(error) => error.cause(),
+            Self::Unclear(_, error) => Cause::Failure { what: 0, unanswered: error.is_unanswered() },
+            Self::Unreadable(_) | Self::Missing(_) => Cause::FAILURE,
+        }]
     }
 }
 
@@ -177,6 +179,22 @@ impl EndpointsController {
         plan(stored, service, desired_subsets(service, pods(), unready), trigger_time)
     }
 
+    /// True if a sync of this key would create or update an object. Plans without writing.
+    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+        let read = self.cache.read(|state| {
+            let service = state.services.get(&key.namespace, &key.name)?;
+            let selector = service.selector.as_ref()?;
+            let pods = state.pods_selected(&key.namespace, selector);
+            Some((Arc::clone(service), pods, state.endpoints.get(&key.namespace, &key.name).cloned()))
+        });
+        let Some((service, pods, stored)) = read else { return false };
+        let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
+        let unready = Unready::of(&service, self.config.tolerate_unready_annotation);
+        let subsets = desired_subsets(&service, pods.iter().map(|pod| &**pod), unready);
+        let is_ours = service.service_type != ServiceType::ExternalName;
+        is_ours && plan(stored.as_ref(), &service, subsets, None) != Plan::Nothing
+    }
+
     async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
         let (endpoints, written) = match plan {
             Plan::Nothing => return Ok(()),
@@ -189,7 +207,7 @@ impl EndpointsController {
                 if let Some(version) = version {
                     self.tracker.lock().wrote(key, version.as_str().into());
                 }
-                debug!(service = %key, "Wrote Endpoints");
+                debug!(controller = NAME, key = %key, "Wrote Endpoints");
                 Ok(())
             }
             Err(error) => {
@@ -201,7 +219,7 @@ impl EndpointsController {
 
     async fn delete(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
         self.writer.delete(key, endpoints).await?;
-        debug!(service = %key, "Deleted Endpoints");
+        debug!(controller = NAME, key = %key, "Deleted Endpoints");
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The controller's parts, and its life.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use controller_runtime::own_slices::OwnSlices;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::slice_writer::SliceWriter;
-use controller_runtime::worker::run_workers;
+use controller_runtime::worker::{Start, run_workers_from};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Conditions, TopologyCache, TriggerTimes};
 use parking_lot::Mutex;
@@ -41,10 +42,14 @@ pub struct EndpointSliceController {
     pub(crate) recorder: Recorder,
     pub(crate) slices: OwnSlices,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
+    /// Services whose last sync ended before its plan, and the trigger time of that plan.
+    pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
     pub(crate) metrics: Metrics,
 }
 
+/// The controller's name in logs, as upstream's.
+pub(crate) const NAME: &str = "endpointslice-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice";
 /// The least delay between a change of a slice and the sync it causes, so that a burst of foreign changes is met once
@@ -74,6 +79,7 @@ impl EndpointSliceController {
             recorder,
             slices,
             trigger_times: Mutex::default(),
+            unfinished: Mutex::default(),
             topology: Mutex::default(),
             metrics,
         };
@@ -83,30 +89,32 @@ impl EndpointSliceController {
     /// Syncs every Service once, and those that belong to another controller by now and still have slices of ours, and
     /// then whatever changes, until [`Self::shut_down`]. The cache must be synced.
     pub async fn run(self: Arc<Self>) {
+        let mut keys = Vec::new();
         self.cache.attach(Arc::clone(&self) as _, |state| {
             self.load_nodes(state);
-            self.look_at_everything(state);
+            keys = everything(state);
+            keys.iter().for_each(|key| self.queue.add_background(key.clone()));
         });
-        run_workers(self.queue.clone(), self.config.workers, move |key| {
-            let controller = Arc::clone(&self);
+        let controller = Arc::clone(&self);
+        let start = Start { keys: keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
+        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
+            let controller = Arc::clone(&controller);
             async move { controller.sync(&key).await }
         })
         .await;
-    }
-
-    fn look_at_everything(&self, state: &State) {
-        for service in state.services.iter() {
-            self.queue.add_background(ObjectKey::from(&**service));
-        }
-        for service in state.delegated.iter() {
-            if !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty() {
-                self.queue.add_background(ObjectKey::from(&**service));
-            }
-        }
     }
 
     /// Takes no more work; [`Self::run`] returns when what is under way is done.
     pub fn shut_down(&self) {
         self.queue.shut_down();
     }
+}
+
+/// What is looked at once at the start.
+fn everything(state: &State) -> Vec<ObjectKey> {
+    let services = state.services.iter().map(|service| ObjectKey::from(&**service));
+    let delegated = state.delegated.iter().filter(|service| {
+        !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty()
+    });
+    services.chain(delegated.map(|service| ObjectKey::from(&**service))).collect()
 }

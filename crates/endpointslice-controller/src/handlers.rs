@@ -11,31 +11,33 @@ use endpointslice::{Node, Pod, Service};
 use crate::controller::EndpointSliceController;
 
 impl Handler for EndpointSliceController {
-    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+    /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
+    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
         for key in state.services_concerned_by(change) {
-            match lane {
-                Lane::Background if self.config.batch_period.is_zero() => self.queue.add_background(key),
-                _ => self.queue.add_after(key, self.config.batch_period),
-            }
+            self.queue.add_after(key, self.config.batch_period);
         }
     }
 
-    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        self.queue.add_to(lane, ObjectKey::from(&**change.latest()));
+    fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
+        self.queue.add(ObjectKey::from(&**change.latest()));
     }
 
     /// One that is no longer delegated comes into our view, and that is its own event.
-    fn delegated(&self, change: &Change<DelegatedService>, _state: &State, lane: Lane) {
+    fn delegated(&self, change: &Change<DelegatedService>, _state: &State, _lane: Lane) {
         if let Change::Added(service) = change {
-            self.queue.add_to(lane, ObjectKey::from(&**service));
+            self.queue.add(ObjectKey::from(&**service));
         }
     }
 
     /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.
+    ///
+    /// Pods of a node that appears may be published now. Zones are another matter: no endpoint is wrong without, and
+    /// thousands of nodes may be labelled at once, so live changes go first.
     fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
         self.nodes_changed(state);
+        let lane = if matches!(change, Change::Added(_)) { Lane::Live } else { Lane::Background };
         for key in state.services_concerned_by_node(change) {
-            self.queue.add_after(key, self.config.batch_period);
+            self.queue.add_after_to(lane, key, self.config.batch_period);
         }
     }
 

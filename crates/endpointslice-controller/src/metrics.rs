@@ -56,9 +56,10 @@ impl Metrics {
         self.common.written(written);
     }
 
-    /// Counts a plan before it is applied, as upstream does: a failed write doesn't take the figures back.
-    pub(crate) fn planned(&self, key: &ObjectKey, service: &Service, plan: &SlicePlan) {
-        for plan in &plan.types {
+    /// Counts a plan before it is applied, as upstream does: a failed write doesn't take the figures back. The rest of a
+    /// plan that was counted already is not counted again.
+    pub(crate) fn planned(&self, key: &ObjectKey, service: &Service, plan: &SlicePlan, continues: bool) {
+        for plan in plan.types.iter().filter(|_| !continues) {
             self.common.planned([plan]);
         }
         let figures = Figures::of(plan, self.max_endpoints_per_slice);
@@ -67,10 +68,18 @@ impl Metrics {
         self.count_traffic(key, traffic_distribution(service));
     }
 
-    pub(crate) fn applied<'a>(&self, service: &Service, plans: impl Iterator<Item = &'a AddressTypePlan>) {
+    /// Counts the changes of complete plans, and those of one that was cut off.
+    pub(crate) fn applied<'a>(
+        &self,
+        service: &Service,
+        plans: impl Iterator<Item = &'a AddressTypePlan>,
+        cut_after: Option<usize>,
+    ) {
         let traffic_distribution = traffic_distribution(service).unwrap_or_default();
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
-        self.common.applied(&Distribution { topology, traffic_distribution }, plans);
+        let distribution = Distribution { topology, traffic_distribution };
+        self.common.applied(&distribution, plans);
+        cut_after.into_iter().for_each(|changes| self.common.changed(&distribution, changes));
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

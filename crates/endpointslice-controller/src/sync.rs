@@ -6,7 +6,7 @@ use std::time::Instant;
 use controller_runtime::cache::{CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
-use controller_runtime::slice_writer::Written;
+use controller_runtime::slice_writer::{Applied, Turn, Written};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,
@@ -15,7 +15,7 @@ use endpointslice::{
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
-use crate::controller::EndpointSliceController;
+use crate::controller::{EndpointSliceController, NAME};
 
 /// Whose slices a sync is about.
 enum Found {
@@ -32,6 +32,9 @@ struct Planned {
     plan: SlicePlan,
     skipped: Vec<Skipped>,
     events: Vec<TopologyEvent>,
+    trigger_time: Option<String>,
+    /// The last sync planned this too, and ended before it was through.
+    continues: bool,
 }
 
 impl EndpointSliceController {
@@ -51,14 +54,17 @@ impl EndpointSliceController {
             Found::Service(found) => found.in_order(),
         };
         let existing = snapshot.existing()?;
-        let Planned { plan, skipped, events } = self.plan(&snapshot, &existing);
+        let Planned { plan, skipped, events, trigger_time, continues } = self.plan(&snapshot, &existing);
         drop(existing);
-        self.metrics.planned(key, &snapshot.service, &plan);
-        let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
-        let failed = applied.as_ref().err().map_or(&[][..], |failed| &failed.types);
-        let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
-        self.metrics.applied(&snapshot.service, complete);
-        debug!(service = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), "Synced");
+        self.metrics.planned(key, &snapshot.service, &plan, continues);
+        let applied = self.apply(key, &plan).await;
+        if applied.unfinished {
+            self.unfinished.lock().insert(key.clone(), trigger_time);
+        }
+        let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
+        self.metrics.applied(&snapshot.service, complete, applied.cut_after);
+        debug!(controller = NAME, key = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
+        let applied = applied.into_result();
         let outcome = applied.map_err(SyncError::from).and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
@@ -95,14 +101,55 @@ impl EndpointSliceController {
     async fn hand_over(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
-        let applied = self.writer.apply(&plan, |written| self.note(&written)).await;
-        debug!(service = %key, slices = slices.len(), "Left to another controller");
-        Ok(applied?)
+        let applied = self.apply(key, &plan).await;
+        debug!(controller = NAME, key = %key, slices = slices.len(), "Left to another controller");
+        Ok(applied.into_result()?)
+    }
+
+    /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
+    async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
+        let mut turn = Turn::of(&self.queue);
+        let applied = self.writer.apply_within(&mut turn, plan, |written| self.note(&written)).await;
+        if applied.met_newer() {
+            self.slices.wait(key);
+        }
+        if applied.unfinished {
+            self.queue.add_again(key.clone());
+        }
+        applied
+    }
+
+    /// True if a sync of this key would write something. Plans without writing.
+    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+        match self.find(key) {
+            Ok(Found::Service(snapshot)) => snapshot
+                .existing()
+                .is_ok_and(|existing| !self.writes(&snapshot, &existing, None).0.is_empty()),
+            Ok(Found::Delegated(slices)) => !slices.is_empty(),
+            Ok(Found::Nothing) | Err(_) => false,
+        }
     }
 
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
         let service = &snapshot.service;
         let trigger_time = self.trigger_times.lock().compute(service, snapshot.pods());
+        let unfinished = self.unfinished.lock().remove(&ObjectKey::from(&**service));
+        let continues = unfinished.is_some();
+        // All slices of one plan carry its time, in whichever sync they are written.
+        let trigger_time = unfinished.flatten().into_iter().chain(trigger_time).min();
+        let (plan, skipped, hints) = self.writes(snapshot, existing, trigger_time.clone());
+        let events = self.record_hints(service, &hints, &plan);
+        Planned { plan, skipped, events, trigger_time, continues }
+    }
+
+    /// The writes that a Service needs, the endpoints that are left out, and the rule for hints.
+    fn writes(
+        &self,
+        snapshot: &Snapshot,
+        existing: &[EndpointSlice],
+        trigger_time: Option<String>,
+    ) -> (SlicePlan, Vec<Skipped>, Hints) {
+        let service = &snapshot.service;
         let desired = desired_from_service(service, snapshot.pods(), |name| snapshot.node(name));
         let desired = match self.config.conditions {
             Conditions::All => desired,
@@ -115,9 +162,7 @@ impl EndpointSliceController {
             placeholder: true,
             hints: Hints::for_service(service, &self.topology.lock()),
         };
-        let plan = plan(existing, desired, &template, &rules);
-        let events = self.record_hints(service, &rules.hints, &plan);
-        Planned { plan, skipped, events }
+        (plan(existing, desired, &template, &rules), skipped, rules.hints)
     }
 
     fn note(&self, written: &Written<'_>) {
@@ -129,6 +174,7 @@ impl EndpointSliceController {
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.topology.lock().forget(&key.namespace, &key.name);
+        self.unfinished.lock().remove(key);
         self.metrics.forget(key);
     }
 }

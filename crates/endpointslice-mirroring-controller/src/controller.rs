@@ -1,5 +1,6 @@
 //! The controller's parts, and its life.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
 use controller_runtime::slice_metrics::SliceMetrics;
 use controller_runtime::slice_writer::SliceWriter;
-use controller_runtime::worker::run_workers;
+use controller_runtime::worker::{Start, run_workers_from};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
 use crate::events::COMPONENT;
@@ -38,8 +40,12 @@ pub struct EndpointSliceMirroringController {
     pub(crate) recorder: Recorder,
     pub(crate) slices: OwnSlices,
     pub(crate) metrics: SliceMetrics,
+    /// Endpoints whose last sync ended before its plan.
+    pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
 }
 
+/// The controller's name in logs, as upstream's.
+pub(crate) const NAME: &str = "endpointslice-mirroring-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice_mirroring";
 /// The prefix of metrics, as upstream's (`endpointslicemirroring/metrics/metrics.go`).
@@ -61,29 +67,33 @@ impl EndpointSliceMirroringController {
         let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice_mirroring(), queues);
         let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period);
         let writer = SliceWriter::new(client);
-        (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics }), events)
+        let unfinished = Mutex::default();
+        (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics, unfinished }), events)
     }
 
     /// Syncs everything that is or was mirrored once and then whatever changes, until [`Self::shut_down`]. The cache
     /// must be synced.
     pub async fn run(self: Arc<Self>) {
-        self.cache.attach(Arc::clone(&self) as _, |state| self.look_at_everything(state));
-        run_workers(self.queue.clone(), self.config.workers, move |key| {
-            let controller = Arc::clone(&self);
+        let mut keys = Vec::new();
+        self.cache.attach(Arc::clone(&self) as _, |state| {
+            keys = self.everything(state);
+            keys.iter().for_each(|key| self.queue.add_background(key.clone()));
+        });
+        let controller = Arc::clone(&self);
+        let start = Start { keys: keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
+        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
+            let controller = Arc::clone(&controller);
             async move { controller.sync(&key).await }
         })
         .await;
     }
 
-    /// Queues what there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
-    fn look_at_everything(&self, state: &State) {
-        for endpoints in state.endpoints.iter().filter(|endpoints| !opts_out(endpoints)) {
-            self.queue.add_background(ObjectKey::from(&**endpoints));
-        }
+    /// What there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
+    fn everything(&self, state: &State) -> Vec<ObjectKey> {
+        let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
         let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
-        for key in ours.filter_map(|slice| service_key(slice)) {
-            self.queue.add_background(key);
-        }
+        let ours = ours.filter_map(|slice| service_key(slice));
+        endpoints.map(|endpoints| ObjectKey::from(&**endpoints)).chain(ours).collect()
     }
 
     /// Takes no more work; [`Self::run`] returns when what is under way is done.

@@ -11,25 +11,25 @@ use crate::mirror::opts_out;
 
 impl Handler for EndpointSliceMirroringController {
     /// The Service is not asked here: Endpoints that belong to one with a selector cost a sync that finds nothing to do.
-    fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, lane: Lane) {
+    fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, _lane: Lane) {
         let (endpoints, old) = match change {
             Change::Added(endpoints) | Change::Deleted(endpoints) => (endpoints, None),
             Change::Updated { old, new } => (new, Some(old)),
         };
         // Those that begin to opt out are cleaned up after.
         if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
-            self.queue.add_to(lane, ObjectKey::from(&**endpoints));
+            self.queue.add(ObjectKey::from(&**endpoints));
         }
     }
 
     /// All that matters about a Service is whether it leaves its endpoints to others.
-    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
+    fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
         let (service, concerned) = match change {
             Change::Added(service) | Change::Deleted(service) => (service, service.selector.is_none()),
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };
         if concerned {
-            self.queue.add_to(lane, ObjectKey::from(&**service));
+            self.queue.add(ObjectKey::from(&**service));
         }
     }
 

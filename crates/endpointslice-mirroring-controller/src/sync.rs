@@ -7,12 +7,13 @@ use controller_runtime::cache::{CachedEndpoints, CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_metrics::{Distribution, Figures};
 use controller_runtime::slice_sync::SyncError;
+use controller_runtime::slice_writer::{Applied, Turn, Written};
 use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
-use crate::controller::EndpointSliceMirroringController;
+use crate::controller::{EndpointSliceMirroringController, NAME};
 use crate::mirror::{is_mirrored, mirror};
 
 /// What one sync looks at: everything of the same moment.
@@ -69,19 +70,21 @@ impl EndpointSliceMirroringController {
         let mirror = mirror(endpoints, existing, max);
         let plan = &mirror.plan;
         self.metrics.skipped(mirror.skipped);
-        self.metrics.planned(&plan.types);
+        if !self.unfinished.lock().remove(key) {
+            self.metrics.planned(&plan.types);
+        }
         self.metrics.replace(key, Some(Figures::of(plan, max)));
         self.report_skipped(key, cached, &mirror);
-        let applied = self.writer.apply(plan, |written| {
-            self.slices.written(&written);
-            self.metrics.written(&written);
-        });
-        let applied = applied.await;
-        let failed = applied.as_ref().err().map_or(&[][..], |failed| &failed.types);
-        let complete = plan.types.iter().filter(|plan| !failed.contains(&plan.address_type));
-        self.metrics.applied(&Distribution::default(), complete);
-        applied?;
-        debug!(endpoints = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
+        let applied = self.apply(key, plan, |written| self.metrics.written(written)).await;
+        if applied.unfinished {
+            self.unfinished.lock().insert(key.clone());
+        }
+        let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
+        let distribution = Distribution::default();
+        self.metrics.applied(&distribution, complete);
+        applied.cut_after.into_iter().for_each(|changes| self.metrics.changed(&distribution, changes));
+        applied.into_result()?;
+        debug!(controller = NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())
     }
 
@@ -89,8 +92,33 @@ impl EndpointSliceMirroringController {
     /// doesn't count them (`endpointslicemirroring/reconciler.go` `deleteEndpoints`).
     async fn clean_up(&self, key: &ObjectKey, existing: Vec<EndpointSlice>) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
+        self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        let applied = self.writer.apply(&plan, |written| self.slices.written(&written));
-        Ok(applied.await?)
+        Ok(self.apply(key, &plan, |_| {}).await.into_result()?)
+    }
+
+    /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
+    async fn apply(&self, key: &ObjectKey, plan: &SlicePlan, count: impl Fn(&Written<'_>)) -> Applied {
+        let mut turn = Turn::of(&self.queue);
+        let applied = self.writer.apply_within(&mut turn, plan, |written| {
+            self.slices.written(&written);
+            count(&written);
+        });
+        let applied = applied.await;
+        if applied.met_newer() {
+            self.slices.wait(key);
+        }
+        if applied.unfinished {
+            self.queue.add_again(key.clone());
+        }
+        applied
+    }
+
+    /// True if a sync of this key would write something. Plans without writing.
+    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+        let Ok(Snapshot { endpoints, slices }) = self.snapshot(key) else { return false };
+        let Some(endpoints) = endpoints else { return !slices.is_empty() };
+        let (Ok(endpoints), Ok(existing)) = (endpoints.decode(), decode_all(&slices)) else { return false };
+        !mirror(&endpoints, &existing, self.config.max_endpoints_per_subset).plan.is_empty()
     }
 }

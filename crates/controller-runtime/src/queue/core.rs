@@ -104,6 +104,7 @@ enum Phase {
 #[derive(Debug)]
 struct InHand {
     since: Instant,
+    lane: Lane,
     /// Waits with lower tickets were asked for before the hand-out.
     ticket: u64,
 }
@@ -152,12 +153,21 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
+    pub(super) fn add_again(&mut self, key: K, now: Instant) {
+        let lane = self.processing.get(&key).map_or(Lane::Live, |in_hand| in_hand.lane);
+        self.add(key, lane, now);
+    }
+
     /// Moves a key from the background to the live lane; nothing happens to any other.
     pub(super) fn promote(&mut self, key: &K, now: Instant) {
         self.let_in_due(now);
         if self.lanes.is_in_background(key) {
             self.lanes.push(key.clone(), Lane::Live, now);
         }
+    }
+
+    pub(super) fn is_in_background(&self, key: &K) -> bool {
+        self.lanes.is_in_background(key)
     }
 
     pub(super) fn add_after(&mut self, key: K, lane: Lane, delay: Duration, now: Instant) {
@@ -227,9 +237,9 @@ impl<K: QueueKey> Core<K> {
         if keeps_time {
             self.timekeeper = false;
         }
-        if let Some(ready) = self.lanes.pop() {
+        if let Some((ready, lane)) = self.lanes.pop() {
             self.moves += 1;
-            let in_hand = InHand { since: now, ticket: self.delays.next_ticket() };
+            let in_hand = InHand { since: now, lane, ticket: self.delays.next_ticket() };
             self.processing.insert(ready.key.clone(), in_hand);
             return Next::Ready(ready);
         }

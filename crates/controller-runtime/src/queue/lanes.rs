@@ -93,7 +93,7 @@ impl<K: QueueKey> Lanes<K> {
     }
 
     /// Takes the next key: Live before Background, but of nine keys at least one from a Background that has some.
-    pub(super) fn pop(&mut self) -> Option<Ready<K>> {
+    pub(super) fn pop(&mut self) -> Option<(Ready<K>, Lane)> {
         let background_waits = self.background.len() > self.outdated;
         let turn = background_waits && (self.live.is_empty() || self.passed >= LIVE_PER_BACKGROUND);
         let key = if turn { self.pop_background() } else { self.live.pop_front() }?;
@@ -102,7 +102,7 @@ impl<K: QueueKey> Lanes<K> {
         if self.places.is_empty() {
             self.shrink();
         }
-        Some(Ready { key, since: place.since })
+        Some((Ready { key, since: place.since }, place.lane))
     }
 
     #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
             lanes.push(1_000, Lane::Live, now);
             // put back what the fairness rule lets through, so that the background never gets shorter
             loop {
-                let key = lanes.pop().unwrap().key;
+                let key = lanes.pop().unwrap().0.key;
                 if key == 1_000 {
                     break;
                 }

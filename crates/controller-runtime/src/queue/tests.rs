@@ -675,6 +675,23 @@ async fn promoting_moves_only_what_waits_in_the_background() {
     assert!(stays_empty(&queue).await, "what is being looked at is not looked at again");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_key_with_more_to_do_goes_to_the_end_of_its_lane() {
+    let queue = queue();
+    for key in ["a", "b"] {
+        queue.add_background(key);
+    }
+    let item = take(&queue).await;
+    queue.add_again(*item);
+    queue.add("live");
+    drop(item);
+    let live = take(&queue).await;
+    queue.add_again(*live);
+    queue.add("other");
+    drop(live);
+    assert_eq!(take_all(&queue).await, ["other", "live", "b", "a"]);
+}
+
 /// 30,000 keys fail at 500 a second until the outage ends, a minute after the last of them did so for the first time.
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_every_key_is_tried_within_the_cap() {

@@ -1,13 +1,14 @@
 //! Decides which events are written, and how: no client, clock, lock or randomness.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
-use super::EventType;
 use super::lru::Lru;
+use super::{EventType, cut};
 
 /// How many objects, groups and events are remembered, each (`maxLruCacheEntries`).
 pub(super) const REMEMBERED: usize = 4096;
@@ -74,6 +75,8 @@ pub(super) struct Correlator {
     groups: Lru<Group>,
     series: Lru<Series>,
     buckets: Lru<Bucket>,
+    /// Messages are told apart by a hash, with a key that nobody can know.
+    hasher: RandomState,
     /// The number in the last name, so that no two are equal.
     last_number: u64,
 }
@@ -81,7 +84,8 @@ pub(super) struct Correlator {
 /// What is remembered of events that differ in nothing but the message.
 #[derive(Debug, Default)]
 struct Group {
-    messages: Vec<String>,
+    /// Hashes of messages.
+    messages: Vec<u64>,
     last: Option<Instant>,
 }
 
@@ -106,6 +110,7 @@ impl Correlator {
             groups: Lru::new(REMEMBERED),
             series: Lru::new(REMEMBERED),
             buckets: Lru::new(REMEMBERED),
+            hasher: RandomState::new(),
             last_number: 0,
         }
     }
@@ -114,11 +119,15 @@ impl Correlator {
     ///
     /// What is held back as spam is counted all the same, so that the next write tells the true number.
     pub(super) fn correlate(&mut self, occurrence: Occurrence, now: Instant) -> Option<Write> {
-        let keys = Keys::of(&occurrence);
+        let hash = self.hasher.hash_one(&occurrence.message);
+        let keys = Keys::of(&occurrence, hash);
         let Occurrence { object, event_type, reason, message, at } = occurrence;
-        let combined = self.groups.touch(&keys.group).is_crowded(&message, now);
-        let (key, message) =
-            if combined { (&keys.group, format!("{COMBINED}{message}")) } else { (&keys.series, message) };
+        let combined = self.groups.touch(&keys.group).is_crowded(hash, now);
+        let (key, message) = if combined {
+            (&keys.group, cut(format!("{COMBINED}{message}")))
+        } else {
+            (&keys.series, message)
+        };
         let series = self.series.touch(key);
         let verb = if series.count == 0 { Verb::Create } else { Verb::Patch };
         if verb == Verb::Create {
@@ -167,15 +176,15 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(occurrence: &Occurrence) -> Self {
-        let Occurrence { object, event_type, reason, message, .. } = occurrence;
+    fn of(occurrence: &Occurrence, message: u64) -> Self {
+        let Occurrence { object, event_type, reason, .. } = occurrence;
         let parts = [&object.kind, &object.namespace, &object.name, &object.uid, &object.api_version];
         let parts = parts.map(|part| part.as_deref().unwrap_or_default());
-        // No name contains the separator, and only the last part is free text.
+        // No name contains the separator.
         let object_key = format!("{}\0{}", parts.join("\0"), event_type.as_str());
         let group = format!("{object_key}\0{reason}");
         let field_path = object.field_path.as_deref().unwrap_or_default();
-        let series = format!("{group}\0{field_path}\0{message}");
+        let series = format!("{group}\0{field_path}\0{message:x}");
         Self { object: object_key, group, series }
     }
 }
@@ -185,17 +194,17 @@ impl Group {
     ///
     /// The first nine messages keep events of their own for as long as the group stays busy; all others share one.
     /// (client-go forgets one of ten at random.)
-    fn is_crowded(&mut self, message: &str, now: Instant) -> bool {
+    fn is_crowded(&mut self, message: u64, now: Instant) -> bool {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > SIMILAR_WITHIN) {
             self.messages.clear();
         }
         self.last = Some(now);
-        if self.messages.iter().any(|known| known == message) {
+        if self.messages.contains(&message) {
             return false;
         }
         let crowded = self.messages.len() + 1 >= MAX_SIMILAR;
         if !crowded {
-            self.messages.push(message.to_owned());
+            self.messages.push(message);
         }
         crowded
     }

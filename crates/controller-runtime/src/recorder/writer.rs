@@ -8,7 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Event;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::Losses;
 use super::correlator::{Correlator, Occurrence, Verb, Write};
@@ -121,6 +121,7 @@ impl EventWriter {
     fn take_in(&mut self, occurrence: Occurrence) -> Option<String> {
         let now = Instant::now();
         let write = self.correlator.correlate(occurrence, now.into_std())?;
+        log(&write.event);
         if let Some(waiting) = self.waiting.get_mut(write.name()) {
             waiting.write = write;
             return None;
@@ -153,6 +154,20 @@ impl EventWriter {
             self.losses.add(name, &loss);
         }
     }
+}
+
+/// Logs an event that is going to be written.
+fn log(event: &Event) {
+    let object = &event.involved_object;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    info!(
+        object = format!("{}/{}", text(&object.namespace), text(&object.name)),
+        kind = text(&object.kind),
+        r#type = text(&event.type_),
+        reason = text(&event.reason),
+        note = text(&event.message),
+        "Event occurred"
+    );
 }
 
 /// The name, when its time has come.

@@ -47,7 +47,7 @@ impl Exposed {
     }
 
     fn plan(&self, name: &str, families: &[&[Group]]) {
-        self.metrics.planned(&ObjectKey::new("shop", name), &service(&[]), &plan(families));
+        self.metrics.planned(&ObjectKey::new("shop", name), &service(&[]), &plan(families), false);
     }
 
     /// Syncs a Service of this annotation and traffic distribution.
@@ -55,8 +55,8 @@ impl Exposed {
         let annotations = vec![(endpointslice::well_known::TOPOLOGY_MODE, topology_mode)];
         let fields = ServiceFields { annotations, traffic_distribution, ..ServiceFields::default() };
         let service = Service::new(fields, &mut Interner::default());
-        self.metrics.planned(&ObjectKey::new("shop", name), &service, &plan(&[&[(1, 1)]]));
-        self.metrics.applied(&service, plan(&[&[(1, 1)]]).types.iter());
+        self.metrics.planned(&ObjectKey::new("shop", name), &service, &plan(&[&[(1, 1)]]), false);
+        self.metrics.applied(&service, plan(&[&[(1, 1)]]).types.iter(), None);
     }
 }
 
@@ -148,7 +148,7 @@ fn each_family_of_a_sync_is_observed() {
     let exposed = Exposed::new();
     let sync = |families: &[&[Group]]| {
         exposed.plan("web", families);
-        exposed.metrics.applied(&service(&[]), plan(families).types.iter());
+        exposed.metrics.applied(&service(&[]), plan(families).types.iter(), None);
     };
     sync(&[&[(30, 1)]]);
     sync(&[&[(30, 1)], &[(30, 1)]]);

@@ -190,7 +190,7 @@ impl EndpointsController {
         let Some((service, pods, stored)) = read else { return false };
         let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
         let unready = Unready::of(&service, self.config.tolerate_unready_annotation);
-        let subsets = desired_subsets(&service, pods.iter().map(|pod| &**pod), unready);
+        let subsets = desired_subsets(&service, pods.sorted().iter().map(|pod| &**pod), unready);
         let is_ours = service.service_type != ServiceType::ExternalName;
         is_ours && plan(stored.as_ref(), &service, subsets, None) != Plan::Nothing
     }

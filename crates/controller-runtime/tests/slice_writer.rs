@@ -68,6 +68,7 @@ fn plan(address_type: AddressType, create: &[&str], update: &[&str], delete: &[&
         creates_suppressed: false,
         statistics: PlanStatistics::default(),
         topology: None,
+        tolerated: vec![],
     }
 }
 

@@ -44,9 +44,30 @@ pub fn desired_subsets<'a>(
     pods: impl IntoIterator<Item = &'a Pod>,
     unready: Unready,
 ) -> Vec<EndpointSubset> {
+    subsets(service, pods, unready, is_allowed_in_slices)
+}
+
+/// The same with the addresses that the API server refuses: only an object that has them already may have them.
+pub(crate) fn subsets_with_refused<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    unready: Unready,
+) -> Vec<EndpointSubset> {
+    subsets(service, pods, unready, |_| true)
+}
+
+fn subsets<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    unready: Unready,
+    is_allowed: fn(IpAddr) -> bool,
+) -> Vec<EndpointSubset> {
     let published = pods.into_iter().filter(|pod| is_published(pod, unready));
-    let addressed: Vec<(&Pod, EndpointAddress)> =
-        published.filter_map(|pod| Some((pod, endpoint_address(service, pod)?))).collect();
+    let addressed = published.filter_map(|pod| {
+        let address = address_in_family(service, pod).filter(|address| is_allowed(*address))?;
+        Some((pod, endpoint_address(service, pod, address)))
+    });
+    let addressed: Vec<(&Pod, EndpointAddress)> = addressed.collect();
     let mut builder = SubsetBuilder::default();
     for (pod, address) in &addressed {
         let ready = unready == Unready::Tolerated || pod.ready.status;
@@ -83,19 +104,19 @@ fn is_published(pod: &Pod, unready: Unready) -> bool {
     !pod.terminal && (unready == Unready::Tolerated || !pod.is_terminating())
 }
 
-/// The one address of a pod, unless the API server refuses it, by the same rule as in slices.
+/// A pod as it is listed.
 ///
 /// `nodeName` is there even if the pod has none: upstream writes it so, and absent is not equal to empty.
-fn endpoint_address(service: &Service, pod: &Pod) -> Option<EndpointAddress> {
-    let address = address_in_family(service, pod).filter(|address| is_allowed_in_slices(*address))?;
-    Some(EndpointAddress {
+fn endpoint_address(service: &Service, pod: &Pod, address: IpAddr) -> EndpointAddress {
+    EndpointAddress {
         ip: address.to_string(),
         hostname: published_hostname(service, pod).map(Into::into),
         node_name: Some(pod.node_name.as_deref().unwrap_or_default().to_owned()),
         target_ref: Some(target_ref(pod)),
-    })
+    }
 }
 
+/// The one address of a pod that may be listed.
 fn address_in_family(service: &Service, pod: &Pod) -> Option<IpAddr> {
     let family = family(service, pod);
     pod.addresses.iter().copied().find(|address| AddressType::of(*address) == family)

@@ -34,14 +34,54 @@ pub fn plan(
     trigger_time: Option<String>,
 ) -> Plan {
     let truncated = truncate(&mut subsets);
-    let stored_annotations = stored.and_then(|stored| stored.metadata.annotations.as_ref());
-    if let Some(stored) = stored
-        && labels_are_current(stored.metadata.labels.as_ref(), service)
-        && capacity_is_current(stored_annotations, truncated)
-        && have_same_content(stored.subsets.as_deref().unwrap_or_default(), &subsets, truncated)
-    {
+    if stored.is_some_and(|stored| {
+        has_current_metadata(stored, service, truncated) && has_content(stored, &subsets, truncated)
+    }) {
         return Plan::Nothing;
     }
+    write(stored, service, subsets, truncated, trigger_time)
+}
+
+/// The same for an object with addresses that the API server refuses in what is written, if it has just these `subsets`:
+/// `None` if anything else is to change in them.
+///
+/// The API server checks subsets only if they change (`pkg/apis/core/validation` `ValidateEndpoints`), so that an old object
+/// may keep such addresses while its labels and annotations change. Upstream leaves it alone as well.
+pub(crate) fn plan_around_refused(
+    stored: &Endpoints,
+    service: &Service,
+    mut subsets: Vec<EndpointSubset>,
+    trigger_time: Option<&str>,
+) -> Option<Plan> {
+    let truncated = truncate(&mut subsets);
+    if !has_content(stored, &subsets, truncated) {
+        None
+    } else if has_current_metadata(stored, service, truncated) {
+        Some(Plan::Nothing)
+    } else {
+        // As they are stored: the same subsets in another order would be a change.
+        let subsets = stored.subsets.clone().unwrap_or_default();
+        Some(write(Some(stored), service, subsets, truncated, trigger_time.map(ToOwned::to_owned)))
+    }
+}
+
+fn has_current_metadata(stored: &Endpoints, service: &Service, truncated: bool) -> bool {
+    let ObjectMeta { labels, annotations, .. } = &stored.metadata;
+    labels_are_current(labels.as_ref(), service) && capacity_is_current(annotations.as_ref(), truncated)
+}
+
+fn has_content(stored: &Endpoints, subsets: &[EndpointSubset], truncated: bool) -> bool {
+    have_same_content(stored.subsets.as_deref().unwrap_or_default(), subsets, truncated)
+}
+
+fn write(
+    stored: Option<&Endpoints>,
+    service: &Service,
+    subsets: Vec<EndpointSubset>,
+    truncated: bool,
+    trigger_time: Option<String>,
+) -> Plan {
+    let stored_annotations = stored.and_then(|stored| stored.metadata.annotations.as_ref());
     let annotations = annotations(stored_annotations, trigger_time, truncated);
     let metadata = ObjectMeta {
         labels: Some(labels(service)),

@@ -9,15 +9,15 @@ use controller_runtime::cache::{
 use controller_runtime::queue::Cause;
 use controller_runtime::worker;
 use controller_runtime::write::WriteError;
-use endpointslice::{Pod, Service, ServiceType};
+use endpointslice::{Pod, Service, ServiceType, Skipped};
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::DecodeError;
 use tracing::debug;
 
 use crate::controller::{EndpointsController, NAME};
-use crate::desired::{Unready, desired_subsets, refused_addresses};
+use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::metadata::is_ours;
-use crate::plan::{Plan, plan};
+use crate::plan::{Plan, plan, plan_around_refused};
 
 /// A sync that must be tried again.
 #[derive(Debug, thiserror::Error)]
@@ -171,12 +171,31 @@ impl EndpointsController {
     }
 
     fn plan(&self, service: &Service, pods: &[Arc<Pod>], stored: Option<&Endpoints>) -> Plan {
-        let pods = || pods.iter().map(|pod| &**pod);
         // Also if nothing is written: the next change counts from here.
-        let trigger_time = self.trigger_times.lock().compute(service, pods());
+        let trigger_time = self.trigger_times.lock().compute(service, pods.iter().map(|pod| &**pod));
+        let (plan, refused) = self.writes(service, pods, stored, trigger_time);
+        self.recorder.refused_addresses(service, &refused, "Endpoints");
+        plan
+    }
+
+    /// What a Service needs, and the addresses that are left out because the API server refuses them.
+    fn writes(
+        &self,
+        service: &Service,
+        pods: &[Arc<Pod>],
+        stored: Option<&Endpoints>,
+        trigger_time: Option<String>,
+    ) -> (Plan, Vec<Skipped>) {
+        let pods = || pods.iter().map(|pod| &**pod);
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
-        self.recorder.refused_addresses(service, &refused_addresses(service, pods(), unready), "Endpoints");
-        plan(stored, service, desired_subsets(service, pods(), unready), trigger_time)
+        let refused = refused_addresses(service, pods(), unready);
+        if let Some(stored) = stored.filter(|_| !refused.is_empty()) {
+            let subsets = subsets_with_refused(service, pods(), unready);
+            if let Some(plan) = plan_around_refused(stored, service, subsets, trigger_time.as_deref()) {
+                return (plan, vec![]);
+            }
+        }
+        (plan(stored, service, desired_subsets(service, pods(), unready), trigger_time), refused)
     }
 
     /// True if a sync of this key would create or update an object. Plans without writing.
@@ -189,10 +208,8 @@ impl EndpointsController {
         });
         let Some((service, pods, stored)) = read else { return false };
         let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
-        let unready = Unready::of(&service, self.config.tolerate_unready_annotation);
-        let subsets = desired_subsets(&service, pods.sorted().iter().map(|pod| &**pod), unready);
         let is_ours = service.service_type != ServiceType::ExternalName;
-        is_ours && plan(stored.as_ref(), &service, subsets, None) != Plan::Nothing
+        is_ours && self.writes(&service, &pods.sorted(), stored.as_ref(), None).0 != Plan::Nothing
     }
 
     async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {

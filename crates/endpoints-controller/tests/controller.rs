@@ -366,6 +366,32 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
+/// The API server looks at subsets only if they change.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_a_refused_address_is_left_alone_until_its_addresses_change() {
+    let addresses = json!([support::address("web-1", "169.254.0.1"), support::address("web-2", "10.0.0.2")]);
+    let old = json!([{"addresses": addresses, "ports": [{"port": 8080, "protocol": "TCP"}]}]);
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.put(endpoints(stored("web", old.clone(), json!({}))));
+        api.service(web());
+        api.pod(pod("web-1", &["169.254.0.1"], true));
+        api.pod(pod("web-2", &["10.0.0.2"], true));
+    });
+    fake.settle().await;
+    assert_eq!((fake.requests(), fake.told()), (vec![], vec![]));
+
+    fake.service(service("web", json!({"metadata": {"labels": {"team": "shop"}}})));
+    fake.settle().await;
+    let subsets = serde_json::to_value(fake.stored("web").unwrap().subsets).unwrap();
+    assert_eq!((fake.requests(), subsets), (vec!["PUT web".to_owned()], old), "in the order that was stored");
+
+    fake.pod(pod("web-3", &["10.0.0.3"], true));
+    fake.settle().await;
+    assert_eq!(fake.addresses("web"), ["10.0.0.2", "10.0.0.3"]);
+    let message = "Skipping IP address 169.254.0.1 of Pod web-1: not allowed in Endpoints";
+    assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
     let fake = Fake::start(Duration::ZERO, |api| {

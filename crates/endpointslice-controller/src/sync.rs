@@ -122,9 +122,11 @@ impl EndpointSliceController {
     /// True if a sync of this key would write something. Plans without writing.
     pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
         match self.find(key) {
-            Ok(Found::Service(snapshot)) => snapshot
-                .existing()
-                .is_ok_and(|existing| !self.writes(&snapshot, &existing, None).0.is_empty()),
+            Ok(Found::Service(found)) => {
+                let snapshot = found.in_order();
+                let existing = snapshot.existing();
+                existing.is_ok_and(|existing| !self.writes(&snapshot, &existing, None).0.is_empty())
+            }
             Ok(Found::Delegated(slices)) => !slices.is_empty(),
             Ok(Found::Nothing) | Err(_) => false,
         }
@@ -155,14 +157,16 @@ impl EndpointSliceController {
             Conditions::All => desired,
             Conditions::ReadyOnly => desired.ready_only(),
         };
-        let skipped = desired.skipped().to_vec();
+        let mut skipped = desired.skipped().to_vec();
         let template = SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER, trigger_time);
         let rules = Rules {
             packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
             placeholder: true,
             hints: Hints::for_service(service, &self.topology.lock()),
         };
-        (plan(existing, desired, &template, &rules), skipped, rules.hints)
+        let plan = plan(existing, desired, &template, &rules);
+        skipped.retain(|skipped| !plan.keeps(skipped));
+        (plan, skipped, rules.hints)
     }
 
     fn note(&self, written: &Written<'_>) {

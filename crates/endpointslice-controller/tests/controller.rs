@@ -240,6 +240,31 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     assert_eq!(fake.addresses_skipped(), fake.syncs(), "one in each sync");
 }
 
+/// The API server looks at endpoints only if they change.
+#[tokio::test(start_paused = true)]
+async fn a_slice_with_a_refused_address_is_left_alone_until_its_endpoints_change() {
+    let fake = Fake::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+        cache.pod(pod("web-2", "10.0.0.2", true));
+    });
+    fake.settle().await;
+    fake.edit_slice("web", |slice| {
+        slice.endpoints.as_mut().unwrap()[0].addresses = vec!["169.254.0.1".to_owned()]
+    });
+    fake.pod(pod("web-1", "169.254.0.1", true));
+    fake.settle().await;
+    assert_eq!((fake.addresses("web"), fake.told()), (vec!["10.0.0.2".into(), "169.254.0.1".into()], vec![]));
+    assert_eq!(fake.addresses_skipped(), 0);
+
+    fake.pod(pod("web-3", "10.0.0.3", true));
+    fake.settle().await;
+    assert_eq!(fake.addresses("web"), ["10.0.0.2", "10.0.0.3"]);
+    let message = "Skipping IP address 169.254.0.1 of Pod web-1: not allowed in EndpointSlices";
+    assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pod_whose_node_is_missing_appears_with_the_node() {
     let fake = Fake::start(Duration::ZERO, |cache| {

@@ -13,7 +13,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 pub struct Mirror {
     /// The writes.
     pub plan: SlicePlan,
-    /// Addresses that are no IP address, or none that the API server accepts in a slice.
+    /// Addresses that are no IP address, or none that the API server accepts in a slice, unless it is there already and
+    /// stays.
     pub invalid: usize,
     /// Addresses that were left out, the invalid ones included.
     pub skipped: usize,
@@ -44,5 +45,7 @@ pub fn mirror(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> 
     let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
     let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
     let rules = Rules { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
-    Mirror { plan: plan(existing, desired, &template, &rules), invalid, skipped }
+    let plan = plan(existing, desired, &template, &rules);
+    let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
+    Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }
 }

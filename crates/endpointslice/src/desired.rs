@@ -9,6 +9,7 @@ use crate::address::AddressType;
 use crate::conditions::{Conditions, ready_only};
 use crate::endpoint_set::EndpointSet;
 use crate::port_set::PortSet;
+use crate::tolerated::Tolerated;
 
 /// Desired endpoints, grouped as slices are: by address type and port set.
 ///
@@ -20,6 +21,7 @@ use crate::port_set::PortSet;
 #[derive(Clone, Debug, Default)]
 pub struct Desired {
     pub(crate) types: BTreeMap<AddressType, BTreeMap<PortSet, EndpointSet>>,
+    pub(crate) tolerated: BTreeMap<AddressType, Vec<Tolerated>>,
     skipped: Vec<Skipped>,
     pub(crate) conditions: Conditions,
 }
@@ -38,7 +40,8 @@ pub struct Skipped {
 pub enum SkippedReason {
     /// The pod's Node is not known (yet), so its zone isn't either.
     NodeNotFound(String),
-    /// The API server refuses this address in a slice.
+    /// The API server refuses this address in a slice that is written. One that has it already may
+    /// [keep](crate::SlicePlan::keeps) it.
     AddressNotAllowed(IpAddr),
 }
 
@@ -61,6 +64,24 @@ impl Desired {
         self.group(address_type, ports).insert(endpoint);
     }
 
+    /// Adds an endpoint that the API server refuses, for an address of it, but leaves in a slice that carries it already.
+    ///
+    /// It stays there until the endpoints of that slice change for another reason. Everywhere else `allowed`, the endpoint
+    /// without the addresses that are refused, takes its place.
+    pub fn tolerate(
+        &mut self,
+        address_type: AddressType,
+        ports: PortSet,
+        endpoint: Endpoint,
+        allowed: Option<Endpoint>,
+    ) {
+        let group = self.group(address_type, ports.clone());
+        if let Some(allowed) = allowed.clone() {
+            group.insert(allowed);
+        }
+        self.tolerated.entry(address_type).or_default().push(Tolerated { ports, endpoint, allowed });
+    }
+
     /// Notes that something could not become an endpoint. Whoever applies the plan reports it and tries again later.
     pub fn skip(&mut self, skipped: Skipped) {
         self.skipped.push(skipped);
@@ -80,6 +101,10 @@ impl Desired {
                 *endpoints = all.into_sorted().into_iter().filter_map(ready_only).collect();
                 was_empty || !endpoints.is_empty()
             });
+        }
+        for tolerated in self.tolerated.values_mut() {
+            let all = std::mem::take(tolerated).into_iter();
+            *tolerated = all.filter_map(Tolerated::ready_only).collect();
         }
         self
     }

@@ -64,6 +64,11 @@ impl EndpointSet {
         self.endpoints.get_mut(position)?.take()
     }
 
+    /// True if the set has an endpoint that is the same as `endpoint`.
+    pub fn contains(&self, endpoint: &Endpoint) -> bool {
+        self.position(identity_hash(&self.hasher, endpoint), endpoint).is_some()
+    }
+
     /// The endpoints in order of their identity, which is the same for every way the set was filled.
     pub fn into_sorted(self) -> Vec<Endpoint> {
         let mut endpoints: Vec<Endpoint> = self.endpoints.into_iter().flatten().collect();

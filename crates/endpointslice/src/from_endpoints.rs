@@ -15,7 +15,8 @@ use crate::subsets::repack_subsets;
 pub struct Mirrored {
     /// The endpoints, for both address types.
     pub desired: Desired,
-    /// Addresses that are no IP address, or none that the API server accepts in a slice.
+    /// Addresses that are no IP address, or none that the API server accepts in a slice that is written; one that has it
+    /// already may [keep](crate::AddressTypePlan::tolerated) it.
     pub invalid: usize,
     /// Addresses that were left out, the invalid ones included.
     pub skipped: usize,
@@ -76,10 +77,16 @@ impl Mirrored {
         ports: &PortSet,
         max: usize,
     ) -> bool {
-        let Some(address) = parse_ip(&description.ip).filter(|address| is_allowed_in_slices(*address)) else {
+        let Some(address) = parse_ip(&description.ip) else {
             self.invalid += 1;
             return false;
         };
+        if !is_allowed_in_slices(address) {
+            self.invalid += 1;
+            let endpoint = mirrored_endpoint(description, address, ready);
+            self.desired.tolerate(AddressType::of(address), ports.clone(), endpoint, None);
+            return false;
+        }
         let group = self.desired.group(AddressType::of(address), ports.clone());
         let fits = group.len() < max;
         if fits {

@@ -64,10 +64,19 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
         }
         for address_type in &types {
             let of_type = addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
-            let allowed = of_type.filter(|address| is_allowed_in_slices(**address));
-            let allowed: Vec<String> = allowed.map(ToString::to_string).collect();
-            if !allowed.is_empty() {
-                group.of_type(*address_type).insert(pod_endpoint(service, pod, pod_node, allowed));
+            let (allowed, refused): (Vec<&IpAddr>, Vec<&IpAddr>) =
+                of_type.partition(|address| is_allowed_in_slices(**address));
+            let endpoint = |addresses: &[&IpAddr]| {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                (!addresses.is_empty()).then(|| pod_endpoint(service, pod, pod_node, addresses))
+            };
+            let published = endpoint(&allowed);
+            if !refused.is_empty()
+                && let Some(all) = endpoint(&[allowed, refused].concat())
+            {
+                group.tolerated.push((*address_type, all, published));
+            } else if let Some(published) = published {
+                group.of_type(*address_type).insert(published);
             }
         }
     }
@@ -153,6 +162,8 @@ struct Group {
     ports: PortSet,
     ipv4: EndpointSet,
     ipv6: EndpointSet,
+    /// Arguments for [`Desired::tolerate`].
+    tolerated: Vec<(AddressType, Endpoint, Option<Endpoint>)>,
 }
 
 impl Group {
@@ -178,7 +189,8 @@ impl Groups {
         let ports = endpoint_ports(service, &pod.ports);
         let known = self.groups.iter().position(|group| group.ports == ports);
         let position = known.unwrap_or_else(|| {
-            self.groups.push(Group { ports, ipv4: EndpointSet::default(), ipv6: EndpointSet::default() });
+            let (ipv4, ipv6, tolerated) = Default::default();
+            self.groups.push(Group { ports, ipv4, ipv6, tolerated });
             self.groups.len() - 1
         });
         self.by_container_ports.push((Arc::clone(&pod.ports), position));
@@ -191,6 +203,9 @@ impl Groups {
             for address_type in &types {
                 *desired.group(*address_type, group.ports.clone()) =
                     std::mem::take(group.of_type(*address_type));
+            }
+            for (address_type, endpoint, allowed) in group.tolerated {
+                desired.tolerate(address_type, group.ports.clone(), endpoint, allowed);
             }
         }
     }

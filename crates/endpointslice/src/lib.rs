@@ -88,6 +88,7 @@ mod service;
 mod subset_order;
 mod subsets;
 mod template;
+mod tolerated;
 mod topology;
 mod tracker;
 mod trigger_time;

@@ -12,16 +12,17 @@
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use crate::address::AddressType;
 use crate::conditions::Conditions;
-use crate::desired::Desired;
+use crate::desired::{Desired, Skipped, SkippedReason};
 use crate::endpoint_set::EndpointSet;
 use crate::hints::Hints;
 use crate::pack::{endpoint_count, pack, pack_single};
 use crate::port_set::PortSet;
 use crate::template::SliceTemplate;
+use crate::tolerated::{self, Tolerated};
 use crate::topology::{TopologyOutcome, add_hints};
 
 /// How slices may be filled.
@@ -88,6 +89,8 @@ pub struct AddressTypePlan {
     pub statistics: PlanStatistics,
     /// How topology hints were assigned, if the rules ask for them.
     pub topology: Option<TopologyOutcome>,
+    /// Endpoints with an address that the API server would refuse, in slices whose endpoints stay as they are.
+    pub tolerated: Vec<Endpoint>,
 }
 
 /// Figures about a plan for one address type.
@@ -116,6 +119,17 @@ impl SlicePlan {
     /// Deletes all of these: for an owner that is gone, or should have no slices any more.
     pub fn delete_all(slices: Vec<EndpointSlice>) -> Self {
         Self { types: vec![], delete_if_unchanged: slices }
+    }
+
+    /// True if something that was [skipped](Desired::skipped) for its address stays published all the same, in a slice
+    /// that the plan leaves alone.
+    pub fn keeps(&self, skipped: &Skipped) -> bool {
+        let SkippedReason::AddressNotAllowed(address) = skipped.reason else { return false };
+        let address = address.to_string();
+        self.types.iter().flat_map(|plan| &plan.tolerated).any(|endpoint| {
+            let target = endpoint.target_ref.as_ref().and_then(|target| target.name.as_ref());
+            target == Some(&skipped.name) && endpoint.addresses.contains(&address)
+        })
     }
 
     /// True if there is nothing to write.
@@ -155,10 +169,12 @@ pub fn plan<S: Borrow<EndpointSlice>>(
             _ => unsupported.push(slice.borrow().clone()),
         }
     }
-    let conditions = desired.conditions;
-    let types = desired.types.into_iter().map(|(address_type, groups)| {
+    let Desired { types, mut tolerated, conditions, .. } = desired;
+    let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();
-        plan_type(existing, (groups, conditions), template, rules, address_type)
+        let tolerated = tolerated.remove(&address_type).unwrap_or_default();
+        let plan = |groups| plan_type(existing.clone(), (groups, conditions), template, rules, address_type);
+        plan_around(&existing, groups, &tolerated, template, plan)
     });
     SlicePlan { types: types.collect(), delete_if_unchanged: unsupported }
 }
@@ -167,6 +183,34 @@ fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
     let mut sorted: Vec<&S> = slices.iter().collect();
     sorted.sort_by_key(|slice| (*slice).borrow().metadata.name.as_deref());
     sorted
+}
+
+/// Keeps tolerated endpoints where they are, as far as `plan` leaves the endpoints of their slices alone.
+///
+/// Without one, what is desired is planned once. Otherwise each round plans with fewer of them, until the plan changes no
+/// slice that carries one; two or three rounds, as a rule.
+fn plan_around<S: Borrow<EndpointSlice>>(
+    existing: &[&S],
+    desired: BTreeMap<PortSet, EndpointSet>,
+    tolerated: &[Tolerated],
+    template: &SliceTemplate,
+    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> AddressTypePlan,
+) -> AddressTypePlan {
+    let owned: Vec<&S> =
+        existing.iter().copied().filter(|slice| template.accepts((*slice).borrow())).collect();
+    let mut staying = tolerated::present(tolerated, &owned);
+    while !staying.is_empty() {
+        let planned = plan(tolerated::with_tolerated(&desired, &staying));
+        let left = tolerated::present(&staying, &tolerated::unchanged(&owned, &planned));
+        if left.len() == staying.len() {
+            return AddressTypePlan {
+                tolerated: left.into_iter().map(|it| it.endpoint).collect(),
+                ..planned
+            };
+        }
+        staying = left;
+    }
+    plan(desired)
 }
 
 fn plan_type<S: Borrow<EndpointSlice>>(
@@ -226,6 +270,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         creates_suppressed: template.owner.deleting,
         statistics,
         topology,
+        tolerated: vec![],
     }
 }
 

@@ -85,6 +85,7 @@ fn plan(families: &[&[Group]]) -> SlicePlan {
                 groups: groups.collect(),
             },
             topology: None,
+            tolerated: vec![],
         }
     });
     SlicePlan { types: types.collect(), delete_if_unchanged: vec![] }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointslice::well_known::{HEADLESS, MANAGED_BY, SERVICE_NAME};
-use endpointslice::{Hints, PortSet, SlicePlan, TrafficDistribution};
+use endpointslice::{Hints, PortSet, SlicePlan, TrafficDistribution, is_allowed_in_slices, parse_ip};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice};
 use proptest::prelude::*;
 
@@ -70,6 +70,17 @@ pub(crate) fn desired_endpoints_and_no_others(after: &Cluster) -> Checked {
         .iter()
         .flat_map(|slice| endpoints(slice).iter().map(|endpoint| (group(slice), endpoint)));
     prop_assert_eq!(collect(wanted.collect()), collect(present.collect()));
+    Ok(())
+}
+
+pub(crate) fn is_allowed(endpoint: &Endpoint) -> bool {
+    endpoint.addresses.iter().all(|address| parse_ip(address).is_some_and(is_allowed_in_slices))
+}
+
+pub(crate) fn refused_addresses_are_where_nothing_changed(before: &Cluster, after: &Cluster) -> Checked {
+    for slice in after.slices.iter().filter(|slice| !endpoints(slice).iter().all(is_allowed)) {
+        prop_assert_eq!(endpoints(slice), endpoints(before.slice(name_of(slice))));
+    }
     Ok(())
 }
 

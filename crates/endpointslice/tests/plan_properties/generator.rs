@@ -71,6 +71,24 @@ pub(crate) fn set_readiness(cluster: &mut Cluster, ready: u64) {
     }
 }
 
+/// Gives some pods link-local addresses, by the bits of `moved`, and their endpoints too: as if they had been published
+/// when that was allowed.
+pub(crate) fn move_to_link_local(cluster: &mut Cluster, moved: u64) {
+    let new = |old: &str| {
+        let (prefix, host) = old.rsplit_once(['.', ':']).unwrap();
+        let family = if prefix == "10.1.0" { "169.254.0." } else { "fe80::" };
+        let number = u32::from_str_radix(host, 16).unwrap_or(0);
+        (moved >> (number % 64) & 1 == 1).then(|| format!("{family}{host}"))
+    };
+    for pod in &mut cluster.pods {
+        let addresses = pod.edit().2.pod_ips.iter_mut().flatten();
+        addresses.for_each(|address| address.ip = new(&address.ip).unwrap_or_else(|| address.ip.clone()));
+    }
+    for endpoint in cluster.slices.iter_mut().flat_map(|slice| slice.endpoints.iter_mut().flatten()) {
+        endpoint.addresses.iter_mut().for_each(|old| *old = new(old).unwrap_or_else(|| old.clone()));
+    }
+}
+
 /// Two zones, one with two nodes, and perhaps a node without zone, which makes topology hints impossible.
 fn nodes(without_zone: bool) -> Vec<core::Node> {
     let mut nodes = vec![node("node-a", "zone-a"), node("node-a2", "zone-a"), node("node-b", "zone-b")];

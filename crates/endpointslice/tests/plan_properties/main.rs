@@ -21,7 +21,7 @@ use endpointslice::{Conditions, plan};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use crate::generator::{case, pods, set_readiness, shuffled, steps};
+use crate::generator::{case, move_to_link_local, pods, set_readiness, shuffled, steps};
 use crate::support::{Cluster, NO_WRITES, count, name_of};
 
 fn config() -> ProptestConfig {
@@ -143,6 +143,28 @@ proptest! {
         cluster.conditions = Conditions::All;
         cluster.apply(&cluster.plan());
         checks::desired_endpoints_and_no_others(&cluster)?;
+    }
+
+    /// Addresses that the API server refuses stay where no endpoint changes, and are nowhere else. (The one of these tests
+    /// panics if it gets one.)
+    #[test]
+    fn refused_addresses_stay_in_slices_that_are_left_alone(mut before in case(), moved: u64) {
+        move_to_link_local(&mut before, moved);
+        let mut after = before.clone();
+        after.apply(&before.plan());
+        checks::refused_addresses_are_where_nothing_changed(&before, &after)?;
+        let again = after.plan();
+        prop_assert!(again.is_empty(), "{:#?}", again);
+        after.slices.iter_mut().flat_map(|slice| &mut slice.endpoints).for_each(|it| it.retain(checks::is_allowed));
+        checks::desired_endpoints_and_no_others(&after)?;
+    }
+
+    #[test]
+    fn slices_that_are_right_but_for_refused_addresses_are_left_alone(mut cluster in case(), moved: u64) {
+        cluster.apply(&cluster.plan());
+        move_to_link_local(&mut cluster, moved);
+        let plan = cluster.plan();
+        prop_assert!(plan.is_empty() && count(&plan) == NO_WRITES, "{:#?}", plan);
     }
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.

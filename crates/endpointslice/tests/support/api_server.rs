@@ -1,6 +1,6 @@
 //! What the API server does with the writes of a plan, as far as a plan can notice.
 
-use endpointslice::SlicePlan;
+use endpointslice::{SlicePlan, is_allowed_in_slices, parse_ip};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::{Cluster, Writes, name_of};
@@ -40,6 +40,7 @@ impl Cluster {
         metadata.uid = Some(format!("slice-uid-{version}"));
         metadata.resource_version = Some(version.to_string());
         metadata.generation = Some(1);
+        check_addresses(&slice);
         self.store(slice);
     }
 
@@ -47,6 +48,9 @@ impl Cluster {
         let position = self.position(&slice);
         let old = self.slices.remove(position);
         assert_eq!(slice.address_type, old.address_type, "the address type is immutable");
+        if slice.endpoints.as_deref().unwrap_or_default() != old.endpoints.as_deref().unwrap_or_default() {
+            check_addresses(&slice);
+        }
         let (new_metadata, old_metadata) = (&mut slice.metadata, &old.metadata);
         if new_metadata.resource_version.is_some() {
             assert_eq!(new_metadata.resource_version, old_metadata.resource_version, "409 Conflict");
@@ -88,5 +92,13 @@ impl Cluster {
             endpoint.deprecated_topology = None;
         }
         self.slices.push(slice);
+    }
+}
+
+/// The API server looks at addresses only where endpoints are new or change.
+fn check_addresses(slice: &EndpointSlice) {
+    for address in slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses) {
+        let allowed = parse_ip(address).is_some_and(is_allowed_in_slices);
+        assert!(allowed, "422 Unprocessable Entity: {address} in {}", name_of(slice));
     }
 }

@@ -101,6 +101,17 @@ impl Cluster {
         self.slices.last().unwrap().metadata.name.clone().unwrap()
     }
 
+    /// Gives a pod a link-local address, and its endpoint too, as if it had been published when that was allowed.
+    pub(crate) fn move_to_link_local(&mut self, number: usize) {
+        let old = format!("10.1.0.{number}");
+        let new = format!("169.254.0.{number}");
+        self.pods[number].set_addresses(&[&new]);
+        let endpoints = self.slices.iter_mut().flat_map(|slice| slice.endpoints.iter_mut().flatten());
+        for address in endpoints.flat_map(|endpoint| &mut endpoint.addresses).filter(|it| **it == old) {
+            address.clone_from(&new);
+        }
+    }
+
     pub(crate) fn spec(&mut self) -> &mut ServiceSpec {
         self.service.spec.as_mut().unwrap()
     }

@@ -26,6 +26,7 @@ fn plan_of(types: impl IntoIterator<Item = (AddressType, Option<TopologyOutcome>
         creates_suppressed: false,
         statistics: crate::PlanStatistics::default(),
         topology,
+        tolerated: vec![],
     });
     SlicePlan { types: types.collect(), delete_if_unchanged: vec![] }
 }

@@ -86,6 +86,27 @@ proptest! {
     }
 }
 
+/// Fuzz targets need a toolchain of their own: what they look for, the tests above look for too.
+#[test]
+fn every_fuzz_target_has_a_property_test() {
+    let here = include_str!("properties.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/fuzz_targets");
+    let mut targets = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let target = std::fs::read_to_string(&path).unwrap();
+        let (_, call) = target.split_once("support::").unwrap();
+        let check = call.split_once('(').unwrap().0;
+        assert!(
+            here.contains(&format!("support::{check}(")),
+            "{}: nothing here calls {check}",
+            path.display()
+        );
+        targets += 1;
+    }
+    assert!(targets > 0, "no fuzz targets in {folder}");
+}
+
 /// A message of `depth` levels with the field numbers that Kubernetes uses.
 fn fields(depth: u32) -> BoxedStrategy<Vec<u8>> {
     let leaf = prop_oneof![

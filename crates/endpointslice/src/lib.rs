@@ -112,7 +112,9 @@ pub use node::{Node, NodeFields};
 pub use plan::{AddressTypePlan, Packing, PlanStatistics, PortGroupStatistics, Rules, SlicePlan, plan};
 pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
 pub use port_set::PortSet;
-pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort};
+pub use service::{
+    Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort, parse_bool,
+};
 pub use subsets::{SubsetBuilder, SubsetPort, repack_subsets};
 pub use template::{Annotations, Owner, Ownership, SliceTemplate, UpdateBody};
 pub use topology::{

@@ -222,8 +222,8 @@ impl Families {
     }
 }
 
-/// What Go's `strconv.ParseBool` accepts.
-fn parse_bool(text: &str) -> Option<bool> {
+/// Reads a boolean as Kubernetes does in annotations and flags (Go's `strconv.ParseBool`).
+pub fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),
         "0" | "f" | "F" | "false" | "False" | "FALSE" => Some(false),

@@ -1,4 +1,4 @@
-//! Which client certificates are believed.
+//! Client certificates that are believed, and others.
 
 use std::path::Path;
 
@@ -120,7 +120,7 @@ fn critical_and_unknown(params: &mut CertificateParams) {
     params.custom_extensions = vec![extension];
 }
 
-/// What a client shows, and what has to be in the bundle.
+/// Files that a client shows, and the certificate that has to be in the bundle.
 struct Shown {
     pair: Pair,
     root_pem: String,

@@ -1,5 +1,5 @@
-//! What the program serves about itself: the same requests and client certificates to upstream and to ours, certificates
-//! that change, and clients that mean no good.
+//! Pages that the program serves about itself: the same requests and client certificates to upstream and to ours,
+//! certificates that change, and clients that mean no good.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

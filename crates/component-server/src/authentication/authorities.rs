@@ -10,14 +10,14 @@ use webpki::{EndEntityCert, VerifiedPath, anchor_from_trusted_cert};
 use super::usage::{ForClients, Usage};
 use crate::tls::{TlsError, certificates};
 
-/// Verification tries intermediates in every order, for anybody: three make sixteen attempts, ten make hundreds of
+/// Limit of intermediates in a chain. Verification tries them in every order, for every client: three make sixteen attempts, ten make hundreds of
 /// thousands.
 const MOST_INTERMEDIATES: usize = 3;
 
 /// A bundle of authorities.
 pub(super) struct Authorities {
     pem: Vec<u8>,
-    /// What paths end at, in the order of `certificates`: a name, a key and name constraints, and nothing more.
+    /// Trust anchors, in the order of `certificates`: name, key and name constraints, and nothing more.
     anchors: Vec<TrustAnchor<'static>>,
     certificates: Vec<Pinned>,
 }
@@ -73,7 +73,7 @@ impl Authorities {
     ///
     /// As Go's `Certificate.Verify` for `ExtKeyUsageClientAuth` (`crypto/x509/verify.go`): the client's certificate, each
     /// intermediate and the authority itself must be valid now, allow clients where they name purposes, and hold no
-    /// critical extension that is unknown. Who signs must be an authority (or older than version 3, at the end of the
+    /// critical extension that is unknown. An issuer must be an authority (or older than version 3, at the end of the
     /// path), with a key for certificates, and with no more certificates below than allowed. The certificate that is
     /// pinned, shown by a client, is a path by itself: then it need not be an authority.
     ///
@@ -104,8 +104,8 @@ impl Authorities {
         Ok(self.check(&path, now)?.min(Usage::of(leaf)?.not_after()))
     }
 
-    /// What webpki does not look at: the authority's certificate, and the key usage of intermediates. Returns when the
-    /// first of them expires.
+    /// Checks what webpki leaves out: the authority's certificate, and the key usage of intermediates. Returns the time
+    /// when the first of them expires.
     fn check(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<UnixTime, webpki::Error> {
         let anchors = self.anchors.iter().zip(&self.certificates);
         let mut found =
@@ -241,7 +241,7 @@ mod tests {
         params.custom_extensions = vec![extension];
     }
 
-    /// What `crypto/x509` answers to the same chains; `tests` `serving` compares the gravest with a real server.
+    /// Expectations are those of `crypto/x509`; `tests` `serving` compares most of them with a real server.
     #[test]
     fn an_authority_vouches_only_for_what_its_certificate_allows() {
         use webpki::Error;
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// `Roots.contains` in `Verify`: nothing but validity and purpose is asked of it, and it vouches for nobody else.
+    /// `Roots.contains` in `Verify`: nothing but validity and purpose is asked of it, and it vouches for no other.
     #[test]
     fn a_certificate_that_is_pinned_stands_only_for_itself() {
         let pinned = root(|params| {

@@ -1,4 +1,4 @@
-//! What a certificate may be used for, and until when.
+//! Limits that a certificate sets to its own use.
 
 use rustls::pki_types::UnixTime;
 use webpki::{ExtendedKeyUsageValidator, KeyPurposeIdIter};
@@ -53,7 +53,7 @@ impl Usage {
         })
     }
 
-    /// When the certificate ceases to be valid.
+    /// Returns the end of its validity.
     pub(super) fn not_after(&self) -> UnixTime {
         self.not_after
     }
@@ -76,7 +76,7 @@ impl Usage {
         Ok(())
     }
 
-    /// Checks that the certificate may sign others, with so many more between it and the client's.
+    /// Checks that the certificate may sign others, with this number of certificates between it and the client's.
     pub(super) fn check_issuer(&self, between: usize, now: UnixTime) -> Result<(), webpki::Error> {
         self.check(now)?;
         if !self.signs_certificates {

@@ -150,7 +150,7 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    /// The certificate with other bytes in it, whose signature is wrong from then on; nobody looks at it here.
+    /// The certificate with other bytes in it, whose signature is wrong from then on, which is not checked here.
     fn replaced(certificate: &CertificateDer<'_>, from: &[u8], to: &[u8]) -> CertificateDer<'static> {
         let at = certificate.windows(from.len()).rposition(|window| window == from).unwrap();
         let mut bytes = certificate.to_vec();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(user(&[numeric]).unwrap().unwrap().name, "123");
     }
 
-    /// The name would be that of somebody else without the part that cannot be read.
+    /// Without the part that cannot be read, the name would be that of another user.
     #[test]
     fn a_subject_that_cannot_be_read_is_an_error_and_not_another_user() {
         for oid in [CN, O, UID, &[2, 5, 4, 6]] {

@@ -100,8 +100,8 @@ impl Drop for Place {
     }
 }
 
-/// Whom an address belongs to: with IPv6, everybody has a network of 64 bits to himself.
-fn holder(peer: IpAddr) -> IpAddr {
+/// Returns the holder of an address: with IPv6, a holder has a network of 64 bits.
+pub(crate) fn holder(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
         IpAddr::V4(address) => address.into(),

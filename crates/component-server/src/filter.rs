@@ -9,12 +9,12 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::CertificateDer;
 use tower::ServiceExt;
 use tracing::{debug, error};
 
-use crate::authentication::{Authenticator, User};
+use crate::authentication::{Authenticator, Peer, User};
 use crate::authorization::{Authorizer, Decision};
+use crate::log_limit::LogLimit;
 use crate::refusal::{self, Asked};
 use crate::review::{AuthenticationApi, AuthorizationApi};
 
@@ -23,6 +23,7 @@ pub(crate) struct Filter<A, Z> {
     pub(crate) authenticator: Authenticator<A>,
     pub(crate) authorizer: Authorizer<Z>,
     pub(crate) router: Router,
+    pub(crate) log_limit: LogLimit,
 }
 
 /// What a request came to.
@@ -34,11 +35,11 @@ pub(crate) struct Outcome {
 }
 
 impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
-    /// Answers a request that came over a connection with this client certificate chain.
-    pub(crate) async fn answer(&self, chain: &[CertificateDer<'_>], request: Request<Body>) -> Outcome {
+    /// Answers a request of this client.
+    pub(crate) async fn answer(&self, peer: &Peer, request: Request<Body>) -> Outcome {
         let start = Instant::now();
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let mut outcome = self.decide(chain, request).await;
+        let mut outcome = self.decide(peer, request).await;
         if method == Method::HEAD {
             outcome.response = without_body(outcome.response);
         }
@@ -49,17 +50,21 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
         outcome
     }
 
-    async fn decide(&self, chain: &[CertificateDer<'_>], request: Request<Body>) -> Outcome {
+    async fn decide(&self, peer: &Peer, request: Request<Body>) -> Outcome {
         let asked = Asked { headers: request.headers(), uri: request.uri() };
-        let user = match self.authenticator.authenticate(chain, request.headers()).await {
+        let user = match self.authenticator.authenticate(peer, request.headers()).await {
             Ok(user) => user,
             Err(rejected) => {
-                error!(err = %rejected, "Unable to authenticate the request");
-                return Outcome { response: refusal::unauthorized(&asked), is_known: false };
+                if self.log_limit.admits() {
+                    error!(err = %rejected, "Unable to authenticate the request");
+                }
+                let unauthorized = || refusal::unauthorized(&asked);
+                let response = rejected.retry_status().map_or_else(unauthorized, refusal::try_again);
+                return Outcome { response, is_known: false };
             }
         };
         let is_known = !user.is_anonymous();
-        let response = match self.refusal(&user, request.method(), &asked).await {
+        let response = match self.refusal(peer, &user, request.method(), &asked).await {
             Some(refusal) => refusal,
             // A router without state cannot fail.
             None => self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {}),
@@ -68,20 +73,29 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
     }
 
     /// The refusal of a request that must not go on.
-    async fn refusal(&self, user: &User, method: &Method, asked: &Asked<'_>) -> Option<Response> {
+    async fn refusal(
+        &self,
+        peer: &Peer,
+        user: &User,
+        method: &Method,
+        asked: &Asked<'_>,
+    ) -> Option<Response> {
         let Ok(path) = percent_decode_str(asked.uri.path()).decode_utf8() else {
             return Some(refusal::plain(StatusCode::BAD_REQUEST, "400 Bad Request".to_owned()));
         };
         let verb = method.as_str().to_lowercase();
-        match self.authorizer.authorize(user, &verb, &path).await {
+        match self.authorizer.authorize(peer.address(), user, &verb, &path).await {
             Ok(Decision::Allow) => None,
             Ok(Decision::Forbid { reason }) => {
                 Some(refusal::forbidden(asked, &user.name, &verb, &path, &reason))
             }
             Err(error) => {
-                let error = controller_runtime::error_chain(&error);
-                error!(err = %error, "Unable to authorize the request");
-                Some(refusal::internal_error(asked.uri, &error))
+                let text = controller_runtime::error_chain(&error);
+                if self.log_limit.admits() {
+                    error!(err = %text, "Unable to authorize the request");
+                }
+                let internal_error = || refusal::internal_error(asked.uri, &text);
+                Some(error.retry_status().map_or_else(internal_error, refusal::try_again))
             }
         }
     }

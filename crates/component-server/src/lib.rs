@@ -28,7 +28,10 @@
 //! * Refusals are JSON or YAML, not protobuf. A path with characters that must be percent-encoded is a 400 if they are
 //!   not, and a 404 if others are: `/%68ealthz` is no way to write `/healthz`.
 //! * Request headers are limited to 64 KiB (upstream: 1 MiB), connections in number, reviews in number and to 10 s in
-//!   all (upstream: 10 s for each of five attempts).
+//!   all (upstream: 10 s for each of five attempts). A request for which there is no place or no answer in time
+//!   gets 429 or 503 (upstream: 401 or 500).
+//! * A request that its client resets before the answer costs it its HTTP/2 connection.
+//! * A good answer to a review is asked for again before it expires, if it is in use.
 //! * The cluster's authentication configuration is read once a minute, not watched.
 //! * `/livez`, `/readyz` and single checks such as `/readyz/<check>` are served; upstream's controller manager answers
 //!   404 to them.
@@ -40,7 +43,9 @@ mod authorization;
 mod connections;
 mod endpoints;
 mod filter;
+mod lanes;
 mod listener;
+mod log_limit;
 mod negotiate;
 mod options;
 mod refusal;
@@ -50,7 +55,7 @@ mod serve;
 mod tls;
 
 pub use authentication::{AuthenticationOptions, RejectedCredentials};
-pub use authentication::{Authenticator, LoadError, RequestHeaderOptions, User};
+pub use authentication::{Authenticator, LoadError, Peer, RequestHeaderOptions, User};
 pub use authorization::{AuthorizationOptions, Authorizer, Decision};
 pub use endpoints::{BuildFacts, Checks, Endpoints, Slis};
 pub use options::{Limits, ServingOptions, SniCertificate};

@@ -1,8 +1,10 @@
 //! Answers to requests that go no further, in the words of `meta.v1.Status`.
 
+use std::fmt::Write as _;
+
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 
@@ -63,6 +65,13 @@ pub(crate) fn internal_error(uri: &Uri, error: &str) -> Response {
     plain(StatusCode::INTERNAL_SERVER_ERROR, escape_html(&text))
 }
 
+/// 429 or 503: not now (`server/filters/maxinflight.go` `tooManyRequests`).
+pub(crate) fn try_again(code: StatusCode) -> Response {
+    let mut response = plain(code, "Too many requests, please try again later.".to_owned());
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 /// An answer in words, as Go's `http.Error` gives it.
 pub(crate) fn plain(code: StatusCode, text: String) -> Response {
     let mut response = Response::new(Body::from(text + "\n"));
@@ -109,7 +118,7 @@ impl Asked<'_> {
             Form::Indented => {
                 ("application/json", serde_json::to_string_pretty(&status).map(|json| go_json(&json)).ok())
             }
-            Form::Yaml => ("application/yaml", sorted(&status)),
+            Form::Yaml => ("application/yaml", Some(status.yaml())),
         };
         let mut response = Response::new(Body::from(body.unwrap_or_default()));
         *response.status_mut() = code;
@@ -146,9 +155,35 @@ impl Asked<'_> {
     }
 }
 
-/// YAML with its fields in the order of their names, by way of JSON values.
-fn sorted(status: &Refusal<'_>) -> Option<String> {
-    serde_yaml::to_string(&serde_json::to_value(status).ok()?).ok()
+impl Refusal<'_> {
+    /// Writes YAML with its fields in the order of their names, as upstream's.
+    ///
+    /// The message, in which a stranger has had his word, is quoted here rather than by a library for all of YAML.
+    fn yaml(&self) -> String {
+        let Self { kind, api_version, status, message, reason, code, .. } = self;
+        let details = if self.details.is_some() { "details: {}\n" } else { "" };
+        let message = quote_yaml(message);
+        format!(
+            "apiVersion: {api_version}\ncode: {code}\n{details}kind: {kind}\nmessage: {message}\nmetadata: {{}}\n\
+             reason: {reason}\nstatus: {status}\n"
+        )
+    }
+}
+
+/// Writes a scalar of YAML in double quotes, in ASCII.
+fn quote_yaml(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        // Writing into a String cannot fail.
+        let _ = match (c, u32::from(c)) {
+            ('"' | '\\', _) => write!(quoted, "\\{c}"),
+            (' '..='~', _) => write!(quoted, "{c}"),
+            (_, code @ ..=0xffff) => write!(quoted, "\\u{code:04x}"),
+            (_, code) => write!(quoted, "\\U{code:08x}"),
+        };
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Go's JSON encoder keeps text safe to stand inside HTML.
@@ -180,7 +215,6 @@ fn replace_all(text: &str, replacements: &[(char, &str)]) -> String {
 
 /// A string in double quotes with Go's escapes (`%q`).
 pub(crate) fn quote(text: &str) -> String {
-    use std::fmt::Write as _;
     let mut quoted = String::from('"');
     for c in text.chars() {
         // Writing into a String cannot fail.
@@ -280,6 +314,7 @@ mod tests {
             let response = forbidden(&asked, &user, "get", &path, "");
             let is_yaml = response.headers()[CONTENT_TYPE] == "application/yaml";
             let text = body(response);
+            prop_assert!(!is_yaml || text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{}", text);
             let status: serde_json::Value =
                 if is_yaml { serde_yaml::from_str(&text).unwrap() } else { serde_json::from_str(&text).unwrap() };
             let message = format!("forbidden: User {} cannot get path {}", quote(&user), quote(&path));

@@ -1,9 +1,11 @@
 //! Asking the API server: whose token is it, and may they?
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, ApiError};
+use http::StatusCode;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -13,22 +15,21 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::authentication::User;
+use crate::review_cache::{Answer, Weight};
 
 /// How long an answer is waited for, repetitions included. Upstream gives each attempt as long.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Reviews at once; more wait for their turn, in order. Keeps a flood of strangers from becoming one of reviews.
+/// Reviews at once; more wait for their turn, in order. As many as `review_cache` has turns for strangers and known.
 const CONCURRENT_REVIEWS: usize = 64;
-/// Requests that may wait for a review, on either side. Each holds on to its header, so this also bounds memory.
-const WAITING_REQUESTS: usize = 512;
 /// Attempts at one review (`DefaultAuthWebhookRetryBackoff`).
 const ATTEMPTS: i32 = 5;
 
 /// No answer to a review.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The API server did not answer, or refused to.
+    /// The API server did not answer, or refused to. Shared by all requests that asked the same.
     #[error(transparent)]
-    Api(#[from] ApiError),
+    Api(Arc<ApiError>),
     /// Not within the time that a request may take.
     #[error("no review within {} s", LIMIT.as_secs())]
     Timeout,
@@ -38,6 +39,23 @@ pub enum ReviewError {
     /// The answer contradicts itself or says nothing.
     #[error("{0}")]
     Answer(String),
+}
+
+impl From<ApiError> for ReviewError {
+    fn from(error: ApiError) -> Self {
+        Self::Api(Arc::new(error))
+    }
+}
+
+impl ReviewError {
+    /// The status code for a client that has done nothing wrong, and had better try again; none for other errors.
+    pub(crate) fn retry_status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Busy => Some(StatusCode::TOO_MANY_REQUESTS),
+            Self::Timeout => Some(StatusCode::SERVICE_UNAVAILABLE),
+            Self::Api(_) | Self::Answer(_) => None,
+        }
+    }
 }
 
 /// What the authentication side asks the API server.
@@ -80,29 +98,30 @@ pub struct AccessVerdict {
     pub reason: String,
 }
 
-/// Where requests wait for a review. When it is full, the next is told so at once.
-pub(crate) struct WaitingRoom(Semaphore);
-
-impl WaitingRoom {
-    pub(crate) fn new() -> Self {
-        Self(Semaphore::new(WAITING_REQUESTS))
-    }
-
-    /// Waits for an answer, for 10 s at most.
-    pub(crate) async fn wait<T>(
-        &self,
-        answer: impl Future<Output = Result<T, ReviewError>>,
-    ) -> Result<T, ReviewError> {
-        let _place = self.0.try_acquire().map_err(|_| ReviewError::Busy)?;
-        within_limit(answer).await
-    }
-}
-
 /// Puts an end to the wait for an answer.
 pub(crate) async fn within_limit<T>(
     answer: impl Future<Output = Result<T, ReviewError>>,
 ) -> Result<T, ReviewError> {
     timeout(LIMIT, answer).await.unwrap_or(Err(ReviewError::Timeout))
+}
+
+impl Weight for AccessReview {
+    fn bytes(&self) -> usize {
+        let Self { user, verb, path } = self;
+        size_of::<Self>() + user.bytes() + verb.len() + path.len()
+    }
+}
+
+impl Weight for AccessVerdict {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.reason.len()
+    }
+}
+
+impl Answer for AccessVerdict {
+    fn is_good(&self) -> bool {
+        self.allowed
+    }
 }
 
 /// Asks a real API server.

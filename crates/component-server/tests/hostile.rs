@@ -9,10 +9,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::Method;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::client::{Client, Options, fetch, request, tls};
 use support::{LIMIT, Running, Setup};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_millis(100);
 
@@ -160,22 +162,24 @@ async fn the_quietest_connection_makes_room() {
     assert_eq!(older.get("/healthz").await.unwrap().status, 200);
 }
 
-/// Work for a client that was thrown out ends with its connection, or a flood of clients would leave a flood of work.
+/// A client that was thrown out leaves no work behind but the review that others may wait for, too.
 #[tokio::test]
 async fn an_evicted_connection_takes_its_requests_with_it() {
     for http2 in [false, true] {
         let mut setup = Setup::default();
         setup.serving.limits.connections = 1;
         let server = setup.start().await;
-        let mut client =
-            Client::connect(server.address, &Options { http2, ..Options::default() }).await.unwrap();
-        let headers = [("authorization", "Bearer endless-token")];
-        let endless =
-            tokio::spawn(async move { client.send(request(Method::GET, "/healthz", &headers)).await });
-        until(|| server.api.endless() == 1).await;
-        is_healthy(&server).await;
-        until(|| server.api.endless() == 0).await;
-        assert!(endless.await.unwrap().is_err());
+        let options = Options { http2, ..Options::default() };
+        for _ in 0..3 {
+            let mut client = Client::connect(server.address, &options).await.unwrap();
+            let headers = [("authorization", "Bearer endless-token")];
+            let endless =
+                tokio::spawn(async move { client.send(request(Method::GET, "/healthz", &headers)).await });
+            until(|| server.api.endless() == 1).await;
+            is_healthy(&server).await;
+            assert!(endless.await.unwrap().is_err());
+        }
+        assert!(server.api.endless() <= 1, "they share a review");
     }
 }
 
@@ -207,6 +211,83 @@ async fn strangers_get_no_lasting_http2_connection() {
     assert!(known.stays_open().await && one.stays_open().await);
     assert_eq!(known.send(request(Method::GET, "/healthz", &headers)).await.unwrap().status, 200);
     assert_eq!(one.get("/healthz").await.unwrap().status, 200);
+}
+
+/// The rapid reset of CVE-2023-44487: a request that is reset before its answer costs its client nothing.
+#[tokio::test]
+async fn a_client_that_resets_a_request_loses_its_connection() {
+    let server = Setup::default().start().await;
+    let mut client =
+        Client::connect(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let headers = [("authorization", "Bearer endless-token")];
+    tokio::select! {
+        answer = client.send(request(Method::GET, "/healthz", &headers)) => panic!("{answer:?}"),
+        () = until(|| server.api.endless() == 1) => (), // and the request is dropped
+    }
+    client.closed().await;
+    is_healthy(&server).await;
+}
+
+/// A client that goes on as if it had not been told to leave, and never says that it has heard.
+#[tokio::test]
+async fn a_stranger_that_does_not_leave_is_cut_off() {
+    let mut setup = Setup::default();
+    (setup.serving.limits.grace, setup.serving.limits.idle) = (2 * LIMIT, 2 * LIMIT);
+    let server = setup.start().await;
+    let mut stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    for index in 0..200_u32 {
+        // HEADERS that end the stream, of GET https://x/healthz.
+        let id = (2 * index + 1).to_be_bytes();
+        let header = b"\x82\x87\x44\x08/healthz\x41\x01x";
+        let frame = [&[0, 0, u8::try_from(header.len()).unwrap(), 1, 5], &id[..], header].concat();
+        let is_sent = stream.write_all(&frame).await.is_ok() && stream.flush().await.is_ok();
+        if !is_sent || !is_answered(&mut stream, id).await {
+            assert!(index > 100, "{index} requests may have been on their way");
+            return is_healthy(&server).await;
+        }
+    }
+    panic!("the client is served for ever");
+}
+
+/// Reads frames until the end of this stream; false if the connection ends before.
+async fn is_answered(stream: &mut (impl AsyncReadExt + Unpin), id: [u8; 4]) -> bool {
+    let read = async {
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).await?;
+            let [high, middle, low, kind, flags, of @ ..] = head;
+            let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
+            stream.read_exact(&mut payload).await?;
+            // DATA or HEADERS with the flag for the end.
+            if of == id && kind <= 1 && flags & 1 == 1 {
+                return Ok::<_, std::io::Error>(());
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, read).await.expect("an answer or an end").is_ok()
+}
+
+/// Neither 401, which says that the token is wrong, nor a wait for the API server.
+#[tokio::test]
+async fn an_address_with_too_many_requests_waiting_is_told_to_try_again() {
+    let mut setup = Setup::default();
+    setup.serving.http2_max_streams_per_connection = 1000;
+    let server = setup.start().await;
+    let stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let mut requests = JoinSet::new();
+    for _ in 0..300 {
+        let mut sender = sender.clone();
+        requests.spawn(async move {
+            let headers = [("authorization", "Bearer endless-token")];
+            sender.send_request(request(Method::GET, "/healthz", &headers)).await
+        });
+    }
+    let first = tokio::time::timeout(LIMIT, requests.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+    assert_eq!((first.status().as_u16(), first.headers()["retry-after"].to_str().unwrap()), (429, "1"));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 
 mod support;
 
-use component_server::{AuthenticationOptions, Authenticator, LoadError};
+use component_server::{AuthenticationOptions, Authenticator, LoadError, Peer};
 use http::{Method, StatusCode};
 use tempfile::TempDir;
 
@@ -256,5 +256,6 @@ async fn without_an_api_server_tokens_mean_nothing() {
     let options = AuthenticationOptions::default();
     let authenticator = Authenticator::load(options, None::<FakeApi>).await.unwrap();
     let headers = [(http::header::AUTHORIZATION, "Bearer x".parse().unwrap())].into_iter().collect();
-    assert!(authenticator.authenticate(&[], &headers).await.unwrap().is_anonymous());
+    let peer = Peer::new([127, 0, 0, 1].into(), Vec::new());
+    assert!(authenticator.authenticate(&peer, &headers).await.unwrap().is_anonymous());
 }

@@ -1,30 +1,31 @@
 //! Bearer tokens.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
 use ring::{hmac, rand};
 
 use super::User;
-use crate::review::{AuthenticationApi, ReviewError, WaitingRoom};
+use crate::review::{AuthenticationApi, ReviewError};
 use crate::review_cache::ReviewCache;
 
 /// Asks the API server about tokens, and remembers the answers for a while.
 pub(super) struct BearerTokens<A> {
-    api: A,
+    api: Arc<A>,
     ttl: Duration,
     /// Tokens are remembered by a keyed hash: they are not in memory for longer than a request takes, and nobody can
     /// choose tokens that collide.
     hash_key: hmac::Key,
     known: ReviewCache<[u8; 32], Option<User>>,
-    waiting: WaitingRoom,
 }
 
 impl<A: AuthenticationApi> BearerTokens<A> {
     pub(super) fn new(api: A, ttl: Duration) -> Result<Self, ring::error::Unspecified> {
         let hash_key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new())?;
-        Ok(Self { api, ttl, hash_key, known: ReviewCache::new(), waiting: WaitingRoom::new() })
+        Ok(Self { api: Arc::new(api), ttl, hash_key, known: ReviewCache::new() })
     }
 
     /// The API server's own client, for what else is to be asked.
@@ -32,15 +33,15 @@ impl<A: AuthenticationApi> BearerTokens<A> {
         &self.api
     }
 
-    /// The owner of the token in these headers; none without a token.
-    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<User>, String> {
+    /// The owner of the token in these headers; none without a token. `from` is the address of the client.
+    pub(super) async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        from: IpAddr,
+    ) -> Result<Option<User>, NoUser> {
         let Some(token) = token(headers) else { return Ok(None) };
-        let key = self.key(token);
-        let verdict = match self.known.known(&key) {
-            Some(user) => Ok(user),
-            None => self.waiting.wait(self.review(key, token)).await,
-        };
-        verdict.map_err(|error| error.to_string())?.map(Some).ok_or_else(|| "invalid bearer token".to_owned())
+        let owner = self.known.answer(self.key(token), from, || self.review(token.to_owned())).await?;
+        owner.map(Some).ok_or(NoUser::Invalid)
     }
 
     fn key(&self, token: &str) -> [u8; 32] {
@@ -50,8 +51,31 @@ impl<A: AuthenticationApi> BearerTokens<A> {
         key
     }
 
-    async fn review(&self, key: [u8; 32], token: &str) -> Result<Option<User>, ReviewError> {
-        self.known.get_or_review(key, |_| self.ttl, || self.api.review_token(token)).await
+    fn review(
+        &self,
+        token: String,
+    ) -> impl Future<Output = Result<(Option<User>, Duration), ReviewError>> + Send + use<A> {
+        let (api, ttl) = (Arc::clone(&self.api), self.ttl);
+        async move { Ok((api.review_token(&token).await?, ttl)) }
+    }
+}
+
+/// A token that proves nothing, or not now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoUser {
+    #[error("invalid bearer token")]
+    Invalid,
+    #[error(transparent)]
+    NoReview(#[from] ReviewError),
+}
+
+impl NoUser {
+    /// The status code that tells a client to try again; none if it had better not.
+    pub(super) fn retry_status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Invalid => None,
+            Self::NoReview(error) => error.retry_status(),
+        }
     }
 }
 

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use parking_lot::{Mutex, RwLock};
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::UnixTime;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::authorities::Authorities;
 use super::bearer::BearerTokens;
 use super::options::AuthenticationOptions;
 use super::trust::{self, Trust};
-use super::{User, client_certificate};
+use super::{Peer, User};
 use crate::review::{AuthenticationApi, ReviewError};
 use crate::tls::TlsError;
 
@@ -55,9 +54,19 @@ pub enum LoadError {
 }
 
 /// Credentials were shown, and nobody accepts them. The text is for the log, not for the sender.
-#[derive(Debug, thiserror::Error)]
-#[error("[{}]", .0.join(", "))]
-pub struct RejectedCredentials(Vec<String>);
+#[derive(Debug, Default, thiserror::Error)]
+#[error("[{}]", .reasons.join(", "))]
+pub struct RejectedCredentials {
+    reasons: Vec<String>,
+    retry_status: Option<StatusCode>,
+}
+
+impl RejectedCredentials {
+    /// The status code that tells a client to try again, if the credentials could not be looked at for now.
+    pub fn retry_status(&self) -> Option<StatusCode> {
+        self.retry_status
+    }
+}
 
 impl<A: AuthenticationApi> Authenticator<A> {
     /// Reads files and asks the cluster. Without an `api`, tokens mean nothing and only files are read.
@@ -118,36 +127,37 @@ impl<A: AuthenticationApi> Authenticator<A> {
 
     /// Tells who sent a request, from the certificates of the connection and the headers of the request.
     ///
-    /// Costs a signature check or two for a certificate, and a request to the API server for a token that was not seen
-    /// within the time of the cache. Takes 10 s at most.
-    pub async fn authenticate(
-        &self,
-        chain: &[CertificateDer<'_>],
-        headers: &HeaderMap,
-    ) -> Result<User, RejectedCredentials> {
-        let mut rejections = Vec::new();
+    /// Costs a signature check or two for a certificate, once in 10 s on a connection, and a request to the API server for
+    /// a token that was not seen within the time of the cache. Takes 10 s at most.
+    pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<User, RejectedCredentials> {
+        let mut rejected = RejectedCredentials::default();
         let trust = self.trust();
-        let mut known = |verdict: Result<Option<User>, String>| {
-            verdict.unwrap_or_else(|reason| {
-                rejections.push(reason);
-                None
-            })
-        };
-        if let Some(user) =
-            trust.proxies.as_ref().and_then(|proxies| known(proxies.authenticate(chain, headers)))
-        {
-            return Ok(user.authenticated());
+        let judgement = peer.judgement(&trust, UnixTime::now());
+        match (&judgement.proxy, &trust.proxies) {
+            (Some(Ok(())), Some(proxies)) => {
+                if let Some(user) = proxies.headers.user(headers) {
+                    return Ok(user.authenticated());
+                }
+            }
+            (Some(Err(reason)), _) => rejected.reasons.push(reason.clone()),
+            _ => (),
         }
-        if let Some(user) = trust.clients.as_ref().and_then(|clients| known(certificate_user(clients, chain)))
-        {
-            return Ok(user.authenticated());
+        match &judgement.client {
+            Some(Ok(Some(user))) => return Ok(user.clone().authenticated()),
+            Some(Err(reason)) => rejected.reasons.push(reason.clone()),
+            Some(Ok(None)) | None => (),
         }
-        if let Some(tokens) = &self.tokens
-            && let Some(user) = known(tokens.authenticate(headers).await)
-        {
-            return Ok(user.authenticated());
+        if let Some(tokens) = &self.tokens {
+            match tokens.authenticate(headers, peer.address()).await {
+                Ok(Some(user)) => return Ok(user.authenticated()),
+                Ok(None) => (),
+                Err(error) => {
+                    rejected.reasons.push(error.to_string());
+                    rejected.retry_status = error.retry_status();
+                }
+            }
         }
-        if rejections.is_empty() { Ok(User::anonymous()) } else { Err(RejectedCredentials(rejections)) }
+        if rejected.reasons.is_empty() { Ok(User::anonymous()) } else { Err(rejected) }
     }
 
     fn trust(&self) -> Arc<Trust> {
@@ -180,14 +190,6 @@ async fn first_look_up<A: AuthenticationApi>(
         }
     }
     Ok(())
-}
-
-fn certificate_user(clients: &Authorities, chain: &[CertificateDer<'_>]) -> Result<Option<User>, String> {
-    if chain.is_empty() {
-        return Ok(None);
-    }
-    clients.verify(chain, UnixTime::now()).map_err(|error| error.to_string())?;
-    client_certificate::user(chain)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::{CertificateDer, UnixTime};
 
 use super::User;
 use super::authorities::Authorities;
@@ -45,31 +44,25 @@ pub(super) fn normal(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
 }
 
-impl RequestHeader {
-    /// The user that a trusted proxy names in its headers (`headerrequest/requestheader.go`).
-    ///
-    /// None if there is no certificate, or no name in the headers; an error if the certificate is not a proxy's.
-    pub(super) fn authenticate(
-        &self,
-        chain: &[CertificateDer<'_>],
-        headers: &HeaderMap,
-    ) -> Result<Option<User>, String> {
-        if chain.is_empty() {
-            return Ok(None);
+impl Headers {
+    /// Checks that this is the name of a proxy that may speak for others (`x509.go` `verifySubject`).
+    pub(super) fn allow(&self, subject: &Subject) -> Result<(), String> {
+        let name = &subject.common_name;
+        if self.allowed_names.is_empty() || self.allowed_names.contains(name) {
+            return Ok(());
         }
-        self.authorities.verify(chain, UnixTime::now()).map_err(|error| error.to_string())?;
-        let Subject { common_name, .. } = Subject::of_chain(chain)?;
-        let Headers { allowed_names, username, uid, group, extra_prefix } = &self.headers;
-        if !allowed_names.is_empty() && !allowed_names.contains(&common_name) {
-            return Err(format!("x509: subject with cn={common_name} is not in the allowed list"));
-        }
-        let Some(name) = first(headers, username) else { return Ok(None) };
-        Ok(Some(User {
-            name,
+        Err(format!("x509: subject with cn={name} is not in the allowed list"))
+    }
+
+    /// The user that a trusted proxy names in its headers (`headerrequest/requestheader.go`); none without a name.
+    pub(super) fn user(&self, headers: &HeaderMap) -> Option<User> {
+        let Self { username, uid, group, extra_prefix, .. } = self;
+        Some(User {
+            name: first(headers, username)?,
             uid: first(headers, uid).unwrap_or_default(),
             groups: group.iter().flat_map(|header| all(headers, header)).collect(),
             extra: extra(headers, extra_prefix),
-        }))
+        })
     }
 }
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustls::pki_types::{CertificateDer, UnixTime};
 use tracing::warn;
 
+use super::User;
 use super::authorities::Authorities;
+use super::client_certificate::{self, Subject};
 use super::cluster::{self, ClusterConfig};
 use super::options::AuthenticationOptions;
 use super::request_header::{Headers, RequestHeader};
@@ -19,7 +22,42 @@ pub(super) struct Trust {
     pub(super) proxies: Option<Arc<RequestHeader>>,
 }
 
+/// Opinion of the authorities of a moment about a chain of certificates; none where they were not asked.
+#[derive(Debug, Default)]
+pub(super) struct Judgement {
+    /// Set if it is that of a front proxy, or the reason why not.
+    pub(super) proxy: Option<Result<(), String>>,
+    /// The user, or the reason why there is none.
+    pub(super) client: Option<Result<Option<User>, String>>,
+    /// Expiry of the first certificate that it rests on.
+    pub(super) until: Option<UnixTime>,
+}
+
 impl Trust {
+    /// Judges a chain of certificates.
+    ///
+    /// Cost: a signature check or two for each of the bundles, a tenth of a millisecond; a dozen for a chain made to be
+    /// expensive.
+    pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Judgement {
+        let mut judgement = Judgement::default();
+        if chain.is_empty() {
+            return judgement;
+        }
+        let mut verify = |authorities: &Authorities| {
+            let until = authorities.verify(chain, now).map_err(|error| error.to_string())?;
+            judgement.until = Some(judgement.until.map_or(until, |other| other.min(until)));
+            Ok(())
+        };
+        let proxy = self.proxies.as_ref().map(|proxies| {
+            verify(&proxies.authorities).and_then(|()| proxies.headers.allow(&Subject::of_chain(chain)?))
+        });
+        let client = self
+            .clients
+            .as_ref()
+            .map(|clients| verify(clients).and_then(|()| client_certificate::user(chain)));
+        Judgement { proxy, client, ..judgement }
+    }
+
     /// The names that clients may choose a certificate by, in DER.
     pub(super) fn subjects(&self) -> BTreeSet<Vec<u8>> {
         let proxies = self.proxies.as_ref().map(|proxies| &proxies.authorities);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::review_cache::{Answer, Weight};
+
 /// Whoever sent a request (`k8s.io/apiserver/pkg/authentication/user`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct User {
@@ -36,11 +38,32 @@ impl User {
         self.groups.iter().any(|own| own == group)
     }
 
+    /// Returns the bytes that it takes in memory beside itself, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let Self { name, uid, groups, extra } = self;
+        let of = |texts: &[String]| texts.iter().map(Weight::bytes).sum::<usize>();
+        let extra: usize = extra.iter().map(|(key, values)| Weight::bytes(key) + of(values)).sum();
+        name.len() + uid.len() + of(groups) + extra
+    }
+
     /// Adds the group of all who showed credentials (`authenticated_group_adder.go`).
     pub(super) fn authenticated(mut self) -> Self {
         if self.name != ANONYMOUS && !self.is_in(AUTHENTICATED) && !self.is_in(UNAUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
         self
+    }
+}
+
+/// The owner of a token, if it has one.
+impl Weight for Option<User> {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.as_ref().map_or(0, User::bytes)
+    }
+}
+
+impl Answer for Option<User> {
+    fn is_good(&self) -> bool {
+        self.is_some()
     }
 }

@@ -2,12 +2,14 @@
 
 mod paths;
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use paths::Paths;
 
 use crate::authentication::User;
-use crate::review::{AccessReview, AccessVerdict, AuthorizationApi, ReviewError, WaitingRoom};
+use crate::review::{AccessReview, AccessVerdict, AuthorizationApi, ReviewError};
 use crate::review_cache::ReviewCache;
 
 /// The flags of the authorization section (`k8s.io/apiserver/pkg/server/options/authorization.go`), with their defaults.
@@ -41,7 +43,7 @@ impl AuthorizationOptions {
 
 /// Those who may do anything.
 const PRIVILEGED_GROUP: &str = "system:masters";
-/// Longer questions are not remembered (`shouldCache`).
+/// Answers to longer questions are not believed for long (`shouldCache`).
 const LONGEST_REMEMBERED: usize = 10_000;
 
 /// Tells what a user may do: members of `system:masters` everything, anybody the paths that are always allowed, and for
@@ -49,9 +51,8 @@ const LONGEST_REMEMBERED: usize = 10_000;
 pub struct Authorizer<Z> {
     paths: Paths,
     options: AuthorizationOptions,
-    api: Option<Z>,
+    api: Option<Arc<Z>>,
     known: ReviewCache<AccessReview, AccessVerdict>,
-    waiting: WaitingRoom,
 }
 
 /// Whether a request may go on.
@@ -70,34 +71,43 @@ impl<Z: AuthorizationApi> Authorizer<Z> {
     /// Fails if the options do; see [`AuthorizationOptions::validate`].
     pub fn new(options: AuthorizationOptions, api: Option<Z>) -> Result<Self, String> {
         let paths = Paths::new(&options.always_allow_paths)?;
-        Ok(Self { paths, options, api, known: ReviewCache::new(), waiting: WaitingRoom::new() })
+        Ok(Self { paths, options, api: api.map(Arc::new), known: ReviewCache::new() })
     }
 
-    /// Decides about a method (in lower case) on a decoded path.
+    /// Decides about a method (in lower case) on a decoded path, for a request from this address.
     ///
     /// May ask the API server; takes 10 s at most. An error is no decision.
-    pub async fn authorize(&self, user: &User, verb: &str, path: &str) -> Result<Decision, ReviewError> {
+    pub async fn authorize(
+        &self,
+        from: IpAddr,
+        user: &User,
+        verb: &str,
+        path: &str,
+    ) -> Result<Decision, ReviewError> {
         if user.is_in(PRIVILEGED_GROUP) || self.paths.contain(path) {
             return Ok(Decision::Allow);
         }
         let Some(api) = &self.api else { return Ok(Decision::Forbid { reason: String::new() }) };
-        let review = AccessReview { user: user.clone(), verb: verb.to_owned(), path: path.to_owned() };
-        let verdict = match self.known.known(&review) {
-            Some(verdict) => verdict,
-            None => self.waiting.wait(self.review(api, review)).await?,
-        };
+        let question = AccessReview { user: user.clone(), verb: verb.to_owned(), path: path.to_owned() };
+        let verdict =
+            self.known.answer(question.clone(), from, || self.review(Arc::clone(api), question)).await?;
         let AccessVerdict { allowed, reason } = verdict;
         Ok(if allowed { Decision::Allow } else { Decision::Forbid { reason } })
     }
 
-    async fn review(&self, api: &Z, review: AccessReview) -> Result<AccessVerdict, ReviewError> {
-        if review.verb.len() + review.path.len() >= LONGEST_REMEMBERED {
-            return api.review_access(&review).await;
+    /// The API server's opinion, and for how long it is to be believed.
+    fn review(
+        &self,
+        api: Arc<Z>,
+        question: AccessReview,
+    ) -> impl Future<Output = Result<(AccessVerdict, Duration), ReviewError>> + Send + use<Z> {
+        let AuthorizationOptions { authorized_ttl, unauthorized_ttl, .. } = self.options;
+        async move {
+            let verdict = api.review_access(&question).await?;
+            let ttl = if verdict.allowed { authorized_ttl } else { unauthorized_ttl };
+            let is_endless = question.verb.len() + question.path.len() >= LONGEST_REMEMBERED;
+            Ok((verdict, if is_endless { Duration::ZERO } else { ttl }))
         }
-        let ttl = |verdict: &AccessVerdict| {
-            if verdict.allowed { self.options.authorized_ttl } else { self.options.unauthorized_ttl }
-        };
-        self.known.get_or_review(review.clone(), ttl, || api.review_access(&review)).await
     }
 }
 
@@ -105,6 +115,8 @@ impl<Z: AuthorizationApi> Authorizer<Z> {
 mod tests {
     use super::*;
     use parking_lot::Mutex;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     /// Allows /metrics, and counts.
     #[derive(Default)]
@@ -140,10 +152,10 @@ mod tests {
         let ann = user("ann", "devs");
         for _ in 0..2 {
             let root = user("root", "system:masters");
-            assert_eq!(authorizer.authorize(&root, "put", "/x").await.unwrap(), Decision::Allow);
-            assert_eq!(authorizer.authorize(&ann, "get", "/healthz").await.unwrap(), Decision::Allow);
-            assert_eq!(authorizer.authorize(&ann, "get", "/metrics").await.unwrap(), Decision::Allow);
-            assert_eq!(authorizer.authorize(&ann, "get", "/configz").await.unwrap(), forbidden);
+            assert_eq!(authorizer.authorize(HERE, &root, "put", "/x").await.unwrap(), Decision::Allow);
+            assert_eq!(authorizer.authorize(HERE, &ann, "get", "/healthz").await.unwrap(), Decision::Allow);
+            assert_eq!(authorizer.authorize(HERE, &ann, "get", "/metrics").await.unwrap(), Decision::Allow);
+            assert_eq!(authorizer.authorize(HERE, &ann, "get", "/configz").await.unwrap(), forbidden);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         // A no is believed for one second here, a yes for ten.
@@ -156,7 +168,7 @@ mod tests {
         for (name, group, verb) in
             [("ann", "a", "get"), ("ann", "b", "get"), ("bob", "a", "get"), ("ann", "a", "put")]
         {
-            authorizer.authorize(&user(name, group), verb, "/metrics").await.unwrap();
+            authorizer.authorize(HERE, &user(name, group), verb, "/metrics").await.unwrap();
         }
         assert_eq!(asked.0.lock().len(), 4);
     }
@@ -166,8 +178,8 @@ mod tests {
         let (asked, authorizer) = authorizer(AuthorizationOptions::default());
         let ann = user("ann", "a");
         for _ in 0..2 {
-            assert!(authorizer.authorize(&ann, "get", "/error").await.is_err());
-            authorizer.authorize(&ann, "get", &"/".repeat(10_000)).await.unwrap();
+            assert!(authorizer.authorize(HERE, &ann, "get", "/error").await.is_err());
+            authorizer.authorize(HERE, &ann, "get", &"/".repeat(10_000)).await.unwrap();
         }
         assert_eq!(asked.0.lock().len(), 4);
     }
@@ -175,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn without_an_api_server_the_rest_is_forbidden() {
         let authorizer = Authorizer::<&'static Fake>::new(AuthorizationOptions::default(), None).unwrap();
-        let decision = authorizer.authorize(&user("ann", "a"), "get", "/metrics").await.unwrap();
+        let decision = authorizer.authorize(HERE, &user("ann", "a"), "get", "/metrics").await.unwrap();
         assert_eq!(decision, Decision::Forbid { reason: String::new() });
     }
 }

@@ -13,7 +13,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
-use rustls::pki_types::CertificateDer;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -23,6 +22,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, trace};
 
 use super::activity::Activity;
+use crate::authentication::Peer;
 use crate::connections::Place;
 use crate::filter::Filter;
 use crate::options::{Limits, ServingOptions};
@@ -32,6 +32,9 @@ use crate::review::{AuthenticationApi, AuthorizationApi};
 const SMALLEST_BUFFER: u32 = 8 << 10;
 /// As many as a client is told if no flag says otherwise; rarely will it need two.
 const DEFAULT_STREAMS: u32 = 100;
+/// Streams that a client may have reset, and that are not looked at yet or cannot be forgotten yet. One more ends the
+/// connection.
+const RESET_STREAMS: usize = 20;
 
 /// What all connections share.
 pub(super) struct Server<A, Z> {
@@ -67,6 +70,8 @@ impl Http {
             .timer(TokioTimer::new())
             .max_concurrent_streams(streams)
             .max_header_list_size(header_bytes)
+            .max_pending_accept_reset_streams(RESET_STREAMS)
+            .max_local_error_reset_streams(RESET_STREAMS)
             // A client that vanished without a word is found out by a ping.
             .keep_alive_interval(limits.header)
             .keep_alive_timeout(limits.handshake);
@@ -107,22 +112,22 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
 
     async fn http(self: &Arc<Self>, stream: TlsStream<TcpStream>, peer: SocketAddr, place: &Arc<Place>) {
         let (_, session) = stream.get_ref();
-        let chain: Arc<[CertificateDer<'static>]> = session.peer_certificates().unwrap_or_default().into();
+        let chain = session.peer_certificates().unwrap_or_default().to_vec();
+        let client = Arc::new(Peer::new(peer.ip(), chain));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
         let http = if is_http2 { &self.http.two } else { &self.http.one };
         let activity = Activity::default();
         let service = service_fn(|request: Request<Incoming>| {
-            let (server, chain) = (Arc::clone(self), Arc::clone(&chain));
-            let (activity, place) = (activity.clone(), Arc::clone(place));
+            let (server, client, place) = (Arc::clone(self), Arc::clone(&client), Arc::clone(place));
+            // From here on, and not only once it is polled: a request that is dropped before that counts, too.
+            let in_progress = activity.begin();
             async move {
-                let in_progress = activity.begin();
                 place.touch();
-                let outcome = server.filter.answer(&chain, request.map(Body::new)).await;
+                let outcome = server.filter.answer(&client, request.map(Body::new)).await;
                 place.touch();
-                if is_http2 && !outcome.is_known {
-                    activity.finish();
+                if outcome.is_known || !is_http2 {
+                    in_progress.keep_connection();
                 }
-                drop(in_progress);
                 Ok::<Response, Infallible>(outcome.response)
             }
         });
@@ -131,7 +136,10 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
             result = connection.as_mut() => Ok(result),
             () = activity.end(self.limits.idle, self.stopping.clone()) => {
                 connection.as_mut().graceful_shutdown();
-                timeout(self.limits.grace, connection).await
+                tokio::select! {
+                    result = timeout(self.limits.grace, connection) => result,
+                    () = activity.overrun() => return debug!(%peer, "Connection cut: the client would not leave"),
+                }
             }
         };
         if let Ok(Err(error)) = result {

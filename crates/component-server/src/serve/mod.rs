@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::endpoints::Endpoints;
 use crate::filter::Filter;
 use crate::listener;
+use crate::log_limit::LogLimit;
 use crate::options::{Limits, ServingOptions};
 use crate::review::{AuthenticationApi, AuthorizationApi};
 use crate::tls::{TlsError, TlsPolicy};
@@ -103,7 +104,8 @@ impl SecureServer {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let tls = self.certificates.config(authenticator.client_authorities())?;
-        let filter = Filter { authenticator, authorizer, router: endpoints.into_router() };
+        let (router, log_limit) = (endpoints.into_router(), LogLimit::default());
+        let filter = Filter { authenticator, authorizer, router, log_limit };
         let (tls_updates, tls) = watch::channel(tls);
         let (stop, stopping) = watch::channel(false);
         let server = Arc::new(Server { filter, tls, stopping, http: self.http, limits: self.limits.clone() });

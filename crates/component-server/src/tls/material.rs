@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 /// A certificate chain and its key in PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct KeyPair {
     /// Where it came from, for messages.
     pub(crate) what: String,
     pub(crate) certificate: Vec<u8>,
-    pub(crate) key: Vec<u8>,
+    pub(crate) key: Zeroizing<Vec<u8>>,
     /// The names it was given for; none stands for those in the certificate.
     pub(crate) names: Vec<String>,
 }

@@ -92,7 +92,7 @@ mod tests {
         KeyPair {
             what: what.to_owned(),
             certificate: made.cert.pem().into_bytes(),
-            key: made.signing_key.serialize_pem().into_bytes(),
+            key: made.signing_key.serialize_pem().into_bytes().into(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
         }
     }

@@ -8,6 +8,8 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 
+use zeroize::{Zeroize, Zeroizing};
+
 use super::TlsError;
 
 const LIFETIME: Duration = Duration::from_hours(365 * 24);
@@ -18,18 +20,18 @@ const LEEWAY: Duration = Duration::from_hours(1);
 ///
 /// As upstream makes them (`client-go/util/cert` `GenerateSelfSignedCertKey`): for `localhost`, `127.0.0.1` and the
 /// address that is served, for a year. The key is P-256 rather than RSA: faster to make, and on every handshake.
-pub(super) fn generate(bind_address: IpAddr) -> Result<(String, String), TlsError> {
+pub(super) fn generate(bind_address: IpAddr) -> Result<(String, Zeroizing<String>), TlsError> {
     make(bind_address).map_err(TlsError::SelfSigned)
 }
 
-fn make(bind_address: IpAddr) -> Result<(String, String), rcgen::Error> {
+fn make(bind_address: IpAddr) -> Result<(String, Zeroizing<String>), rcgen::Error> {
     let now = SystemTime::now();
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
 
     let mut authority = params(&format!("localhost-ca@{seconds}"), now);
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
-    let authority_key = KeyPair::generate()?;
+    let mut authority_key = KeyPair::generate()?;
     let authority_certificate = authority.self_signed(&authority_key)?;
 
     let mut serving = params(&format!("localhost@{seconds}"), now);
@@ -43,10 +45,14 @@ fn make(bind_address: IpAddr) -> Result<(String, String), rcgen::Error> {
     });
     serving.subject_alt_names = vec![SanType::DnsName("localhost".try_into()?)];
     serving.subject_alt_names.extend(distinct.map(|(_, address)| SanType::IpAddress(*address)));
-    let key = KeyPair::generate()?;
+    let mut key = KeyPair::generate()?;
     let certificate = serving.signed_by(&key, &Issuer::from_params(&authority, &authority_key))?;
 
-    Ok((certificate.pem() + &authority_certificate.pem(), key.serialize_pem()))
+    let pem = Zeroizing::new(key.serialize_pem());
+    // Not in memory for longer than a library needs them.
+    authority_key.zeroize();
+    key.zeroize();
+    Ok((certificate.pem() + &authority_certificate.pem(), pem))
 }
 
 fn params(common_name: &str, now: SystemTime) -> CertificateParams {

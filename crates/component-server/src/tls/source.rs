@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs;
 use tokio::io::AsyncWriteExt;
 use tracing::info;
+use zeroize::Zeroizing;
 
 use super::material::{KeyPair, Material};
 use super::{TlsError, self_signed};
@@ -35,7 +36,7 @@ impl Source {
             (_, _, None) => {
                 let (certificate, key) = self_signed::generate(options.bind_address)?;
                 info!("Generated self-signed cert in-memory");
-                let (certificate, key) = (certificate.into_bytes(), key.into_bytes());
+                let (certificate, key) = (certificate.into_bytes(), Zeroizing::new(key.as_bytes().to_vec()));
                 let what = "Generated self signed cert".to_owned();
                 Serving::Memory(KeyPair { what, certificate, key, names: Vec::new() })
             }
@@ -92,7 +93,8 @@ async fn write(path: &Path, content: &str, mode: u32) -> Result<(), TlsError> {
 
 async fn pair(what: &str, certificate: &Path, key: &Path, names: &[String]) -> Result<KeyPair, TlsError> {
     let what = format!("{what} {}", certificate.display());
-    Ok(KeyPair { what, certificate: read(certificate).await?, key: read(key).await?, names: names.to_vec() })
+    let certificate = read(certificate).await?;
+    Ok(KeyPair { what, certificate, key: Zeroizing::new(read(key).await?), names: names.to_vec() })
 }
 
 /// The content of a file, with its name in the error.

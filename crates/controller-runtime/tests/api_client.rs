@@ -18,7 +18,8 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointSlic
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::{Message, Unknown, wrap};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
 use support::loopback::{Loopback, reserve};
 use support::script::{Answer, Script, Seen, Step};
@@ -322,19 +323,56 @@ async fn the_wait_that_a_status_asks_for_is_reported() {
     }
 }
 
+/// The API server gives up after 60 s, and until then a write may still be done: a webhook that is dead and may be ignored
+/// costs half of that.
 #[tokio::test(start_paused = true)]
-async fn no_wait_is_without_a_bound() {
+async fn a_write_may_take_as_long_as_the_api_server_and_a_read_30_s() {
     for wire in Wire::BOTH {
         let endless = || Answer::new(200, wire.content_type(), "k8s").hang();
-        let endless_refusal = Answer::new(500, wire.content_type(), "k8s").hang();
-        for answer in [Answer::never(), endless(), endless_refusal] {
+        let endless_refusal = || Answer::new(500, wire.content_type(), "k8s").hang();
+        let answers: [&dyn Fn() -> Answer; 3] = [&Answer::never, &endless, &endless_refusal];
+        for answer in answers {
             let start = Instant::now();
-            let error = refusal(wire, answer).await;
+            let error = refusal(wire, answer()).await;
             assert!(matches!(error, ApiError::Timeout(_)), "{error:?}");
+            assert_eq!(error.to_string(), "no answer from the API server within 68 s");
+            assert_eq!(start.elapsed().as_secs(), 68);
+
+            let start = Instant::now();
+            let script = Script::new([Step::new(Method::GET, "/version", answer())]);
+            let error = client(wire, &script).get_raw("/version").await.unwrap_err();
             assert_eq!(error.to_string(), "no answer from the API server within 30 s");
             assert_eq!(start.elapsed().as_secs(), 30);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_shutdown_a_write_may_take_30_s_from_its_beginning() {
+    let wire = Wire::BOTH[0];
+    for (shut_down_after, given_up_after) in [(0, 30), (10, 30), (50, 50), (80, 68)] {
+        let script = Script::new([Step::new(Method::PUT, SLICE, Answer::never())]);
+        let stopping = watch::Sender::new(false);
+        let client = client(wire, &script).with_shutdown(stopping.subscribe());
+        let start = Instant::now();
+        let shutdown = async {
+            sleep(Duration::from_secs(shut_down_after)).await;
+            stopping.send_replace(true);
+        };
+        let write = async {
+            let error = client.update(SLICE, &slice()).await.unwrap_err();
+            assert!(matches!(error, ApiError::Timeout(_)), "{error:?}");
+            start.elapsed().as_secs()
+        };
+        let (waited, ()) = tokio::join!(write, shutdown);
+        assert_eq!(waited, given_up_after, "shut down after {shut_down_after} s");
+    }
+    // Whoever would say so is gone: as without one.
+    let script = Script::new([Step::new(Method::PUT, SLICE, Answer::never())]);
+    let client = client(wire, &script).with_shutdown(watch::channel(false).1);
+    let start = Instant::now();
+    client.update(SLICE, &slice()).await.unwrap_err();
+    assert_eq!(start.elapsed().as_secs(), 68);
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,6 +44,8 @@ pub(crate) struct Clients<'a> {
     guise: &'a Guise,
     kube_config: &'a kube::Config,
     connection: kube::Client,
+    /// For watches only: an API server takes 100 requests at a time on a connection, and all workers together send more.
+    watches: kube::Client,
     /// What controllers with service accounts of their own share.
     anonymous: Option<kube::Client>,
 }
@@ -56,13 +58,19 @@ impl<'a> Clients<'a> {
         kube_config: &'a kube::Config,
     ) -> Result<Self, ConnectionError> {
         let anonymous = config.use_service_account_credentials.then(|| connect_anonymously(kube_config));
-        let (connection, anonymous) = (connect(kube_config)?, anonymous.transpose()?);
-        Ok(Self { config, guise, kube_config, connection, anonymous })
+        let (connection, watches) = (connect(kube_config)?, connect(kube_config)?);
+        let anonymous = anonymous.transpose()?;
+        Ok(Self { config, guise, kube_config, connection, watches, anonymous })
     }
 
     /// A client with our own credentials that is not limited.
     pub(crate) fn of(&self, part: &str) -> ApiClient {
         self.over(&self.connection, part)
+    }
+
+    /// The same with connections of its own, for watches.
+    pub(crate) fn of_watches(&self, part: &str) -> ApiClient {
+        self.over(&self.watches, part)
     }
 
     /// The client of a controller: with a limit of its own, and the credentials of its service account if that is asked

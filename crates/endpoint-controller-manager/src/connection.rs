@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, ApiError, ConnectError, Encoding, connect};
 use controller_runtime::error_chain;
-use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use http::Uri;
+use http::uri::InvalidUri;
+use kube::config::{Cluster, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 
@@ -20,6 +22,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum ConnectionError {
     #[error("{flag}: cannot use {path}")]
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
+    #[error("{flag}: proxy-url in {path} is not a URL")]
+    ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
     #[error("no --kubeconfig and no --master given, and not running inside a cluster")]
     NotInCluster(#[source] InClusterError),
     #[error(transparent)]
@@ -44,21 +48,38 @@ pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, Connect
 /// Reads a kubeconfig, which is not read again (nor is it by upstream). Files that it names are, by `connect`.
 async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, ConnectionError> {
     let failed = |source| ConnectionError::Kubeconfig { flag, path: path.to_owned(), source };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    let authorities = authorities_file(&kubeconfig);
+    let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
+        Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
+        None => (None, Ok(None)),
+    };
+    let proxy = proxy.map_err(|source| ConnectionError::ProxyUrl { flag, path: path.to_owned(), source })?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(failed)?;
     config.root_cert_file = authorities;
+    config.proxy_url = proxy;
     Ok(config)
 }
 
-/// The file with the authorities of servers, unless they stand in the kubeconfig itself.
-fn authorities_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
+/// The cluster of the current context.
+fn current_cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
     let current = kubeconfig.current_context.as_ref()?;
     let context = kubeconfig.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
-    let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == context.cluster)?;
-    let cluster = cluster.cluster.as_ref().filter(|cluster| cluster.certificate_authority_data.is_none())?;
-    cluster.certificate_authority.as_ref().map(PathBuf::from)
+    let cluster = kubeconfig.clusters.iter_mut().find(|cluster| cluster.name == context.cluster)?;
+    cluster.cluster.as_mut()
+}
+
+/// The file with the authorities of servers, unless they stand in the kubeconfig itself.
+fn authorities_file(cluster: &Cluster) -> Option<PathBuf> {
+    let embedded = cluster.certificate_authority_data.is_some();
+    cluster.certificate_authority.as_ref().filter(|_| !embedded).map(PathBuf::from)
+}
+
+/// The proxy that the kubeconfig names, which is left with another one: without any, kube takes that of the environment,
+/// by rules that are not Go's. `connect` knows these.
+fn take_proxy(cluster: &mut Cluster) -> Result<Option<Uri>, InvalidUri> {
+    let given = cluster.proxy_url.replace("http://not.used".to_owned());
+    given.filter(|url| !url.is_empty()).map(|url| url.parse()).transpose()
 }
 
 /// A client for questions about others: by the kubeconfig that `flag` names, else that of the cluster we run in. None
@@ -104,18 +125,38 @@ mod tests {
 
     #[test]
     fn authorities_of_the_current_context_are_read_again_if_they_are_in_a_file() {
-        let kubeconfig = |current: &str| {
+        let file = |current: &str| {
             let text = format!(
                 "{{current-context: {current}, \
                  contexts: [{{name: a, context: {{cluster: file}}}}, {{name: b, context: {{cluster: data}}}}], \
                  clusters: [{{name: data, cluster: {{certificate-authority: /x, certificate-authority-data: eA==}}}}, \
                  {{name: file, cluster: {{certificate-authority: /ca.crt}}}}]}}"
             );
-            Kubeconfig::from_yaml(&text).unwrap()
+            authorities_file(current_cluster(&mut Kubeconfig::from_yaml(&text).unwrap())?)
         };
-        assert_eq!(authorities_file(&kubeconfig("a")), Some("/ca.crt".into()));
-        assert_eq!(authorities_file(&kubeconfig("b")), None);
-        assert_eq!(authorities_file(&kubeconfig("c")), None);
+        assert_eq!(file("a"), Some("/ca.crt".into()));
+        assert_eq!(file("b"), None);
+        assert_eq!(file("c"), None);
+    }
+
+    #[tokio::test]
+    async fn only_the_kubeconfig_s_own_proxy_is_taken_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let proxy = async |field: &str| {
+            let text = format!(
+                "{{current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
+                 users: [{{name: u, user: {{}}}}], clusters: [{{name: c, cluster: {{server: 'https://k8s'{field}}}}}]}}"
+            );
+            std::fs::write(&path, text).unwrap();
+            let config = read("--kubeconfig", &path).await;
+            config.map(|config| config.proxy_url.map(|url| url.to_string()))
+        };
+        assert_eq!(proxy("").await.unwrap(), None);
+        assert_eq!(proxy(", proxy-url: ''").await.unwrap(), None);
+        assert_eq!(proxy(", proxy-url: 'http://p:1'").await.unwrap().as_deref(), Some("http://p:1/"));
+        let error = error_chain(&proxy(", proxy-url: 'http://me:sec ret@p'").await.unwrap_err());
+        assert!(error.contains("proxy-url") && !error.contains("ret@"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -96,6 +96,8 @@ struct Manager {
     candidate: Option<Candidate>,
     background: Background,
     phase: watch::Sender<Phase>,
+    /// Tells the clients of controllers that the process ends.
+    stopping: watch::Sender<bool>,
     healthz: Checks,
     shutdown_timeout: Duration,
 }
@@ -125,7 +127,7 @@ impl Manager {
         let serving = Serving::prepare(&config.server, &guise).await?;
         let kube_config = connection::load(&config.api_server).await?;
         let clients = Clients::new(&config, &guise, &kube_config)?;
-        let reader = clients.of("shared-informers");
+        let reader = clients.of_watches("shared-informers");
         wait_for_api_server(&reader, &kube_config).await?;
 
         registry.register_collector(Box::new(ProcessMetrics));
@@ -138,8 +140,9 @@ impl Manager {
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
         let mut parts = Parts { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
+        let stopping = watch::Sender::new(false);
         let prepare = |which: &Controller| {
-            let client = clients.of_controller(*which);
+            let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
             let client = match &candidate {
                 Some(candidate) => client.with_leadership(candidate.leadership()),
                 None => client,
@@ -170,12 +173,21 @@ impl Manager {
         info!(controllers = names.join(","), "Caches are synced");
         let shutdown_timeout = config.shutdown_timeout.unwrap_or(Duration::MAX);
         let healthz = health.healthz;
-        Ok(Self { controllers, caches, candidate, background, phase, healthz, shutdown_timeout })
+        Ok(Self { controllers, caches, candidate, background, phase, stopping, healthz, shutdown_timeout })
     }
 
     /// Works once it is our turn, until a signal; then finishes what is under way, and lets go of the Lease.
     async fn run(self, stop: &mut Stop) -> Result<(), ManagerError> {
-        let Self { controllers, caches, candidate, mut background, phase, healthz, shutdown_timeout } = self;
+        let Self {
+            controllers,
+            caches,
+            candidate,
+            mut background,
+            phase,
+            stopping,
+            healthz,
+            shutdown_timeout,
+        } = self;
         let mut lead = Lead::contend(candidate);
         let mut running = None;
         let outcome = tokio::select! {
@@ -191,6 +203,7 @@ impl Manager {
             },
         };
         phase.send_replace(Phase::Stopping);
+        stopping.send_replace(true);
         let finish = async {
             let finished = match running {
                 Some(running) => Running::stop(running, shutdown_timeout).await,

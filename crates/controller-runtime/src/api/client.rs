@@ -1,6 +1,7 @@
 //! Reads and writes of single objects, and the opening of lists and watches.
 
 use std::error::Error;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::encoding::{Encoding, Object};
 use super::error::{ApiError, Status};
@@ -21,8 +23,17 @@ use super::service_account::ServiceAccount;
 use crate::election::Leadership;
 use crate::version_guard::VersionGuard;
 
-/// How long one request may take, its answer included. The API server itself gives up after 60 s.
+/// How long one read may take, its answer included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one write may take, its answer included: longer than the 60 s after which the API server gives up. A webhook
+/// that is dead and may be ignored costs up to 30 s of them, and only then the write is done.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(68);
+/// How often a request is sent again that has not reached the server.
+const MAX_RESENDS: u32 = 3;
+/// The pause before that.
+const RESEND_DELAY: Duration = Duration::from_millis(100);
+/// A request is not sent again after this time: the caller's own back-off is the better place.
+const RESEND_WITHIN: Duration = Duration::from_secs(10);
 /// How often a request is repeated when the server asks for it with `Retry-After` (client-go: 10).
 const MAX_RETRIES: u32 = 10;
 /// The longest `Retry-After` that is waited for; beyond it the caller's own back-off is the better place.
@@ -42,6 +53,7 @@ pub struct ApiClient {
     user_agent: HeaderValue,
     limiter: Option<Arc<RateLimiter>>,
     leadership: Option<Leadership>,
+    shutdown: Option<watch::Receiver<bool>>,
     service_account: Option<Arc<ServiceAccount>>,
     metrics: Arc<ServerMetrics>,
     version_guard: VersionGuard,
@@ -70,6 +82,7 @@ impl ApiClient {
             user_agent,
             limiter: None,
             leadership: None,
+            shutdown: None,
             service_account: None,
             metrics,
             version_guard: VersionGuard::default(),
@@ -113,6 +126,13 @@ impl ApiClient {
 
     pub(crate) fn version_guard(&self) -> &VersionGuard {
         &self.version_guard
+    }
+
+    /// The same client, whose writes may take 30 s instead of 68 s once this is true, counted from when they began: the end
+    /// of the process does not wait for a slow webhook.
+    #[must_use]
+    pub fn with_shutdown(self, shutdown: watch::Receiver<bool>) -> Self {
+        Self { shutdown: Some(shutdown), ..self }
     }
 
     /// The encoding of what is sent.
@@ -259,7 +279,8 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request and reads the answer, again if the server asks for it.
+    /// Sends a request and reads the answer; again if the server asks for it, or if it was not reached at all. A write whose
+    /// fate is unknown is not sent again.
     async fn answer(
         &self,
         method: Method,
@@ -268,7 +289,8 @@ impl ApiClient {
     ) -> Result<(HeaderMap, Bytes), ApiError> {
         let body = Bytes::from(body);
         let running = self.metrics.request(&method);
-        let mut retries = 0;
+        let start = Instant::now();
+        let (mut retries, mut resends) = (0, 0);
         loop {
             if let Some(limiter) = &self.limiter {
                 let start = Instant::now();
@@ -276,11 +298,21 @@ impl ApiClient {
                 running.waited_since(start);
             }
             let exchange = async {
-                let (parts, answer) = self.send(&method, path, &body, retries > 0).await?.into_parts();
+                let is_retry = retries + resends > 0;
+                let (parts, answer) = self.send(&method, path, &body, is_retry).await?.into_parts();
                 Ok((parts, read_all(answer, MAX_ANSWER).await?))
             };
             running.sent(body.len());
-            let (parts, answer) = within(REQUEST_TIMEOUT, exchange).await?;
+            let (parts, answer) = match self.in_time(&method, exchange).await {
+                Err(error)
+                    if error.never_sent() && resends < MAX_RESENDS && start.elapsed() < RESEND_WITHIN =>
+                {
+                    resends += 1;
+                    sleep(RESEND_DELAY).await;
+                    continue;
+                }
+                outcome => outcome?,
+            };
             let delay = retry_after(parts.status, &parts.headers).filter(|_| retries < MAX_RETRIES);
             if let Some(delay) = delay.filter(|delay| *delay <= MAX_RETRY_AFTER) {
                 retries += 1;
@@ -293,6 +325,30 @@ impl ApiClient {
             } else {
                 Err(refusal(parts.status, &parts.headers, &answer))
             };
+        }
+    }
+
+    /// Bounds one try.
+    async fn in_time<T>(
+        &self,
+        method: &Method,
+        exchange: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        if *method == Method::GET {
+            return within(REQUEST_TIMEOUT, exchange).await;
+        }
+        let hurried_until = Instant::now() + REQUEST_TIMEOUT;
+        let hurried = async {
+            if stopping(self.shutdown.clone()).await {
+                sleep_until(hurried_until).await;
+            } else {
+                pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = within(WRITE_TIMEOUT, exchange) => outcome,
+            () = hurried => Err(ApiError::Timeout(REQUEST_TIMEOUT)),
         }
     }
 
@@ -333,6 +389,14 @@ impl ApiClient {
             account.reject(&value);
         }
         Ok(response)
+    }
+}
+
+/// Waits for the shutdown. False if none can come.
+async fn stopping(shutdown: Option<watch::Receiver<bool>>) -> bool {
+    match shutdown {
+        Some(mut shutdown) => shutdown.wait_for(|stopping| *stopping).await.is_ok(),
+        None => false,
     }
 }
 

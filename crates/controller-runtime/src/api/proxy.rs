@@ -54,9 +54,9 @@ impl Proxy {
             return Self::parse(FIELD, &url.to_string(), server).map(Some);
         }
         let https = server.scheme_str() == Some("https");
-        let variable = if https { &environment.https_proxy } else { &environment.http_proxy };
+        let variable = if https { &environment.for_https } else { &environment.for_http };
         let Some((name, url)) = variable else { return Ok(None) };
-        if is_exempt(server, &environment.no_proxy) {
+        if is_exempt(server, &environment.exempt) {
             return Ok(None);
         }
         if url.contains("://") {
@@ -96,9 +96,9 @@ impl Proxy {
 /// What the environment says about proxies: the name of each variable, and its value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
-    https_proxy: Option<(&'static str, String)>,
-    http_proxy: Option<(&'static str, String)>,
-    no_proxy: String,
+    for_https: Option<(&'static str, String)>,
+    for_http: Option<(&'static str, String)>,
+    exempt: String,
 }
 
 impl Environment {
@@ -114,9 +114,9 @@ impl Environment {
             values.find(|(_, value)| !value.is_empty())
         };
         Self {
-            https_proxy: first(["HTTPS_PROXY", "https_proxy"]),
-            http_proxy: first(["HTTP_PROXY", "http_proxy"]),
-            no_proxy: first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default(),
+            for_https: first(["HTTPS_PROXY", "https_proxy"]),
+            for_http: first(["HTTP_PROXY", "http_proxy"]),
+            exempt: first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default(),
         }
     }
 }

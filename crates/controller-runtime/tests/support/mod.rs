@@ -9,9 +9,11 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+pub(crate) mod http2;
 pub(crate) mod leases;
 pub(crate) mod loopback;
 pub(crate) mod mutual_tls;
+pub(crate) mod proxies;
 pub(crate) mod script;
 pub(crate) mod wire;
 pub(crate) mod world;

@@ -59,7 +59,7 @@ impl Authority {
         self.issue("client")
     }
 
-    fn issue(&self, name: &str) -> Identity {
+    pub(crate) fn issue(&self, name: &str) -> Identity {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
@@ -71,6 +71,11 @@ impl Authority {
         }
     }
 
+    /// As clients and servers know it.
+    pub(crate) fn der(&self) -> Vec<u8> {
+        self.certificate.to_vec()
+    }
+
     fn roots(&self) -> Arc<RootCertStore> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
@@ -79,6 +84,14 @@ impl Authority {
 }
 
 impl Identity {
+    /// What a server with this certificate does with a connection, if it asks clients for none.
+    pub(crate) fn acceptor(self, protocols: &[&[u8]]) -> TlsAcceptor {
+        let config = ServerConfig::builder().with_no_client_auth();
+        let mut config = config.with_single_cert(vec![self.certificate], self.key).unwrap();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        TlsAcceptor::from(Arc::new(config))
+    }
+
     /// The certificate as a server sees it.
     #[allow(clippy::unnecessary_wraps, reason = "to be compared with what may be missing")]
     pub(crate) fn der(&self) -> Option<Vec<u8>> {
@@ -137,6 +150,10 @@ impl Server {
             }
         });
         Self { address, authority: authority.certificate, asked, open, events, _accepting: accepting }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The configuration of a client without credentials.

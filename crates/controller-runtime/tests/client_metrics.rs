@@ -131,7 +131,7 @@ async fn what_is_not_answered_is_an_error_however_it_ends() {
         &[
             ("requests_total{code=<error>,method=DELETE}", 2),
             ("request_duration_seconds_count{verb=DELETE}", 2),
-            ("request_duration_seconds_sum{verb=DELETE}", 35),
+            ("request_duration_seconds_sum{verb=DELETE}", 73),
         ],
         &["request_size"],
     );

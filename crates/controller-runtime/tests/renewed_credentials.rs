@@ -173,6 +173,27 @@ async fn a_token_is_read_again() {
 }
 
 #[tokio::test]
+async fn authorities_are_read_again() {
+    let stage = Stage::set().await;
+    let mut config = stage.server.config();
+    (config.root_cert, config.root_cert_file) = (None, Some(stage.path("ca.crt").into()));
+    stage.write("ca.crt", "");
+    assert!(connect(&config).is_err(), "nobody would be trusted");
+    stage.write("ca.crt", &Authority::new("others").certificate_pem);
+    let client = connect(&config).unwrap();
+    let request = || Request::get("/").body(Body::empty()).unwrap();
+    assert!(client.send(request()).await.is_err(), "not signed by these");
+
+    stage.write("ca.crt", &stage.server.authority.certificate_pem);
+    assert!(client.send(request()).await.is_err(), "files are not read for each request");
+    wait_for_the_next_look().await;
+    get(&client).await;
+    stage.write("ca.crt", "");
+    wait_for_the_next_look().await;
+    get(&client).await;
+}
+
+#[tokio::test]
 async fn what_stands_in_the_kubeconfig_itself_stays() {
     let mut stage = Stage::set().await;
     let (_, mut auth_info) = stage.identity();

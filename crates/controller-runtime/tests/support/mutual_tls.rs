@@ -35,6 +35,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
+    pub(crate) certificate_pem: String,
 }
 
 /// A certificate with its key.
@@ -50,8 +51,9 @@ impl Authority {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().der().clone();
-        Self { issuer: Issuer::new(params, key), certificate }
+        let signed = params.self_signed(&key).unwrap();
+        let (certificate, certificate_pem) = (signed.der().clone(), signed.pem());
+        Self { issuer: Issuer::new(params, key), certificate, certificate_pem }
     }
 
     /// Another one each time.
@@ -112,7 +114,7 @@ type Open = BTreeMap<Option<Vec<u8>>, usize>;
 /// A server on a loopback port. Dropping it ends all connections.
 pub(crate) struct Server {
     address: SocketAddr,
-    authority: CertificateDer<'static>,
+    pub(crate) authority: Authority,
     asked: UnboundedReceiver<Asked>,
     open: watch::Receiver<Open>,
     events: UnboundedSender<Option<Bytes>>,
@@ -149,7 +151,7 @@ impl Server {
                 connections.spawn(serve(acceptor.clone(), stream, Arc::clone(&shared)));
             }
         });
-        Self { address, authority: authority.certificate, asked, open, events, _accepting: accepting }
+        Self { address, authority, asked, open, events, _accepting: accepting }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -159,7 +161,7 @@ impl Server {
     /// The configuration of a client without credentials.
     pub(crate) fn config(&self) -> kube::Config {
         let mut config = kube::Config::new(format!("https://{}", self.address).parse().unwrap());
-        config.root_cert = Some(vec![self.authority.to_vec()]);
+        config.root_cert = Some(vec![self.authority.der()]);
         config
     }
 

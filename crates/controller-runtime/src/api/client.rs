@@ -42,6 +42,8 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
 const MAX_ANSWER: usize = 64 << 20;
 /// The largest list that is read in one answer: two million Pods.
 const MAX_LIST: usize = 4 << 30;
+/// How long that may take as a whole. The API server gives up after 60 s unless `--request-timeout` says otherwise.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A client of the API server for one user agent, with its own bound on requests.
 ///
@@ -222,7 +224,7 @@ impl ApiClient {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = within(REQUEST_TIMEOUT, read_all(body, MAX_ANSWER)).await?;
+        let body = within(REQUEST_TIMEOUT, read_all(body)).await?;
         Err(refusal(parts.status, &parts.headers, &body))
     }
 
@@ -232,17 +234,17 @@ impl ApiClient {
         path_and_query: &str,
         header_timeout: Duration,
     ) -> Result<(Encoding, Bytes), ApiError> {
-        self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body, MAX_ANSWER)))
-            .await
+        self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body))).await
     }
 
-    /// Reads a list that is not cut into pages, of up to 4 GiB. The body may take as long as it goes on coming.
+    /// Reads a list that is not cut into pages, of up to 4 GiB. The body may take ten minutes, as long as it goes on coming.
     pub(crate) async fn whole_list(
         &self,
         path_and_query: &str,
         header_timeout: Duration,
     ) -> Result<(Encoding, Bytes), ApiError> {
-        self.list(path_and_query, header_timeout, read_while_it_comes).await
+        self.list(path_and_query, header_timeout, |body| within(LIST_TIMEOUT, read_while_it_comes(body)))
+            .await
     }
 
     async fn list<F: Future<Output = Result<Bytes, ApiError>>>(
@@ -300,7 +302,7 @@ impl ApiClient {
             let exchange = async {
                 let is_retry = retries + resends > 0;
                 let (parts, answer) = self.send(&method, path, &body, is_retry).await?.into_parts();
-                Ok((parts, read_all(answer, MAX_ANSWER).await?))
+                Ok((parts, read_all(answer).await?))
             };
             running.sent(body.len());
             let (parts, answer) = match self.in_time(&method, exchange).await {
@@ -408,17 +410,16 @@ pub(super) async fn within<T>(
     timeout(limit, work).await.map_err(|_| ApiError::Timeout(limit))?
 }
 
-async fn read_all(body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    Ok(Limited::new(body, limit).collect().await.map_err(broken_body)?.to_bytes())
+async fn read_all(body: Body) -> Result<Bytes, ApiError> {
+    Ok(Limited::new(body, MAX_ANSWER).collect().await.map_err(broken_body)?.to_bytes())
 }
 
 /// Reads a large body. Each piece of it may take as long as other answers as a whole.
 async fn read_while_it_comes(body: Body) -> Result<Bytes, ApiError> {
     let mut body = Limited::new(body, MAX_LIST);
     let mut bytes = BytesMut::new();
-    while let Some(frame) =
-        timeout(REQUEST_TIMEOUT, body.frame()).await.map_err(|_| ApiError::Timeout(REQUEST_TIMEOUT))?
-    {
+    let silent = |_| ApiError::Timeout(REQUEST_TIMEOUT);
+    while let Some(frame) = timeout(REQUEST_TIMEOUT, body.frame()).await.map_err(silent)? {
         if let Ok(data) = frame.map_err(broken_body)?.into_data() {
             bytes.extend_from_slice(&data);
         }

@@ -64,13 +64,22 @@ impl ApiError {
     ///
     /// Everything else that breaks a connection leaves open what was done.
     pub(crate) fn never_sent(&self) -> bool {
+        self.is_unreachable()
+            || self.has_cause(hyper::Error::is_canceled)
+            || self.has_cause(|error: &h2::Error| is_unprocessed(error))
+    }
+
+    /// No connection could be made.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.has_cause(legacy::Error::is_connect)
+    }
+
+    /// Whether an error of this type is behind it that is so.
+    fn has_cause<E: Error + 'static>(&self, is_so: impl Fn(&E) -> bool) -> bool {
         let Self::Transport(error) = self else { return false };
         let mut cause: Option<&(dyn Error + 'static)> = Some(&**error);
         while let Some(error) = cause {
-            if error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect)
-                || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled)
-                || error.downcast_ref::<h2::Error>().is_some_and(is_unprocessed)
-            {
+            if error.downcast_ref().is_some_and(&is_so) {
                 return true;
             }
             cause = error.source();

@@ -60,7 +60,7 @@ impl WatchError {
 
     /// The server was not reached, so this says nothing about what it can do.
     pub(super) fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Api(error) if error.never_sent())
+        matches!(self, Self::Api(error) if error.is_unreachable())
     }
 
     /// Going on from the same place would fail in the same way: list again.

@@ -233,7 +233,7 @@ impl<K: Kind> ListWatch<K> {
                     Duration::ZERO
                 }
                 Err(error) if worked && error.is_break() && self.resume.is_some() => {
-                    info!(
+                    debug!(
                         resource = K::RESOURCE,
                         err = crate::error_chain(&error),
                         "Resuming a broken watch"

@@ -135,6 +135,42 @@ fn an_api_server_that_is_not_there() {
     assert_says(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
 }
 
+/// Starts the program with a stderr that is full and that nobody reads; stdout is the same, as in a container whose logs
+/// have stopped being collected.
+fn start_unread(args: &[&str]) -> (std::process::Child, std::io::PipeReader) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    // What a pipe holds on Linux: another byte would wait.
+    std::io::Write::write_all(&mut writer, &[b'.'; 65536]).unwrap();
+    let mut command = std::process::Command::new(binaries::endpoint_controller_manager());
+    command.args(args).stdin(std::process::Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
+    (command.spawn().unwrap(), reader)
+}
+
+/// The exit code; none if the program had to be killed.
+fn ends(mut child: std::process::Child) -> Option<i32> {
+    let start = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() && start.elapsed() < PROMPTLY {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn it_ends_although_nobody_reads_what_it_says() {
+    let (refused, _unread) = start_unread(&["--kubeconfig=/no/such/file", "--secure-port=0", "-v=9"]);
+    assert_eq!(ends(refused), Some(1));
+
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let master = format!("--master=http://{}", silent.local_addr().unwrap());
+    let (waiting, _unread) = start_unread(&[&master, "--secure-port=0", "-v=9"]);
+    // It listens for signals before it connects.
+    let _connection = silent.accept().unwrap();
+    let kill = std::process::Command::new("kill").args(["-TERM", &waiting.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(ends(waiting), Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_serves_and_ends_when_told() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;

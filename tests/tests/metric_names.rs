@@ -111,6 +111,7 @@ const OURS_ONLY: &[&str] = &[
     "endpoint_slice_mirroring_controller_syncs",
     "informer_store_resource_version",
     "list_watch_unreadable_objects_total",
+    "log_lines_dropped_total",
 ];
 
 /// What a manager serves that elects, uses service accounts, and has had something to do: kubeadm's way.

@@ -1,8 +1,10 @@
 //! Who this process is to the API server, and how much it may ask of it.
 
 use controller_runtime::api::{
-    ApiClient, ClientMetrics, Encoding, RateLimiter, ServiceAccount, connect, connect_anonymously,
+    ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServiceAccount, connect,
+    connect_anonymously,
 };
+use controller_runtime::version_guard::VersionGuard;
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;
@@ -14,6 +16,7 @@ use crate::version;
 const NAMESPACE: &str = "kube-system";
 
 /// What all clients of this process have in common: how they call themselves, and where they count.
+#[derive(Clone)]
 pub(crate) struct Guise {
     name: String,
     metrics: ClientMetrics,
@@ -44,10 +47,9 @@ pub(crate) struct Clients<'a> {
     guise: &'a Guise,
     kube_config: &'a kube::Config,
     connection: kube::Client,
-    /// For watches only: an API server takes 100 requests at a time on a connection, and all workers together send more.
-    watches: kube::Client,
     /// What controllers with service accounts of their own share.
     anonymous: Option<kube::Client>,
+    versions: VersionGuard,
 }
 
 impl<'a> Clients<'a> {
@@ -58,9 +60,9 @@ impl<'a> Clients<'a> {
         kube_config: &'a kube::Config,
     ) -> Result<Self, ConnectionError> {
         let anonymous = config.use_service_account_credentials.then(|| connect_anonymously(kube_config));
-        let (connection, watches) = (connect(kube_config)?, connect(kube_config)?);
-        let anonymous = anonymous.transpose()?;
-        Ok(Self { config, guise, kube_config, connection, watches, anonymous })
+        let (connection, anonymous) = (connect(kube_config)?, anonymous.transpose()?);
+        let versions = VersionGuard::default();
+        Ok(Self { config, guise, kube_config, connection, anonymous, versions })
     }
 
     /// A client with our own credentials that is not limited.
@@ -68,9 +70,18 @@ impl<'a> Clients<'a> {
         self.over(&self.connection, part)
     }
 
-    /// The same with connections of its own, for watches.
-    pub(crate) fn of_watches(&self, part: &str) -> ApiClient {
-        self.over(&self.watches, part)
+    /// Makes clients like [`Self::of`], each with connections of its own, for requests that must not wait behind those of
+    /// others: an API server takes 100 requests at a time on a connection, and all workers together send more. They belong to the runtime in which they are made.
+    pub(crate) fn unshared(
+        &self,
+        part: &'static str,
+    ) -> impl Fn() -> Result<ApiClient, ConnectError> + Send + Sync + use<> {
+        let (guise, config) = (self.guise.clone(), self.kube_config.clone());
+        let (encoding, versions) = (self.config.encoding, self.versions.clone());
+        move || {
+            let client = guise.client(connect(&config)?, &config, encoding, part);
+            Ok(client.with_version_guard(versions.clone()))
+        }
     }
 
     /// The client of a controller: with a limit of its own, and the credentials of its service account if that is asked
@@ -89,7 +100,8 @@ impl<'a> Clients<'a> {
     }
 
     fn over(&self, connection: &kube::Client, part: &str) -> ApiClient {
-        self.guise.client(connection.clone(), self.kube_config, self.config.encoding, part)
+        let client = self.guise.client(connection.clone(), self.kube_config, self.config.encoding, part);
+        client.with_version_guard(self.versions.clone())
     }
 
     fn limited(&self, client: ApiClient) -> ApiClient {

@@ -1,17 +1,20 @@
 //! Who of several replicas works: the one that holds the Lease.
 
+use std::error::Error;
 use std::future::pending;
 use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
 use controller_runtime::election::{ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost};
+use controller_runtime::error_chain;
 use controller_runtime::recorder::{EventWriter, Recorder};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use crate::config::LeaderElection;
+use crate::runtimes::Handles;
 use crate::version;
 
 /// How long the last events about the Lease may take.
@@ -31,15 +34,37 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Everything that is needed to contend, with a client that is neither limited nor bound to leadership.
-    pub(crate) fn new(config: &LeaderElection, client: &ApiClient, metrics: ElectionMetrics) -> Self {
-        let (recorder, events) = Recorder::new(client.clone(), version::NAME);
-        let lock = LeaseLock::new(client.clone(), &config.namespace, &config.name);
+    /// Everything that is needed to contend. `connect` makes clients that are neither limited nor bound to leadership, with
+    /// connections of their own: those of writers may be busy, or dead and many. `events` is a client for the rest.
+    pub(crate) fn new<E: Error>(
+        config: &LeaderElection,
+        connect: impl Fn() -> Result<ApiClient, E> + Send + Sync + 'static,
+        events: ApiClient,
+        metrics: ElectionMetrics,
+        handles: &Handles,
+    ) -> Result<Self, E> {
+        let (recorder, events) = Recorder::new(events, version::NAME);
+        // A client lives where it is made, and the Lease is renewed whatever work does.
+        let _control = handles.control.enter();
+        let lock = LeaseLock::new(connect()?, &config.namespace, &config.name).with_reconnect(move || {
+            let client = connect();
+            client.inspect_err(|error| warn!(err = error_chain(error), "Keeping the old connection")).ok()
+        });
         let identity = Identity::unique(&hostname());
         let (elector, leadership) = Elector::new(config.timing, lock, identity, recorder, metrics);
         let beyond_deadline = config.timing.lease_duration().saturating_sub(config.timing.renew_deadline());
         let tolerance = beyond_deadline + HEALTH_TOLERANCE;
-        Self { elector, events, leadership, tolerance, lease: config.name.clone() }
+        Ok(Self { elector, events, leadership, tolerance, lease: config.name.clone() })
+    }
+
+    /// Looks at the Lease, so that lists that are asked for from now on may count for a new leader.
+    pub(crate) async fn look(self, handles: &Handles) -> Result<Self, JoinError> {
+        let Self { mut elector, events, leadership, tolerance, lease } = self;
+        let looked = handles.control.spawn(async move {
+            elector.look().await;
+            elector
+        });
+        Ok(Self { elector: looked.await?, events, leadership, tolerance, lease })
     }
 
     /// Whether this process may write.
@@ -62,6 +87,20 @@ impl Candidate {
 /// The right to work: while the Lease is held, or always without an election.
 pub(crate) struct Lead(Option<Election>);
 
+/// What came of waiting for one's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// There is no election.
+    Uncontested,
+    /// This process leads, and no other has written since that time.
+    Won {
+        /// By our own clock.
+        alone_since: Instant,
+    },
+    /// The election ended.
+    Over,
+}
+
 /// An election under way.
 struct Election {
     leadership: Leadership,
@@ -75,31 +114,25 @@ struct Election {
 
 impl Lead {
     /// Contends from now on.
-    pub(crate) fn contend(candidate: Option<Candidate>) -> Self {
+    pub(crate) fn contend(candidate: Option<Candidate>, handles: &Handles) -> Self {
         Self(candidate.map(|Candidate { elector, events, leadership, .. }| {
             let (release, released) = oneshot::channel::<()>();
             let (quiet, silence) = oneshot::channel::<()>();
             Election {
                 leadership,
-                task: tokio::spawn(elector.run(told(released))),
-                events: tokio::spawn(events.run(async move { drop(silence.await) })),
+                task: handles.control.spawn(elector.run(told(released))),
+                events: handles.work.spawn(events.run(async move { drop(silence.await) })),
                 release,
                 quiet,
             }
         }))
     }
 
-    /// Whether there may have been another leader before.
-    pub(crate) fn is_contested(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Waits until this process leads. False if the election ended without that.
-    pub(crate) async fn won(&self) -> bool {
-        match &self.0 {
-            Some(election) => election.leadership.gained().await,
-            None => true,
-        }
+    /// Waits until this process leads, or never will.
+    pub(crate) async fn turn(&self) -> Turn {
+        let Some(Election { leadership, .. }) = &self.0 else { return Turn::Uncontested };
+        leadership.gained().await;
+        leadership.alone_since().map_or(Turn::Over, |alone_since| Turn::Won { alone_since })
     }
 
     /// Waits until this process must not write any more, and says why.
@@ -132,7 +165,7 @@ impl Lead {
 
     /// Keeps the Lease until it runs out after the end of the process: something may still write.
     pub(crate) fn abandon(self) {
-        if self.is_contested() {
+        if self.0.is_some() {
             warn!("Writes may still be under way, so the lease is not released; it runs out by itself");
         }
     }
@@ -159,11 +192,54 @@ fn hostname() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use controller_runtime::api::{Encoding, connect};
+pub(crate) mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use axum::routing::{get, put};
+    use controller_runtime::api::{ConnectError, Encoding, connect};
     use controller_runtime::election::Config;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    /// An API server in a thread of its own, with a Lease that nobody else wants.
+    pub(crate) fn lease_server() -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let version = Arc::new(AtomicU64::new(0));
+        let store = move |lease: String| {
+            let mut lease: Value = serde_json::from_str(&lease).unwrap();
+            let version = version.fetch_add(1, Ordering::SeqCst) + 1;
+            lease["metadata"]["resourceVersion"] = version.to_string().into();
+            async move { lease.to_string() }
+        };
+        let released = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"namespace": "kube-system", "name": "lease", "resourceVersion": "0"}});
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        let router = axum::Router::new()
+            .route(&format!("{leases}/lease"), put(store).merge(get(async move || released.to_string())));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), router).await.unwrap();
+            });
+        });
+        address
+    }
+
+    /// Contends for the Lease of that server.
+    pub(crate) fn candidate(timing: Config, server: SocketAddr, handles: &Handles) -> Candidate {
+        let config = kube::Config::new(format!("http://{server}").parse().unwrap());
+        let connect = move || connect(&config).map(|client| ApiClient::new(client, Encoding::Json, "test"));
+        let events = connect().unwrap();
+        let (namespace, name) = ("kube-system".to_owned(), "lease".to_owned());
+        let election = LeaderElection { timing, namespace, name };
+        Candidate::new::<ConnectError>(&election, connect, events, ElectionMetrics::default(), handles)
+            .unwrap()
+    }
 
     /// Of an election that never asks the API server anything, whose task is `elector`.
     fn lead(elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static) -> Lead {

@@ -3,13 +3,23 @@
 //! `I1121 08:39:49.123456    4242 sync.rs:42] "Synced" service="default/web"` and
 //! `{"ts":1763714389123.456,"caller":"sync.rs:42","msg":"Synced","v":0,"service":"default/web"}`.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::{self, Write};
-use std::sync::OnceLock;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::panic::PanicHookInfo;
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing::{Event, Level, Subscriber, error};
+use tracing_appender::non_blocking::{
+    DEFAULT_BUFFERED_LINES_LIMIT, ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard,
+};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
@@ -19,6 +29,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::LogFormat;
+use crate::process_metrics::{self, Total};
 
 /// The crates whose logs are ours.
 const OURS: [&str; 6] = [
@@ -33,16 +44,97 @@ const OURS: [&str; 6] = [
 /// Changes what is logged while the process runs.
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
-/// Sends logs to stderr until the guard is dropped, which writes what is left.
-///
-/// A thread of its own writes: a reader of stderr that doesn't keep up never blocks the process, it misses lines.
-pub(crate) fn init(format: LogFormat, verbosity: u32) -> WorkerGuard {
+/// Sends logs to stderr until what is returned is dropped. Panics are logged too, in the same format.
+pub(crate) fn init(format: LogFormat, verbosity: u32) -> Logs {
     let (filter, handle) = reload::Layer::new(filter(verbosity));
     let _ = FILTER.set(handle);
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
-    let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Klog { format });
+    let logs = Logs::to(stderr(), DEFAULT_BUFFERED_LINES_LIMIT);
+    let layer =
+        tracing_subscriber::fmt::layer().with_writer(logs.writer.clone()).event_format(Klog { format });
     tracing_subscriber::registry().with(filter).with(layer.with_ansi(false)).init();
-    guard
+    std::panic::set_hook(Box::new(log_panic));
+    logs
+}
+
+/// stderr without its lock: a thread that waits for a reader would hold it, and with it up everyone who wants to say a
+/// last word.
+fn stderr() -> Box<dyn io::Write + Send> {
+    match io::stderr().as_fd().try_clone_to_owned() {
+        Ok(stderr) => Box::new(File::from(stderr)),
+        Err(_) => Box::new(io::stderr()),
+    }
+}
+
+/// Logs a panic once, instead of the text that Rust prints. What becomes of its thread is not decided here.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let location = panic.location().map(ToString::to_string).unwrap_or_default();
+    let message = panic.payload_as_str().unwrap_or("not a text");
+    // Only if RUST_BACKTRACE asks for it.
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    error!(thread = thread.name(), location, panic = message, backtrace, "Observed a panic");
+}
+
+/// The thread that writes logs: a reader that doesn't keep up never blocks the process, it misses lines, which are
+/// counted.
+///
+/// Dropping this writes what is left, as far as the reader takes it within [`LAST_LINES_TIMEOUT`].
+pub(crate) struct Logs {
+    writer: NonBlocking,
+    guard: Option<WorkerGuard>,
+}
+
+/// How long the end of the process waits for a reader.
+const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Logs {
+    /// At most so many lines wait.
+    fn to(stream: impl io::Write + Send + 'static, lines: usize) -> Self {
+        let builder = NonBlockingBuilder::default().buffered_lines_limit(lines).lossy(true);
+        let (writer, guard) = builder.finish(stream);
+        Self { writer, guard: Some(guard) }
+    }
+
+    /// Says something after all that was logged, as it is.
+    pub(crate) fn say(&mut self, line: &str) {
+        // This writer only hands over.
+        let _ = io::Write::write_all(&mut self.writer, format!("{line}\n").as_bytes());
+    }
+
+    /// A counter of the lines that were lost.
+    pub(crate) fn metrics(&self) -> LogMetrics {
+        LogMetrics(self.writer.error_counter())
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let guard = self.guard.take();
+        let (done, ended) = mpsc::channel::<()>();
+        // The guard's own patience ends with a line on stdout, which may be as full.
+        let flush = std::thread::Builder::new().spawn(move || drop((guard, done)));
+        if flush.is_ok() {
+            let _ = ended.recv_timeout(LAST_LINES_TIMEOUT);
+        }
+    }
+}
+
+/// `log_lines_dropped_total`. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct LogMetrics(ErrorCounter);
+
+impl Collector for LogMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        #[allow(clippy::cast_precision_loss)] // a number of lines
+        let dropped = Total(self.0.dropped_lines() as f64);
+        process_metrics::encode(
+            &mut encoder,
+            "log_lines_dropped_total",
+            "[ALPHA] Lines that were not logged because the reader of stderr did not keep up",
+            &dropped,
+        )
+    }
 }
 
 /// From now on as if started with this verbosity.
@@ -172,6 +264,9 @@ fn json_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use prometheus_client::registry::Registry;
 
     use super::*;
 
@@ -219,5 +314,51 @@ mod tests {
         assert_eq!(object["service"], "ns/web");
         assert_eq!(object["pods"], "3");
         assert!(object["ts"].as_f64().unwrap() > 1e12);
+    }
+
+    /// A reader that never reads.
+    struct Stuck(mpsc::Receiver<()>);
+
+    impl io::Write for Stuck {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_that_nobody_reads_are_counted_and_do_not_hold_up_the_end() {
+        let (release, stuck) = mpsc::channel();
+        let mut logs = Logs::to(Stuck(stuck), 10);
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(logs.metrics()));
+        for _ in 0..100 {
+            logs.say("line");
+        }
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let dropped = text.lines().find_map(|line| line.strip_prefix("log_lines_dropped_total ")).unwrap();
+        // Ten wait, and one may be with the writer.
+        assert!([89.0, 90.0].contains(&dropped.parse().unwrap()), "{text}");
+        let start = Instant::now();
+        drop(logs);
+        assert!(start.elapsed() < 10 * LAST_LINES_TIMEOUT, "{:?}", start.elapsed());
+        drop(release);
+    }
+
+    #[test]
+    fn a_panic_is_one_line_in_the_format_that_was_chosen() {
+        let line = logged(LogFormat::Json, || {
+            std::panic::set_hook(Box::new(log_panic));
+            let _ = std::panic::catch_unwind(|| panic!("a {}", "bug"));
+            drop(std::panic::take_hook());
+        });
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&object["msg"], &object["panic"]), (&"Observed a panic".into(), &"a bug".into()));
+        assert!(object["location"].as_str().unwrap().contains("logging.rs:"), "{line}");
     }
 }

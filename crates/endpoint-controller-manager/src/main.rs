@@ -16,6 +16,7 @@ mod manager;
 mod options;
 mod process_metrics;
 mod running;
+mod runtimes;
 mod serving;
 mod signals;
 mod strconv;

@@ -1,6 +1,5 @@
 //! Where all parts meet: connect, watch, lead, run the controllers, stop.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +12,7 @@ use controller_runtime::list_watch::{Behind, Caches, ListWatchMetrics, ListWatch
 use controller_runtime::queue::QueueMetrics;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::task::{JoinError, JoinSet};
 use tracing::info;
 
 use crate::clients::{Clients, Guise};
@@ -23,13 +21,18 @@ use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controllers::Controller;
 use crate::gates;
 use crate::health::{Health, Phase};
-use crate::leading::{Candidate, Lead};
+use crate::leading::{Candidate, Lead, Turn};
+use crate::logging::LogMetrics;
 use crate::options::{self, Options};
 use crate::process_metrics::ProcessMetrics;
 use crate::running::{Parts, Prepared, Running};
+use crate::runtimes::{Handles, Runtimes};
 use crate::serving::{self, Serving, ServingError};
 use crate::signals::Stop;
 use crate::{build_metrics, logging, version, watches};
+
+/// The last part of the elector's user agent.
+const ELECTION: &str = "leader-election";
 
 /// Why the manager could not run.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +49,8 @@ enum ManagerError {
     Behind(#[from] Behind),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
+    #[error("an internal task ended")]
+    Panicked(#[from] JoinError),
     #[error("asked to end a second time, by {0}")]
     Impatience(&'static str),
 }
@@ -57,29 +62,26 @@ pub(crate) fn main(options: Options) -> ExitCode {
         Ok(config) => config,
         Err(reason) => return options::print_refusal(&reason),
     };
-    let logs = logging::init(config.log_format, config.verbosity.into());
+    let mut logs = logging::init(config.log_format, config.verbosity.into());
     config.log();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let outcome = runtime.map_err(ManagerError::Runtime).and_then(|runtime| {
-        let outcome = runtime.block_on(run(config));
-        runtime.shutdown_background();
-        outcome
-    });
-    drop(logs);
+    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
+    let outcome = runtimes.and_then(|runtimes| runtimes.run(|handles| run(config, handles, logs.metrics())));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "Error: {}", error_chain(&error));
+            logs.say(&format!("Error: {}", error_chain(&error)));
             ExitCode::FAILURE
         }
     }
 }
 
-async fn run(config: Config) -> Result<(), ManagerError> {
+async fn run(config: Config, handles: Handles, logs: LogMetrics) -> Result<(), ManagerError> {
     let mut stop = Stop::listen().map_err(ManagerError::Runtime)?;
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
+    // Where the clients are made that work uses.
+    let start = handles.work.spawn(Manager::start(config, handles.clone(), logs));
     let manager = tokio::select! {
-        manager = Box::pin(Manager::start(config)) => manager?,
+        manager = start => manager??,
         signal = stop.requested() => {
             info!(signal, "Stopped before the controllers ran");
             return Ok(());
@@ -100,6 +102,7 @@ struct Manager {
     stopping: watch::Sender<bool>,
     healthz: Checks,
     shutdown_timeout: Duration,
+    handles: Handles,
 }
 
 /// What never ends by itself.
@@ -121,21 +124,28 @@ impl Background {
 
 impl Manager {
     /// Connects, listens, and waits until the cache holds what the API server holds.
-    async fn start(config: Config) -> Result<Self, ManagerError> {
+    async fn start(config: Config, handles: Handles, logs: LogMetrics) -> Result<Self, ManagerError> {
         let mut registry = Registry::default();
         let guise = Guise::new(&config, &mut registry);
-        let serving = Serving::prepare(&config.server, &guise).await?;
+        let serving = Serving::prepare(&config.server, &guise, &handles.server).await?;
         let kube_config = connection::load(&config.api_server).await?;
         let clients = Clients::new(&config, &guise, &kube_config)?;
-        let reader = clients.of_watches("shared-informers");
+        let reader = clients.unshared("shared-informers")().map_err(ConnectionError::from)?;
         wait_for_api_server(&reader, &kube_config).await?;
 
         registry.register_collector(Box::new(ProcessMetrics));
+        registry.register_collector(Box::new(logs));
         config.gates.register(&mut registry);
         build_metrics::register(&mut registry, config.gates.versions());
-        let candidate = config.leader_election.as_ref().map(|election| {
-            Candidate::new(election, &clients.of("leader-election"), ElectionMetrics::register(&mut registry))
-        });
+        let candidate = match &config.leader_election {
+            Some(election) => {
+                let metrics = ElectionMetrics::register(&mut registry);
+                let (connect, events) = (clients.unshared(ELECTION), clients.of(ELECTION));
+                let candidate = Candidate::new(election, connect, events, metrics, &handles);
+                Some(candidate.map_err(ConnectionError::from)?.look(&handles).await?)
+            }
+            None => None,
+        };
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
@@ -162,7 +172,8 @@ impl Manager {
         }
         let mut server = JoinSet::new();
         if let Some(serving) = serving {
-            server.spawn(serving.run(serving::pages(&config, &health, Arc::new(registry))));
+            let pages = serving::pages(&config, &health, Arc::new(registry));
+            server.spawn_on(serving.run(pages), &handles.server);
         }
         let mut background = Background { watches, server };
         tokio::select! {
@@ -173,7 +184,17 @@ impl Manager {
         info!(controllers = names.join(","), "Caches are synced");
         let shutdown_timeout = config.shutdown_timeout.unwrap_or(Duration::MAX);
         let healthz = health.healthz;
-        Ok(Self { controllers, caches, candidate, background, phase, stopping, healthz, shutdown_timeout })
+        Ok(Self {
+            controllers,
+            caches,
+            candidate,
+            background,
+            phase,
+            stopping,
+            healthz,
+            shutdown_timeout,
+            handles,
+        })
     }
 
     /// Works once it is our turn, until a signal; then finishes what is under way, and lets go of the Lease.
@@ -187,16 +208,24 @@ impl Manager {
             stopping,
             healthz,
             shutdown_timeout,
+            handles,
         } = self;
-        let mut lead = Lead::contend(candidate);
+        let mut lead = Lead::contend(candidate, &handles);
         let mut running = None;
+        let start = || {
+            for controller in &controllers {
+                // Upstream has a check for each controller that was started, and it always passes.
+                healthz.register(controller.name, || Ok(()));
+            }
+            running.insert(Running::start(controllers, &handles.work))
+        };
         let outcome = tokio::select! {
             signal = stop.requested() => {
                 info!(signal, "Stopping");
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = work(&mut lead, &caches, controllers, &mut running, &phase, &healthz) => match failed {
+            failed = work(&mut lead, &caches, start, &phase) => match failed {
                 // Nothing has been written, so that another may try at once.
                 ManagerError::Behind(_) => Err(failed),
                 _ => return Err(failed),
@@ -223,34 +252,29 @@ impl Manager {
     }
 }
 
-/// Waits for our turn and lets the controllers run; returns only if something goes wrong.
-async fn work(
+/// Waits for our turn and lets the controllers start; returns only if something goes wrong.
+async fn work<'a>(
     lead: &mut Lead,
     caches: &Caches,
-    controllers: Vec<Prepared>,
-    running: &mut Option<Running>,
+    start: impl FnOnce() -> &'a mut Running,
     phase: &watch::Sender<Phase>,
-    healthz: &Checks,
 ) -> ManagerError {
     phase.send_replace(Phase::Standby);
-    if !lead.won().await {
-        return ManagerError::LeaseLost(lead.lost().await);
-    }
-    // Without an election nobody else wrote since the cache was filled.
-    if lead.is_contested() {
-        phase.send_replace(Phase::CatchingUp);
-        tokio::select! {
-            caught_up = caches.catch_up(Instant::now()) => if let Err(behind) = caught_up {
-                return behind.into();
-            },
-            why = lead.lost() => return ManagerError::LeaseLost(why),
+    match lead.turn().await {
+        // Nobody else wrote since the cache was filled.
+        Turn::Uncontested => {}
+        Turn::Over => return ManagerError::LeaseLost(lead.lost().await),
+        Turn::Won { alone_since } => {
+            phase.send_replace(Phase::CatchingUp);
+            tokio::select! {
+                caught_up = caches.catch_up(alone_since) => if let Err(behind) = caught_up {
+                    return behind.into();
+                },
+                why = lead.lost() => return ManagerError::LeaseLost(why),
+            }
         }
     }
-    for controller in &controllers {
-        // Upstream has a check for each controller that was started, and it always passes.
-        healthz.register(controller.name, || Ok(()));
-    }
-    let running = running.insert(Running::start(controllers));
+    let running = start();
     phase.send_replace(Phase::Running);
     tokio::select! {
         ended = running.ended() => ManagerError::TaskEnded(ended),

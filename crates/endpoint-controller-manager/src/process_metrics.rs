@@ -69,7 +69,7 @@ impl Collector for ProcessMetrics {
 }
 
 /// A counter under the very name it is given: the type line of the 0.0.4 text format carries `_total` too.
-struct Total(f64);
+pub(crate) struct Total(pub(crate) f64);
 
 impl EncodeMetric for Total {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
@@ -81,7 +81,7 @@ impl EncodeMetric for Total {
     }
 }
 
-fn encode(
+pub(crate) fn encode(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,

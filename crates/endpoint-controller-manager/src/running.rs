@@ -12,13 +12,17 @@ use endpointslice_controller::EndpointSliceController;
 use endpointslice_mirroring_controller::EndpointSliceMirroringController;
 use futures::future::BoxFuture;
 use prometheus_client::registry::Registry;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use crate::config::Config;
 use crate::controllers::Controller;
+
+/// How long the last events may take, whatever is left.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A controller that has not begun yet.
 pub(crate) struct Prepared {
@@ -77,17 +81,19 @@ pub(crate) struct Running {
 
 impl Running {
     /// Lets them begin.
-    pub(crate) fn start(controllers: Vec<Prepared>) -> Self {
+    pub(crate) fn start(controllers: Vec<Prepared>, work: &Handle) -> Self {
         let quiet = watch::Sender::new(false);
         let mut running = Self { work: JoinSet::new(), shut_down: Vec::new(), events: JoinSet::new(), quiet };
         for Prepared { name, run, shut_down, events } in controllers {
-            running.work.spawn(async move {
+            let run = async move {
                 run.await;
                 name
-            });
+            };
+            running.work.spawn_on(run, work);
             running.shut_down.push(shut_down);
             let mut quiet = running.quiet.subscribe();
-            running.events.spawn(events.run(async move { drop(quiet.wait_for(|quiet| *quiet).await) }));
+            let events = events.run(async move { drop(quiet.wait_for(|quiet| *quiet).await) });
+            running.events.spawn_on(events, work);
         }
         running
     }
@@ -101,9 +107,11 @@ impl Running {
         }
     }
 
-    /// Lets writes under way finish, for at most `limit`, and then the events about them. False if some write did not
-    /// finish: it is given up, and may arrive nevertheless.
+    /// Lets writes under way finish, for at most `limit`, and then the events about them, for what is left of it and
+    /// 2 s at least: the Lease waits meanwhile, and all has to end before the kubelet's patience does. False if some write
+    /// did not finish: it is given up, and may arrive nevertheless.
     pub(crate) async fn stop(mut self, limit: Duration) -> bool {
+        let start = Instant::now();
         self.shut_down.iter().for_each(|shut_down| shut_down());
         let finished = timeout(limit, all(&mut self.work)).await.is_ok();
         if !finished {
@@ -111,7 +119,8 @@ impl Running {
         }
         // After the last sync, so that its events are among those written.
         self.quiet.send_replace(true);
-        if timeout(limit, all(&mut self.events)).await.is_err() {
+        let left = limit.saturating_sub(start.elapsed()).max(EVENTS_TIMEOUT);
+        if timeout(left, all(&mut self.events)).await.is_err() {
             warn!("Events were not written in time");
         }
         finished
@@ -138,6 +147,18 @@ mod tests {
         });
         let quiet = watch::Sender::new(false);
         Running { work: tasks, shut_down: Vec::new(), events: JoinSet::new(), quiet }
+    }
+
+    /// As with an API server that hangs: the Lease must be released before the process is killed.
+    #[tokio::test(start_paused = true)]
+    async fn writes_and_events_share_one_limit() {
+        for (write, all) in [(1, 10), (9, 11), (60, 12)] {
+            let mut running = running(Box::pin(tokio::time::sleep(Duration::from_secs(write))));
+            running.events.spawn(pending());
+            let start = Instant::now();
+            running.stop(LIMIT).await;
+            assert_eq!(start.elapsed(), Duration::from_secs(all), "a write of {write} s");
+        }
     }
 
     #[tokio::test(start_paused = true)]

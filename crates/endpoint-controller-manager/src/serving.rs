@@ -11,6 +11,8 @@ use controller_runtime::api::RateLimiter;
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
+use tokio::runtime::Handle;
+use tokio::task::JoinError;
 
 use crate::clients::Guise;
 use crate::config::{Config, Server};
@@ -33,6 +35,8 @@ pub(crate) enum ServingError {
     Authentication(#[from] LoadError),
     #[error("{0}")]
     Authorization(String),
+    #[error("the set-up of the server ended")]
+    Panicked(#[from] JoinError),
 }
 
 /// A server that has its address and knows whom to ask.
@@ -43,8 +47,17 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Listens, and looks up whom to trust. None with `--secure-port=0`.
-    pub(crate) async fn prepare(config: &Server, guise: &Guise) -> Result<Option<Self>, ServingError> {
+    /// Listens, and looks up whom to trust, all on the threads of the server. None with `--secure-port=0`.
+    pub(crate) async fn prepare(
+        config: &Server,
+        guise: &Guise,
+        threads: &Handle,
+    ) -> Result<Option<Self>, ServingError> {
+        let (config, guise) = (config.clone(), guise.clone());
+        threads.spawn(async move { Self::prepare_here(&config, &guise).await }).await?
+    }
+
+    async fn prepare_here(config: &Server, guise: &Guise) -> Result<Option<Self>, ServingError> {
         let Some(server) = SecureServer::bind(&config.serving).await? else { return Ok(None) };
         let authenticator = authenticator(config, guise).await?;
         let authorizer = authorizer(config, guise).await?;

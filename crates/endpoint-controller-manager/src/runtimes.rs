@@ -1,0 +1,134 @@
+//! Threads, so that nothing that takes long keeps the Lease from being renewed or a probe from being answered.
+//!
+//! | runtime | threads | what runs there |
+//! |---|---|---|
+//! | control | the main thread | signals, the election, the order of things at start and end |
+//! | server | up to 2 | the HTTPS server, whose handshakes anybody can cause |
+//! | work | up to 8 | list-watches, controllers, their requests and events |
+//!
+//! A sync of a huge Service computes for tens of milliseconds without a pause, and a list that is done may hold the
+//! cache's lock for as long. Work may stand still meanwhile; the other two don't, as they share no thread, no timer and
+//! no connection with it. So there are no artificial pauses in plans. (Upstream's goroutines are preempted, and have a
+//! thread per core.)
+//!
+//! A client belongs to the runtime in whose context it was made and is used: its connections are tasks there.
+
+use std::io;
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// More threads only wait for the cache's lock and for the API server.
+const MAX_WORK_THREADS: usize = 8;
+/// Handshakes of one client must not keep another waiting.
+const MAX_SERVER_THREADS: usize = 2;
+
+/// The runtimes of the process.
+pub(crate) struct Runtimes {
+    control: Runtime,
+    server: Runtime,
+    work: Runtime,
+}
+
+/// Where to spawn tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Handles {
+    pub(crate) control: Handle,
+    pub(crate) server: Handle,
+    pub(crate) work: Handle,
+}
+
+impl Runtimes {
+    /// Starts the threads, as many as the process may use at once (cgroup limits included).
+    pub(crate) fn start() -> io::Result<Self> {
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let threads = |name, most: usize| {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(cores.clamp(1, most)).thread_name(name).enable_all().build()
+        };
+        Ok(Self {
+            control: Builder::new_current_thread().enable_all().build()?,
+            server: threads("server", MAX_SERVER_THREADS)?,
+            work: threads("work", MAX_WORK_THREADS)?,
+        })
+    }
+
+    /// Runs something on this thread, and everything else as long as that takes. Then whatever still runs is abandoned at
+    /// its next pause, without waiting for it.
+    pub(crate) fn run<T, F: Future<Output = T>>(self, main: impl FnOnce(Handles) -> F) -> T {
+        let Self { control, server, work } = self;
+        let handles = Handles {
+            control: control.handle().clone(),
+            server: server.handle().clone(),
+            work: work.handle().clone(),
+        };
+        let outcome = control.block_on(main(handles));
+        // First what writes, last what answers probes.
+        work.shutdown_background();
+        control.shutdown_background();
+        server.shutdown_background();
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::Barrier;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Keeps every thread of a runtime busy for so long; returns when all of them are.
+    fn block(runtime: &Handle, time: Duration) {
+        let threads = runtime.metrics().num_workers();
+        let all_blocked = Arc::new(Barrier::new(threads + 1));
+        for _ in 0..threads {
+            let all_blocked = Arc::clone(&all_blocked);
+            runtime.spawn(async move {
+                all_blocked.wait();
+                thread::sleep(time);
+            });
+        }
+        all_blocked.wait();
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_work() {
+        let start = Instant::now();
+        Runtimes::start().unwrap().run(async |handles: Handles| {
+            thread::spawn(move || block(&handles.work, Duration::from_secs(60))).join().unwrap();
+        });
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    /// While all threads that work compute for twice the renew deadline, the Lease is renewed and pages are served.
+    #[test]
+    fn the_lease_is_renewed_while_all_work_stands_still() {
+        let renew_deadline = Duration::from_secs(3);
+        Runtimes::start().unwrap().run(async |handles: Handles| {
+            let leases = crate::leading::tests::lease_server();
+            let timing = controller_runtime::election::Config::new(
+                2 * renew_deadline,
+                renew_deadline,
+                Duration::from_millis(300),
+            );
+            let candidate = crate::leading::tests::candidate(timing.unwrap(), leases, &handles);
+            let leadership = candidate.leadership();
+            let lead = crate::leading::Lead::contend(Some(candidate), &handles);
+            assert!(matches!(lead.turn().await, crate::leading::Turn::Won { .. }));
+            let work = handles.work.clone();
+            tokio::task::spawn_blocking(move || block(&work, 2 * renew_deadline)).await.unwrap();
+            let blocked = Instant::now();
+            while blocked.elapsed() < 2 * renew_deadline {
+                assert!(leadership.is_held(), "after {:?}", blocked.elapsed());
+                let pong = handles.server.spawn(async { "pong" }).await;
+                assert_eq!(pong.unwrap(), "pong");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            lead.release().await.unwrap();
+        });
+    }
+}

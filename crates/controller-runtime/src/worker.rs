@@ -52,6 +52,9 @@ pub async fn run_workers<E, F, Fut>(
                     break;
                 }
                 process(controller, &queue, &key, &sync).await;
+                // A sync that finds nothing to write need not wait for anything, and thousands of them in a row would
+                // keep list-watches off this thread.
+                tokio::task::yield_now().await;
             }
         });
     }
@@ -162,6 +165,35 @@ mod tests {
         fn causes(&self) -> Vec<Cause> {
             Vec::new()
         }
+    }
+
+    #[tokio::test]
+    async fn other_tasks_run_between_syncs_that_do_not_wait() {
+        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        for n in 0..1000 {
+            queue.add(ObjectKey::new("ns", format!("web-{n}")));
+        }
+        let synced = Arc::new(AtomicUsize::new(0));
+        let (count, until) = (Arc::clone(&synced), queue.clone());
+        let watch = tokio::spawn(async move {
+            loop {
+                match synced.load(Ordering::SeqCst) {
+                    0 => tokio::task::yield_now().await,
+                    some => return some,
+                }
+            }
+        });
+        run_workers("test", queue, 2, move |_| {
+            let (count, queue) = (Arc::clone(&count), until.clone());
+            async move {
+                if count.fetch_add(1, Ordering::SeqCst) == 999 {
+                    queue.shut_down();
+                }
+                Ok::<(), No>(())
+            }
+        })
+        .await;
+        assert!(watch.await.unwrap() < 1000, "the first look came after the last sync");
     }
 
     #[tokio::test(start_paused = true)]

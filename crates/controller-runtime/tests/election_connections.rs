@@ -68,18 +68,13 @@ async fn idle_connections_to_a_dead_server_do_not_cost_leadership() {
     });
     let (alive_from, accepted) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let address = serve(Arc::clone(&leases), Arc::clone(&alive_from), Arc::clone(&accepted)).await;
-    let connect = move || {
-        let connection = connect(&Loopback::config(address)).unwrap();
-        ApiClient::new(connection, Encoding::Protobuf, "us")
-    };
-    let client = connect();
+    let client = ApiClient::new(connect(&Loopback::config(address)).unwrap(), Encoding::Protobuf, "us");
     let _ = tokio::join!(client.get_raw(LEASE), client.get_raw(LEASE));
     assert_eq!(accepted.load(Ordering::SeqCst), 2);
 
     // A request may take half of the deadline, so that two that are not answered are all it takes.
     let config = Config::new(milliseconds(7000), milliseconds(6000), milliseconds(500)).unwrap();
     let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
-    let lock = lock.with_reconnect(move || Some(connect()));
     let (recorder, _events) = Recorder::new(client, "us");
     let (elector, leadership) =
         Elector::new(config, lock, Identity::unique("us"), recorder, ElectionMetrics::default());

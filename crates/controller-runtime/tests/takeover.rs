@@ -27,7 +27,8 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube::client::Body;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch as channel;
+use tokio::time::{Instant, sleep, timeout};
 
 use support::leases::{Candidate, LeaseServer};
 use support::wire::{Wire, message, pod};
@@ -89,12 +90,19 @@ struct Cluster {
     drips: Mutex<BTreeMap<&'static str, Drip>>,
     /// The path of each list that was asked for.
     lists: Mutex<Vec<String>>,
+    /// Watches break, and none can be opened.
+    broken: channel::Sender<bool>,
 }
 
 impl Cluster {
     fn new<const N: usize>(drips: [(&'static str, Drip); N]) -> Arc<Self> {
         let drips = Mutex::new(drips.into());
-        Arc::new(Self { leases: LeaseServer::new(), drips, lists: Mutex::default() })
+        Arc::new(Self {
+            leases: LeaseServer::new(),
+            drips,
+            lists: Mutex::default(),
+            broken: channel::Sender::new(false),
+        })
     }
 
     fn client(self: &Arc<Self>) -> ApiClient {
@@ -114,11 +122,23 @@ impl Cluster {
         };
         let query = request.uri().query().unwrap_or_default();
         if query.contains("resourceVersion=") {
-            return Ok(watch(Drip { ends: false, ..Drip::empty() }));
+            let broken = self.broken.subscribe();
+            if *broken.borrow() {
+                return Err(std::io::ErrorKind::ConnectionRefused.into());
+            }
+            // A bookmark a minute.
+            let events = futures::stream::unfold(broken, async |mut broken| {
+                let event = match timeout(60 * SECOND, broken.wait_for(|broken| *broken)).await {
+                    Ok(_) => Err(std::io::ErrorKind::ConnectionReset.into()),
+                    Err(_) => Ok(Frame::data(WIRE.bookmark("11"))),
+                };
+                Some((event, broken))
+            });
+            return Ok(watch(StreamBody::new(events).boxed_unsync()));
         }
         self.lists.lock().push(path);
         match query.contains("limit=") {
-            false => Ok(watch(drip)),
+            false => Ok(watch(drip.body())),
             true if drip.ends => Ok(empty_page()),
             true => pending().await,
         }
@@ -140,9 +160,9 @@ fn empty_page() -> Response<AnyBody> {
     response.body(body.map_err(|never| match never {}).boxed_unsync()).unwrap()
 }
 
-fn watch(drip: Drip) -> Response<AnyBody> {
+fn watch(body: AnyBody) -> Response<AnyBody> {
     let content_type = "application/vnd.kubernetes.protobuf;stream=watch";
-    Response::builder().header("content-type", content_type).body(drip.body()).unwrap()
+    Response::builder().header("content-type", content_type).body(body).unwrap()
 }
 
 /// List-watches of slices and pods.
@@ -181,6 +201,26 @@ async fn caches_catch_up_with_one_list_or_say_what_is_behind() {
     let behind = caches.catch_up(start).await.unwrap_err();
     assert_eq!(behind.to_string(), "nothing of the lists of endpointslices came for 300s");
     assert_eq!((start.elapsed(), cluster.lists_of::<Pod>()), (300 * SECOND, 1));
+}
+
+/// As after an outage: it knows that it missed something.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_broken_is_resumed_before_work_begins() {
+    let cluster = slices_and_pods();
+    let (_watches, caches) = watches(&cluster);
+    caches.synced().await;
+    // The streams of the lists have ended, in silence.
+    sleep(200 * SECOND).await;
+    cluster.broken.send_replace(true);
+    sleep(300 * SECOND).await;
+    let since = Instant::now();
+    assert!(timeout(20 * SECOND, caches.catch_up(since)).await.is_err());
+    sleep(10 * SECOND).await;
+    cluster.broken.send_replace(false);
+    let start = Instant::now();
+    caches.catch_up(since).await.unwrap();
+    assert!(start.elapsed() < SECOND, "waited between attempts: {:?}", start.elapsed());
+    assert_eq!(cluster.lists_of::<Pod>(), 1, "resumed, not listed");
 }
 
 #[tokio::test(start_paused = true)]

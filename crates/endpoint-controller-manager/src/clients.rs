@@ -1,8 +1,7 @@
 //! Who this process is to the API server, and how much it may ask of it.
 
 use controller_runtime::api::{
-    ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServiceAccount, connect,
-    connect_anonymously,
+    ApiClient, ClientMetrics, Encoding, RateLimiter, ServiceAccount, connect, connect_anonymously,
 };
 use controller_runtime::version_guard::VersionGuard;
 use prometheus_client::registry::Registry;
@@ -70,18 +69,11 @@ impl<'a> Clients<'a> {
         self.over(&self.connection, part)
     }
 
-    /// Makes clients like [`Self::of`], each with connections of its own, for requests that must not wait behind those of
-    /// others: an API server takes 100 requests at a time on a connection, and all workers together send more. They belong to the runtime in which they are made.
-    pub(crate) fn unshared(
-        &self,
-        part: &'static str,
-    ) -> impl Fn() -> Result<ApiClient, ConnectError> + Send + Sync + use<> {
-        let (guise, config) = (self.guise.clone(), self.kube_config.clone());
-        let (encoding, versions) = (self.config.encoding, self.versions.clone());
-        move || {
-            let client = guise.client(connect(&config)?, &config, encoding, part);
-            Ok(client.with_version_guard(versions.clone()))
-        }
+    /// The same with connections of its own, for requests that must not wait behind those of others: an
+    /// API server takes 100 requests at a time on a connection, and all workers together send more. It belongs to the
+    /// runtime in whose context it is made.
+    pub(crate) fn unshared(&self, part: &str) -> Result<ApiClient, ConnectionError> {
+        Ok(self.over(&connect(self.kube_config)?, part))
     }
 
     /// The client of a controller: with a limit of its own, and the credentials of its service account if that is asked

@@ -1,12 +1,10 @@
 //! Who of several replicas works: the one that holds the Lease.
 
-use std::error::Error;
 use std::future::pending;
 use std::time::Duration;
 
 use controller_runtime::api::ApiClient;
 use controller_runtime::election::{ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost};
-use controller_runtime::error_chain;
 use controller_runtime::recorder::{EventWriter, Recorder};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
@@ -34,27 +32,21 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Everything that is needed to contend. `connect` makes clients that are neither limited nor bound to leadership, with
-    /// connections of their own: those of writers may be busy, or dead and many. `events` is a client for the rest.
-    pub(crate) fn new<E: Error>(
+    /// Everything that is needed to contend. `client` is neither limited nor bound to leadership, and has connections of
+    /// its own, made for the control runtime: those of writers may be busy, or dead and many. `events` is for the rest.
+    pub(crate) fn new(
         config: &LeaderElection,
-        connect: impl Fn() -> Result<ApiClient, E> + Send + Sync + 'static,
+        client: ApiClient,
         events: ApiClient,
         metrics: ElectionMetrics,
-        handles: &Handles,
-    ) -> Result<Self, E> {
+    ) -> Self {
         let (recorder, events) = Recorder::new(events, version::NAME);
-        // A client lives where it is made, and the Lease is renewed whatever work does.
-        let _control = handles.control.enter();
-        let lock = LeaseLock::new(connect()?, &config.namespace, &config.name).with_reconnect(move || {
-            let client = connect();
-            client.inspect_err(|error| warn!(err = error_chain(error), "Keeping the old connection")).ok()
-        });
+        let lock = LeaseLock::new(client, &config.namespace, &config.name);
         let identity = Identity::unique(&hostname());
         let (elector, leadership) = Elector::new(config.timing, lock, identity, recorder, metrics);
         let beyond_deadline = config.timing.lease_duration().saturating_sub(config.timing.renew_deadline());
         let tolerance = beyond_deadline + HEALTH_TOLERANCE;
-        Ok(Self { elector, events, leadership, tolerance, lease: config.name.clone() })
+        Self { elector, events, leadership, tolerance, lease: config.name.clone() }
     }
 
     /// Looks at the Lease, so that lists that are asked for from now on may count for a new leader.
@@ -198,7 +190,7 @@ pub(crate) mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use axum::routing::{get, put};
-    use controller_runtime::api::{ConnectError, Encoding, connect};
+    use controller_runtime::api::{Encoding, connect};
     use controller_runtime::election::Config;
     use serde_json::{Value, json};
 
@@ -233,12 +225,12 @@ pub(crate) mod tests {
     /// Contends for the Lease of that server.
     pub(crate) fn candidate(timing: Config, server: SocketAddr, handles: &Handles) -> Candidate {
         let config = kube::Config::new(format!("http://{server}").parse().unwrap());
-        let connect = move || connect(&config).map(|client| ApiClient::new(client, Encoding::Json, "test"));
-        let events = connect().unwrap();
+        let client = || ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
+        let events = client();
+        let _control = handles.control.enter();
         let (namespace, name) = ("kube-system".to_owned(), "lease".to_owned());
         let election = LeaderElection { timing, namespace, name };
-        Candidate::new::<ConnectError>(&election, connect, events, ElectionMetrics::default(), handles)
-            .unwrap()
+        Candidate::new(&election, client(), events, ElectionMetrics::default())
     }
 
     /// Of an election that never asks the API server anything, whose task is `elector`.

@@ -130,7 +130,7 @@ impl Manager {
         let serving = Serving::prepare(&config.server, &guise, &handles.server).await?;
         let kube_config = connection::load(&config.api_server).await?;
         let clients = Clients::new(&config, &guise, &kube_config)?;
-        let reader = clients.unshared("shared-informers")().map_err(ConnectionError::from)?;
+        let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
         registry.register_collector(Box::new(ProcessMetrics));
@@ -140,9 +140,12 @@ impl Manager {
         let candidate = match &config.leader_election {
             Some(election) => {
                 let metrics = ElectionMetrics::register(&mut registry);
-                let (connect, events) = (clients.unshared(ELECTION), clients.of(ELECTION));
-                let candidate = Candidate::new(election, connect, events, metrics, &handles);
-                Some(candidate.map_err(ConnectionError::from)?.look(&handles).await?)
+                let client = {
+                    let _control = handles.control.enter();
+                    clients.unshared(ELECTION)?
+                };
+                let candidate = Candidate::new(election, client, clients.of(ELECTION), metrics);
+                Some(candidate.look(&handles).await?)
             }
             None => None,
         };

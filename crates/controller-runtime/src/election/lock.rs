@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::Message;
 use tokio::time::timeout;
-use tracing::debug;
 
 use crate::api::{ApiClient, ApiError};
 
@@ -34,13 +33,10 @@ impl fmt::Display for Identity {
     }
 }
 
-type Reconnect = dyn Fn() -> Option<ApiClient> + Send + Sync;
-
 /// A Lease by name, and the client to reach it. Displayed as `namespace/name`.
 #[derive(Clone)]
 pub struct LeaseLock {
     client: ApiClient,
-    reconnect: Option<Arc<Reconnect>>,
     namespace: String,
     name: String,
 }
@@ -48,18 +44,11 @@ pub struct LeaseLock {
 impl LeaseLock {
     /// The Lease need not exist.
     ///
-    /// The client should have no limit on its requests, so that an election never waits behind something else, and
-    /// must not depend on [`Leadership`](super::Leadership). It may get, create and update this Lease; nothing else is
+    /// The client should have no limit on its requests and connections of its own, so that an election never waits behind
+    /// something else, and must not depend on [`Leadership`](super::Leadership). It may get, create and update this Lease; nothing else is
     /// asked of it.
     pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
-        Self { client, reconnect: None, namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    /// After a request that was not answered in time, goes on with a new client, if `reconnect` makes one: what is in the
-    /// old one's pool may be connections to a server that is gone, and there is no time to try them one by one.
-    #[must_use]
-    pub fn with_reconnect(self, reconnect: impl Fn() -> Option<ApiClient> + Send + Sync + 'static) -> Self {
-        Self { reconnect: Some(Arc::new(reconnect)), ..self }
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -67,9 +56,8 @@ impl LeaseLock {
     }
 
     /// The Lease as it is now, or `None` if there is none.
-    pub(super) async fn get(&mut self, limit: Duration) -> Result<Option<Lease>, ApiError> {
-        let (client, path) = (self.client.clone(), self.path());
-        match self.ask(limit, client.get(&path)).await {
+    pub(super) async fn get(&self, limit: Duration) -> Result<Option<Lease>, ApiError> {
+        match self.ask(limit, self.client.get(&self.path())).await {
             Ok(lease) => Ok(Some(lease)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -78,45 +66,36 @@ impl LeaseLock {
 
     /// Gives the Lease a new record, if it is still as `known`; creates it if none is known.
     pub(super) async fn put(
-        &mut self,
+        &self,
         known: Option<&Lease>,
         spec: LeaseSpec,
         limit: Duration,
     ) -> Result<Lease, ApiError> {
-        let (client, spec) = (self.client.clone(), Some(spec));
+        let spec = Some(spec);
         if let Some(known) = known {
-            let (path, lease) = (self.path(), Lease { metadata: known.metadata.clone(), spec });
-            return self.ask(limit, client.update(&path, &lease)).await;
+            let lease = Lease { metadata: known.metadata.clone(), spec };
+            return self.ask(limit, self.client.update(&self.path(), &lease)).await;
         }
         let metadata = ObjectMeta {
             namespace: Some(self.namespace.clone()),
             name: Some(self.name.clone()),
             ..ObjectMeta::default()
         };
-        let (path, lease) = (self.collection(), Lease { metadata, spec });
-        self.ask(limit, client.create(&path, &lease)).await
+        let lease = Lease { metadata, spec };
+        self.ask(limit, self.client.create(&self.collection(), &lease)).await
     }
 
     /// Waits for an answer, waits that the server asks for included. Answers tell whether its storage went back in time.
     async fn ask(
-        &mut self,
+        &self,
         limit: Duration,
         request: impl Future<Output = Result<Lease, ApiError>>,
     ) -> Result<Lease, ApiError> {
         let before = self.client.version_guard().before(&self.path());
         let answer = timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)));
-        match &answer {
-            Ok(lease) => {
-                let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
-                self.client.version_guard().read(&before, version);
-            }
-            Err(ApiError::Timeout(_)) => {
-                if let Some(client) = self.reconnect.as_ref().and_then(|reconnect| reconnect()) {
-                    debug!(lock = %self, "Trying on over a new connection");
-                    self.client = client;
-                }
-            }
-            Err(_) => {}
+        if let Ok(lease) = &answer {
+            let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
+            self.client.version_guard().read(&before, version);
         }
         answer
     }

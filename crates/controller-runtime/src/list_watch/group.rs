@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
-use super::progress::Progress;
+use super::progress::{Lists, Progress};
 use super::{ListWatch, ListWatchMetrics, Timing};
 use crate::api::ApiClient;
 use crate::cache::Cache;
@@ -45,6 +45,8 @@ pub struct Caches {
     kinds: Vec<Cached>,
     /// Counts how often a new list of the kinds that controllers write was wished for.
     wishes: watch::Sender<u64>,
+    /// Counts how often somebody waited for the other kinds.
+    hurry: watch::Sender<u64>,
 }
 
 /// A kind in the cache.
@@ -89,6 +91,7 @@ impl ListWatches {
         let list_watch = ListWatch::new(self.client.clone(), Arc::clone(&self.cache), Timing::default());
         let list_watch =
             if K::WRITTEN { list_watch.with_wishes(self.caches.wishes.subscribe()) } else { list_watch };
+        let list_watch = list_watch.with_hurry(self.caches.hurry.subscribe());
         match &self.metrics {
             Some(metrics) => list_watch.with_metrics(metrics),
             None => list_watch,
@@ -138,7 +141,8 @@ impl Caches {
     /// A new leader needs this before it writes: its watches may be behind the last leader's writes, or their connections
     /// may be dead, without anybody knowing; it would make slices a second time. So kinds that controllers write
     /// ([`Kind::WRITTEN`]) must have a complete list that was asked for since then. Other kinds need one complete list of
-    /// any time, and may then be as old as their live watches, as they may in any process that has led for long.
+    /// any time and a watch that the server has accepted, and may then be as old as live watches are in any process that
+    /// has led for long; watches that wait between attempts, as after an outage, are resumed at once.
     ///
     /// Cost: one list of each kind that controllers write, which ends whatever their list-watches do; nothing if these
     /// kinds were listed since, or are being listed.
@@ -181,8 +185,12 @@ impl Caches {
         if self.kinds.iter().any(outdated) {
             self.wishes.send_modify(|wishes| *wishes += 1);
         }
+        if self.pending(since).next().is_some() {
+            self.hurry.send_modify(|hurry| *hurry += 1);
+        }
         let mut caught_up = pin!(async {
-            for kind in &self.kinds {
+            // Again from the start, for a watch may have ended while another kind was waited for.
+            while let Some(kind) = self.pending(since).next() {
                 kind.reaches(|kind| kind.has_caught_up(since)).await;
             }
         });
@@ -221,8 +229,8 @@ impl Cached {
     }
 
     fn has_caught_up(&self, since: Instant) -> bool {
-        let complete = self.progress.lists().borrow().complete;
-        complete.is_some_and(|asked| !self.is_written || asked >= since)
+        let Lists { complete, live, .. } = *self.progress.lists().borrow();
+        complete.is_some_and(|asked| if self.is_written { asked >= since } else { live })
     }
 
     fn asked(&self) -> Option<Instant> {

@@ -114,6 +114,8 @@ pub struct ListWatch<K> {
     listed: watch::Sender<u64>,
     wishes: watch::Receiver<u64>,
     progress: Arc<Progress>,
+    /// Rises when somebody waits for this kind, which ends the wait between attempts.
+    hurry: watch::Receiver<u64>,
     /// The number of restores of the API server's storage that this list-watch has dealt with, or is dealing with.
     restores: Arc<AtomicU64>,
     /// The resourceVersions that were known when the list under way was asked for.
@@ -147,6 +149,7 @@ impl<K: Kind> ListWatch<K> {
             listed,
             wishes,
             progress: Arc::default(),
+            hurry: watch::channel(0).1,
             restores: Arc::default(),
             before_list: None,
             wish: 0,
@@ -190,6 +193,10 @@ impl<K: Kind> ListWatch<K> {
         self.listed.subscribe()
     }
 
+    fn with_hurry(self, hurry: watch::Receiver<u64>) -> Self {
+        Self { hurry, ..self }
+    }
+
     fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
@@ -221,6 +228,7 @@ impl<K: Kind> ListWatch<K> {
         loop {
             self.accepted = None;
             let outcome = self.attempt().await;
+            self.progress.set_live(false);
             let worked = self.accepted.is_some_and(|accepted| accepted.elapsed() >= WORKS_AFTER);
             let asked_to_wait = match outcome {
                 // A watch that reached its lifetime is simply resumed; one that ended at once is not hurried back to.
@@ -255,7 +263,10 @@ impl<K: Kind> ListWatch<K> {
                 }
             };
             self.not_before = Instant::now() + asked_to_wait;
-            sleep(backoff.next_delay().max(asked_to_wait)).await;
+            tokio::select! {
+                () = sleep(backoff.next_delay().max(asked_to_wait)) => {}
+                Ok(()) = self.hurry.changed() => sleep_until(self.not_before).await,
+            }
         }
     }
 
@@ -306,6 +317,7 @@ impl<K: Kind> ListWatch<K> {
         };
         let response = self.client.open(&query, self.timing.header).await?;
         self.accepted = Some(Instant::now());
+        self.progress.set_live(self.resume.is_some());
         let origin = response.extensions().get::<Origin>().cloned();
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());

@@ -12,13 +12,15 @@ pub(super) struct Progress {
     moved: Mutex<Instant>,
 }
 
-/// When lists were asked for.
+/// When lists were asked for, and whether what came of them is kept up to date.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lists {
     /// The latest, whatever became of it.
     pub(super) asked: Option<Instant>,
     /// The latest that was complete.
     pub(super) complete: Option<Instant>,
+    /// A watch goes on from there: the server has accepted it, and it has not ended.
+    pub(super) live: bool,
 }
 
 impl Default for Progress {
@@ -30,7 +32,7 @@ impl Default for Progress {
 impl Progress {
     /// A list is about to be asked for.
     pub(super) fn asked(&self) {
-        self.lists.send_modify(|lists| lists.asked = Some(Instant::now()));
+        self.lists.send_modify(|lists| *lists = Lists { asked: Some(Instant::now()), live: false, ..*lists });
     }
 
     /// An object or a page of a list has come.
@@ -41,7 +43,12 @@ impl Progress {
     /// The list that was asked for last is complete.
     pub(super) fn complete(&self) {
         self.moved();
-        self.lists.send_modify(|lists| lists.complete = lists.asked);
+        self.lists.send_modify(|lists| *lists = Lists { complete: lists.asked, live: true, ..*lists });
+    }
+
+    /// A watch that goes on from the last list has begun or ended.
+    pub(super) fn set_live(&self, live: bool) {
+        self.lists.send_if_modified(|lists| std::mem::replace(&mut lists.live, live) != live);
     }
 
     /// When something of a list came last.

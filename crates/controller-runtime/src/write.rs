@@ -145,7 +145,9 @@ pub fn fingerprint<'a, T: Writable + 'a>(objects: impl IntoIterator<Item = &'a T
         let mut object = object.clone();
         let metadata = std::mem::take(object.metadata_mut());
         let mut annotations = metadata.annotations;
-        annotations.iter_mut().for_each(|annotations| drop(annotations.remove(LAST_CHANGE_TRIGGER_TIME)));
+        if let Some(annotations) = &mut annotations {
+            annotations.remove(LAST_CHANGE_TRIGGER_TIME);
+        }
         *object.metadata_mut() =
             ObjectMeta { name: metadata.name, labels: metadata.labels, annotations, ..ObjectMeta::default() };
         object.encode().hash(&mut hasher);

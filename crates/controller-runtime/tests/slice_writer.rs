@@ -11,9 +11,11 @@ mod support;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding};
+use controller_runtime::cache::ObjectKey;
 use controller_runtime::error_chain;
+use controller_runtime::queue::{RateLimit, WorkQueue};
 use controller_runtime::slice_sync::SyncError;
-use controller_runtime::slice_writer::{SliceWriter, Written};
+use controller_runtime::slice_writer::{MAX_WRITES, SliceWriter, Turn, Written};
 use controller_runtime::worker::SyncError as _;
 use endpointslice::{AddressType, AddressTypePlan, PlanStatistics, SlicePlan};
 use http::Method;
@@ -203,6 +205,53 @@ async fn the_first_failure_ends_its_type_and_nothing_else() {
         ];
         assert_eq!(errors, expected);
     }
+}
+
+/// The writes of a sync that ends when the queue is shut down, after so many.
+async fn apply_until(
+    plan: &SlicePlan,
+    writes: usize,
+    steps: Vec<Step>,
+) -> (bool, Vec<AddressType>, Option<usize>) {
+    let script = Script::new(steps);
+    let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::endpoint_slice());
+    let mut written = 0;
+    let mut turn = Turn::of(&queue);
+    let applied = writer.apply_within(&mut turn, plan, |_| {
+        written += 1;
+        if written == writes {
+            queue.shut_down();
+        }
+    });
+    let applied = applied.await;
+    script.played(Duration::from_secs(3600)).await;
+    assert!(applied.errors.is_empty());
+    (applied.unfinished, applied.incomplete, applied.cut_after)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_a_sync_between_two_writes() {
+    let wire = Wire(Encoding::Json);
+    let steps =
+        vec![create(stored(wire, "c4-x")), create(stored(wire, "d4-x")), update("u4", stored(wire, "u4"))];
+    let both = vec![AddressType::Ipv4, AddressType::Ipv6];
+    assert_eq!(apply_until(&two_types(), 3, steps).await, (true, both, Some(3)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_ends_after_so_many_writes() {
+    let wire = Wire(Encoding::Json);
+    let names: Vec<String> = (0..=MAX_WRITES).map(|n| format!("x{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let all = |count: usize| SlicePlan {
+        types: vec![plan(AddressType::Ipv4, &[], &names[..count], &[])],
+        delete_if_unchanged: Vec::new(),
+    };
+    let steps = || names[..MAX_WRITES].iter().map(|name| update(name, stored(wire, name))).collect();
+    let cut = (true, vec![AddressType::Ipv4], Some(MAX_WRITES));
+    assert_eq!(apply_until(&all(MAX_WRITES + 1), usize::MAX, steps()).await, cut);
+    assert_eq!(apply_until(&all(MAX_WRITES), usize::MAX, steps()).await, (false, vec![], None));
 }
 
 #[tokio::test(start_paused = true)]

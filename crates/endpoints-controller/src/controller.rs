@@ -79,7 +79,9 @@ impl EndpointsController {
         let mut services = Vec::new();
         self.cache.attach(Arc::clone(&self) as _, |state| {
             services = state.services.iter().map(|service| ObjectKey::from(&**service)).collect();
-            services.iter().for_each(|key| self.queue.add_background(key.clone()));
+            for key in &services {
+                self.queue.add_background(key.clone());
+            }
             self.look_at_leftovers(state);
         });
         let controller = Arc::clone(&self);

@@ -1,6 +1,7 @@
 //! One Service: from a consistent read of the cache to the one write it may need.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use controller_runtime::api::ApiError;
 use controller_runtime::cache::{
@@ -8,7 +9,7 @@ use controller_runtime::cache::{
 };
 use controller_runtime::queue::Cause;
 use controller_runtime::worker;
-use controller_runtime::write::WriteError;
+use controller_runtime::write::{Verb, WriteError};
 use endpointslice::{Pod, Service, ServiceType, Skipped};
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::DecodeError;
@@ -18,6 +19,15 @@ use crate::controller::{EndpointsController, NAME};
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
+
+/// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
+/// of a watch.
+const LATE: Duration = Duration::from_secs(600);
+
+/// True if this is a create after which the object may be stored, whatever the cache shows.
+fn may_be_stored(error: &WriteError) -> bool {
+    error.verb == Verb::Create && (error.source.is_unanswered() || error.source.is_already_exists())
+}
 
 /// A sync that must be tried again.
 #[derive(Debug, thiserror::Error)]
@@ -94,10 +104,13 @@ impl EndpointsController {
                 self.apply(key, &plan).await
             }
         };
+        let mut tracker = self.tracker.lock();
+        tracker.may_appear(key, result.as_ref().is_err_and(may_be_stored));
         if result.is_err() {
             // The cache may be behind, or the write may have been stored although the answer was lost.
-            self.tracker.lock().wait(key);
+            tracker.wait(key);
         }
+        drop(tracker);
         Ok(result?)
     }
 
@@ -242,7 +255,9 @@ impl EndpointsController {
 
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
-        self.tracker.lock().forget(key);
+        if self.tracker.lock().forget(key) {
+            self.queue.add_after(key.clone(), LATE);
+        }
     }
 }
 

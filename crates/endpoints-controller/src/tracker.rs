@@ -15,6 +15,8 @@ pub(crate) struct Tracker {
     /// How many lists have begun.
     lists: u64,
     waiting: HashSet<ObjectKey>,
+    /// Keys whose last write was a create that may be stored although it failed: the object may yet appear.
+    late: HashSet<ObjectKey>,
     /// Keys whose Service was seen to go, or missing at the start, and that were not synced since.
     orphaned: HashSet<ObjectKey>,
 }
@@ -103,9 +105,25 @@ impl Tracker {
         self.orphaned.remove(key)
     }
 
-    /// Forgets a Service that is gone; an event that is waited for still wakes it, for what appears late must go too.
-    pub(crate) fn forget(&mut self, key: &ObjectKey) {
+    /// Notes whether the last write was a create that may be stored although it failed.
+    pub(crate) fn may_appear(&mut self, key: &ObjectKey, may_appear: bool) {
+        if may_appear {
+            self.late.insert(key.clone());
+        } else {
+            self.late.remove(key);
+        }
+    }
+
+    /// Forgets a Service that is gone, and that it waits for an event. True if its object may yet appear, and must go too
+    /// then: the event still wakes the key, until it is forgotten a second time.
+    #[must_use]
+    pub(crate) fn forget(&mut self, key: &ObjectKey) -> bool {
         self.written.remove(key);
+        let late = self.late.remove(key);
+        if !late {
+            self.waiting.remove(key);
+        }
+        late
     }
 }
 
@@ -132,8 +150,25 @@ mod tests {
         tracker.gone(&key, "8".into());
         assert!(!tracker.is_behind(&key, None, 7), "ours is gone");
         tracker.wrote(&key, "9".into());
-        tracker.forget(&key);
+        assert!(!tracker.forget(&key));
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
+    }
+
+    #[test]
+    fn a_service_that_is_gone_leaves_nothing_waiting_but_a_late_create() {
+        let key = ObjectKey::new("ns", "web");
+        let mut tracker = Tracker::default();
+        tracker.wait(&key);
+        assert!(!tracker.forget(&key) && !tracker.wake(&key));
+        tracker.may_appear(&key, true);
+        tracker.wait(&key);
+        assert!(tracker.forget(&key) && tracker.waiting.contains(&key), "it may appear");
+        assert!(!tracker.forget(&key) && !tracker.wake(&key), "it has not");
+        tracker.may_appear(&key, true);
+        tracker.may_appear(&key, false);
+        assert!(!tracker.forget(&key), "another write was answered");
+        let Tracker { written, lists: _, waiting, late, orphaned } = tracker;
+        assert!(written.is_empty() && waiting.is_empty() && late.is_empty() && orphaned.is_empty());
     }
 
     /// What a list shows of an object that was written in version 8.

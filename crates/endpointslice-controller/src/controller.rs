@@ -93,10 +93,12 @@ impl EndpointSliceController {
         self.cache.attach(Arc::clone(&self) as _, |state| {
             self.load_nodes(state);
             keys = everything(state);
-            keys.iter().for_each(|key| self.queue.add_background(key.clone()));
+            for key in &keys {
+                self.queue.add_background(key.clone());
+            }
         });
         let controller = Arc::clone(&self);
-        let start = Start { keys: keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
+        let start = Start { keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
         run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
             let controller = Arc::clone(&controller);
             async move { controller.sync(&key).await }

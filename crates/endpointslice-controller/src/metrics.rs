@@ -79,7 +79,9 @@ impl Metrics {
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
         let distribution = Distribution { topology, traffic_distribution };
         self.common.applied(&distribution, plans);
-        cut_after.into_iter().for_each(|changes| self.common.changed(&distribution, changes));
+        if let Some(changes) = cut_after {
+            self.common.changed(&distribution, changes);
+        }
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

@@ -27,6 +27,7 @@ mod nodes;
 mod relist;
 mod slices;
 mod terminating;
+mod turns;
 
 use std::time::Duration;
 

@@ -82,7 +82,9 @@ impl EndpointSliceMirroringController {
         let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
         let distribution = Distribution::default();
         self.metrics.applied(&distribution, complete);
-        applied.cut_after.into_iter().for_each(|changes| self.metrics.changed(&distribution, changes));
+        if let Some(changes) = applied.cut_after {
+            self.metrics.changed(&distribution, changes);
+        }
         applied.into_result()?;
         debug!(controller = NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())

@@ -119,6 +119,12 @@ impl<T: Served> FakeApi<T> {
         self.cache.upsert(read::<K>(&object), LIVE);
     }
 
+    /// The same, as if a list had shown it after a gap in the watch.
+    pub fn show_listed<K: Kind>(&self, mut object: Value) {
+        object["metadata"]["resourceVersion"] = format!("listed-{}", self.requests().len()).into();
+        self.cache.upsert(read::<K>(&object), Lane::Background);
+    }
+
     /// Puts a Service into the cache.
     pub fn service(&self, object: Value) {
         self.show::<Service>(object);
@@ -194,6 +200,11 @@ impl<T: Served> FakeApi<T> {
     /// Answers so many requests with a failure.
     pub fn refuse(&self, count: usize) {
         self.server.lock().refuse = count;
+    }
+
+    /// Refuses creates and updates of these from now on.
+    pub fn refuse_if(&self, refused: impl Fn(&T) -> bool + Send + 'static) {
+        self.server.lock().refused_if = Some(Box::new(refused));
     }
 
     /// Answers so many writes with a conflict.

@@ -23,6 +23,8 @@ pub(crate) struct Server<T> {
     pub(crate) asked: Vec<String>,
     /// So many requests are refused.
     pub(crate) refuse: usize,
+    /// Creates and updates that are refused.
+    pub(crate) refused_if: Option<Box<dyn Fn(&T) -> bool + Send>>,
     /// So many writes meet a conflict.
     pub(crate) conflicts: usize,
     /// Creates are refused, because the namespace is being deleted.
@@ -64,6 +66,7 @@ impl<T> Default for Server<T> {
             services: BTreeSet::new(),
             asked: Vec::new(),
             refuse: 0,
+            refused_if: None,
             conflicts: 0,
             terminating: false,
             lost_answers: 0,
@@ -118,6 +121,9 @@ impl<T: Served> Server<T> {
         let conflict = StatusCode::CONFLICT;
         if let Some(refusal) = self.refused() {
             return Some(refusal);
+        }
+        if self.refused_if.as_ref().is_some_and(|refused| refused(object)) {
+            return Some(status(StatusCode::FORBIDDEN, "Forbidden", "a policy"));
         }
         if self.conflicts > 0 {
             self.conflicts -= 1;

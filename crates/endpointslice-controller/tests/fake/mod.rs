@@ -35,7 +35,16 @@ impl Deref for Fake {
 
 impl Fake {
     fn run(api: &FakeApi, batch_period: Duration, conditions: Conditions) -> Self {
-        let config = Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions };
+        Self::run_with(api, Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions })
+    }
+
+    /// Starts with one worker and slices of one endpoint, so that a few pods are many writes in one order.
+    pub fn start_small(api: &FakeApi) -> Self {
+        let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
+        Self::run_with(api, Config { workers: 1, max_endpoints_per_slice: 1, batch_period, conditions })
+    }
+
+    fn run_with(api: &FakeApi, config: Config) -> Self {
         Self(api.run(
             |cache, client, queues, registry| {
                 EndpointSliceController::new(config, cache, client, queues, registry)
@@ -49,6 +58,11 @@ impl Fake {
         let api = FakeApi::default();
         fill(&api);
         Self::run(&api, batch_period, Conditions::All)
+    }
+
+    /// Ends the controller and leaves the server.
+    pub async fn end(self) -> FakeApi {
+        self.0.stop(EndpointSliceController::shut_down).await
     }
 
     /// Ends the controller and starts another, on the same cache and the same slices.

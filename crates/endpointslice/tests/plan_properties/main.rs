@@ -17,7 +17,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use endpointslice::{Conditions, plan};
+use endpointslice::{Conditions, SlicePlan, plan};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
@@ -120,6 +121,24 @@ proptest! {
         }
     }
 
+    /// A sync makes only so many writes, and plans anew for the next ones.
+    #[test]
+    fn a_plan_that_is_carried_out_in_parts_costs_no_more_writes(mut cluster in case(), most in 1_usize..4) {
+        let mut whole = cluster.clone();
+        let writes = whole.apply(&cluster.plan()).total();
+        let mut made = 0;
+        loop {
+            let (plan, left) = first_writes(cluster.plan(), most);
+            if left == most {
+                break;
+            }
+            made += cluster.apply(&plan).total();
+            prop_assert!(made <= writes, "{made} writes, and {writes} in one go");
+        }
+        checks::desired_endpoints_and_no_others(&cluster)?;
+        checks::no_endpoint_twice(&cluster)?;
+    }
+
     #[test]
     fn figures_are_the_ones_counted(before in case()) {
         let plan = before.plan();
@@ -184,4 +203,23 @@ proptest! {
             prop_assert!(cluster.sizes().iter().all(|size| *size <= max));
         }
     }
+}
+
+/// The first writes of a plan, in the order in which they are made, and how many more could have been made.
+fn first_writes(mut plan: SlicePlan, most: usize) -> (SlicePlan, usize) {
+    let mut left = most;
+    let mut keep = |slices: &mut Vec<EndpointSlice>| {
+        slices.truncate(left);
+        left -= slices.len();
+    };
+    for plan in &mut plan.types {
+        if plan.creates_suppressed {
+            plan.create.clear();
+        }
+        keep(&mut plan.create);
+        keep(&mut plan.update);
+        keep(&mut plan.delete);
+    }
+    keep(&mut plan.delete_if_unchanged);
+    (plan, left)
 }

@@ -77,7 +77,7 @@ fn history() -> impl Strategy<Value = Vec<Op>> {
     prop_oneof![3 => open, 1 => closed]
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Wait {
     key: Key,
     retry: bool,

@@ -1,0 +1,209 @@
+//! Workers on a paused clock.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::*;
+use crate::queue::RateLimit;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Debug, thiserror::Error)]
+#[error("no")]
+struct No(Vec<Cause>);
+
+impl SyncError for No {
+    fn causes(&self) -> Vec<Cause> {
+        self.0.clone()
+    }
+}
+
+fn key(n: usize) -> ObjectKey {
+    ObjectKey::new("ns", format!("web-{n}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_tried_until_it_succeeds_even_after_a_panic() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    queue.add(ObjectKey::new("ns", "web"));
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let (seen, until) = (Arc::clone(&attempts), queue.clone());
+    run_workers("test", queue, 2, move |_| {
+        let (attempt, queue) = (seen.fetch_add(1, Ordering::SeqCst), until.clone());
+        async move {
+            match attempt {
+                0 => panic!("a bug"),
+                1..=30 => Err(No(Vec::new())),
+                _ => {
+                    queue.shut_down();
+                    Ok(())
+                }
+            }
+        }
+    })
+    .await;
+    assert_eq!(attempts.load(Ordering::SeqCst), 32);
+}
+
+#[tokio::test]
+async fn other_tasks_run_between_syncs_that_do_not_wait() {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    for n in 0..1000 {
+        queue.add(ObjectKey::new("ns", format!("web-{n}")));
+    }
+    let synced = Arc::new(AtomicUsize::new(0));
+    let (count, until) = (Arc::clone(&synced), queue.clone());
+    let watch = tokio::spawn(async move {
+        loop {
+            match synced.load(Ordering::SeqCst) {
+                0 => tokio::task::yield_now().await,
+                some => return some,
+            }
+        }
+    });
+    run_workers("test", queue, 2, move |_| {
+        let (count, queue) = (Arc::clone(&count), until.clone());
+        async move {
+            if count.fetch_add(1, Ordering::SeqCst) == 999 {
+                queue.shut_down();
+            }
+            Ok::<(), No>(())
+        }
+    })
+    .await;
+    assert!(watch.await.unwrap() < 1000, "the first look came after the last sync");
+}
+
+/// 30,000 keys fail for two minutes, five at a time and 500 a second, because nothing answers. client-go's shared bucket
+/// would try the last of them 50 minutes later.
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_every_key_is_tried_within_the_cap() {
+    const KEYS: usize = 30_000;
+    let limit = RateLimit::endpoint_slice();
+    let queue = WorkQueue::new(limit);
+    (0..KEYS).for_each(|n| queue.add(key(n)));
+    let outage = Instant::now() + 120 * SECOND;
+    let succeeded = Arc::new(Mutex::new(BTreeSet::new()));
+    let synced = Arc::clone(&succeeded);
+    let workers = run_workers("test", queue.clone(), 5, move |key| {
+        let synced = Arc::clone(&synced);
+        async move {
+            sleep(Duration::from_millis(10)).await;
+            if Instant::now() < outage {
+                return Err(No(vec![Cause::Failure { what: 0, unanswered: true }]));
+            }
+            synced.lock().insert(key);
+            Ok(())
+        }
+    });
+    // what began before the cap may end after it
+    let _ = timeout(120 * SECOND + limit.max + SECOND, workers).await;
+    assert_eq!(succeeded.lock().len(), KEYS);
+}
+
+/// One worker, a second for each sync: the order in which keys of a start are synced.
+async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>) -> Vec<usize> {
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let keys: Vec<ObjectKey> = start.iter().copied().map(key).collect();
+    for key in &keys {
+        queue.add_background(key.clone());
+    }
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let (all, seen, end) = (start.len() + usize::from(live.is_some()), Arc::clone(&order), queue.clone());
+    let number = |key: &ObjectKey| key.name.strip_prefix("web-").unwrap().parse::<usize>().unwrap();
+    let start = Start { keys, is_wrong: |key: &ObjectKey| wrong(number(key)) };
+    let workers = run_workers_from(start, "test", queue.clone(), 1, move |key| {
+        let (seen, end) = (Arc::clone(&seen), end.clone());
+        async move {
+            sleep(SECOND).await;
+            seen.lock().push(number(&key));
+            if seen.lock().len() == all {
+                end.shut_down();
+            }
+            Ok::<(), No>(())
+        }
+    });
+    let later = async {
+        sleep(SECOND / 2).await;
+        if let Some(n) = live {
+            queue.add(key(n));
+        }
+    };
+    tokio::join!(workers, later);
+    Arc::try_unwrap(order).unwrap().into_inner()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_at_the_start_does_not_wait_behind_what_is_right() {
+    let order = synced((0..5000).collect(), |n| n >= 4990, None).await;
+    let wrong_at: Vec<usize> = (0..order.len()).filter(|at| order[*at] >= 4990).collect();
+    assert!(wrong_at.iter().all(|at| *at <= 12), "behind the first, and every ninth: {wrong_at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_from_nothing_stays_in_the_background() {
+    let order = synced((0..5000).collect(), |_| true, Some(5000)).await;
+    let live = order.iter().position(|n| *n == 5000).unwrap();
+    assert!(live <= MOST_PROMOTED + MOST_PROMOTED / 8 + 2, "the live change is number {live}");
+}
+
+/// The lines logged while a key that fails in this way is synced once.
+fn logged(error: Option<No>) -> String {
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let sink = Sink::default();
+    let writer = sink.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .with_ansi(false)
+        .without_time()
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let error = Mutex::new(error);
+        let sync = |_| {
+            let error = error.lock().take();
+            async move { Err::<(), No>(error.expect("a bug")) }
+        };
+        process("endpoints-controller", &queue, &key(1), &sync).now_or_never().unwrap();
+    });
+    let bytes = sink.0.lock().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn log_lines_name_the_controller_the_key_and_the_reason() {
+    let failure = |unanswered| Cause::Failure { what: 0, unanswered };
+    for (causes, level, reason) in [
+        (vec![Cause::StaleCache], "DEBUG", "stale cache"),
+        (vec![Cause::Conflict], "DEBUG", "conflict"),
+        (vec![Cause::Conflict, failure(false)], "ERROR", "failed"),
+        (vec![failure(true)], "ERROR", "unavailable"),
+        (vec![], "ERROR", "failed"),
+    ] {
+        let line = logged(Some(No(causes)));
+        assert!(line.trim().starts_with(level), "{line}");
+        let fields =
+            format!("controller=\"endpoints-controller\" key=ns/web-1 reason=\"{reason}\" err=\"no\"");
+        assert!(line.contains(&fields), "{line}");
+        assert_eq!(line.contains("Cache is behind"), reason == "stale cache", "{line}");
+    }
+    let line = logged(None);
+    assert!(line.contains("controller=\"endpoints-controller\" key=ns/web-1 reason=\"panic\""), "{line}");
+}

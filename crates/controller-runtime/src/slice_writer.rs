@@ -30,7 +30,8 @@ pub enum Written<'a> {
 pub struct Applied {
     /// The writes that failed.
     pub errors: Vec<WriteError>,
-    /// The address types whose plan was not carried out in full: such a write ended it, or the turn was over.
+    /// The address types whose plan was not carried out in full: such a write ended it, the turn was over, or nothing can
+    /// be created any more because the namespace is being deleted.
     pub incomplete: Vec<AddressType>,
     /// The turn was over before the plan was.
     pub unfinished: bool,
@@ -89,6 +90,7 @@ impl Applied {
 /// Why a plan was not carried out in full.
 enum Stop {
     TurnOver,
+    NamespaceTerminating,
     Failed(WriteError),
 }
 
@@ -142,6 +144,7 @@ impl SliceWriter {
                     applied.unfinished = true;
                     applied.cut_after.get_or_insert(before - turn.left);
                 }
+                Err(Stop::NamespaceTerminating) => {}
                 Err(Stop::Failed(error)) => applied.errors.push(error.part_of(fingerprint(plan))),
             }
             applied.incomplete.push(plan.address_type);
@@ -149,7 +152,7 @@ impl SliceWriter {
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             match self.delete(turn, slice, unchanged, &mut written).await {
-                Ok(()) => {}
+                Ok(()) | Err(Stop::NamespaceTerminating) => {}
                 Err(Stop::TurnOver) => {
                     applied.unfinished = true;
                     break;
@@ -171,7 +174,7 @@ impl SliceWriter {
             turn.take()?;
             match write::create(&self.client, &key(slice), slice).await? {
                 Some(created) => written(Written::Created(&created)),
-                None => return Ok(()),
+                None => return Err(Stop::NamespaceTerminating),
             }
         }
         for slice in &plan.update {

@@ -241,6 +241,18 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     assert_eq!(fake.addresses_skipped(), fake.syncs(), "one in each sync");
 }
 
+/// As upstream, whose sync ends at the create that is refused.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_counted_as_changed_in_a_namespace_that_is_being_deleted() {
+    let fake = Fake::start(Duration::ZERO, |api| {
+        api.terminate_namespace();
+        api.service(service("web", json!({})));
+    });
+    fake.settle().await;
+    assert_eq!((fake.requests(), fake.told()), (vec!["POST web-".to_owned()], vec![]));
+    assert_eq!(fake.changed_per_sync(), [0, 0]);
+}
+
 /// The API server looks at endpoints only if they change.
 #[tokio::test(start_paused = true)]
 async fn a_slice_with_a_refused_address_is_left_alone_until_its_endpoints_change() {

@@ -43,7 +43,7 @@ pub use envelope::{MAGIC, Unknown, wrap};
 pub use error::{DecodeError, DecodeErrorKind};
 pub use frames::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
 pub use list::{Items, List};
-pub use managed_fields::without_managed_fields;
+pub use managed_fields::{MAX_LAST_MANAGERS, last_managers, without_managed_fields};
 pub use message::Message;
 pub use reader::{Fields, Value};
 pub use scan::{MetaView, NodeView, PodView, PortView, ServicePortView, ServiceView, TargetPort, meta};

@@ -1,7 +1,8 @@
-//! Objects without the bookkeeping of server-side apply.
+//! The bookkeeping of server-side apply: who wrote last, and objects without it.
 
 use crate::error::DecodeError;
 use crate::reader::Fields;
+use crate::scan::time_seconds;
 use crate::writer::Writer;
 
 /// Copies the message of any object, leaving out `metadata.managedFields`.
@@ -26,8 +27,61 @@ pub fn without_managed_fields(raw: &[u8]) -> Result<Vec<u8>, DecodeError> {
     Ok(writer.finish())
 }
 
+/// The number of `ObjectMeta.managedFields` in `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
+const MANAGED_FIELDS: u32 = 17;
+
+/// The most managers that [`last_managers`] names.
+pub const MAX_LAST_MANAGERS: usize = 4;
+
+/// The field managers that wrote an object last: those of the newest entries of `metadata.managedFields`, whose times
+/// are whole seconds, so that there may be several. At most [`MAX_LAST_MANAGERS`].
+///
+/// A client that only removes fields of others, or deletes the object, leaves no entry. Entries without a time, and
+/// managers that aren't UTF-8, are passed over.
+///
+/// Cost: one pass over the metadata; the sets of fields are stepped over.
+pub fn last_managers(raw: &[u8]) -> Result<Vec<&str>, DecodeError> {
+    let mut newest = (i64::MIN, Vec::new());
+    let mut fields = Fields::new("object", raw);
+    while let Some((number, value)) = fields.next_field()? {
+        if number == 1 {
+            collect_managers(fields.bytes(value)?, &mut newest)?;
+            break;
+        }
+    }
+    Ok(newest.1)
+}
+
+fn collect_managers<'a>(metadata: &'a [u8], newest: &mut (i64, Vec<&'a str>)) -> Result<(), DecodeError> {
+    let mut fields = Fields::new("ObjectMeta", metadata);
+    while let Some((number, value)) = fields.next_field()? {
+        if number != MANAGED_FIELDS {
+            continue;
+        }
+        let Some((manager, time)) = manager_and_time(fields.bytes(value)?)? else { continue };
+        if time > newest.0 {
+            *newest = (time, vec![manager]);
+        } else if time == newest.0 && newest.1.len() < MAX_LAST_MANAGERS && !newest.1.contains(&manager) {
+            newest.1.push(manager);
+        }
+    }
+    Ok(())
+}
+
+fn manager_and_time(entry: &[u8]) -> Result<Option<(&str, i64)>, DecodeError> {
+    let (mut manager, mut time) = (None, None);
+    let mut fields = Fields::new("ManagedFieldsEntry", entry);
+    while let Some((number, value)) = fields.next_field()? {
+        match number {
+            1 => manager = std::str::from_utf8(fields.bytes(value)?).ok(),
+            4 => time = time_seconds(fields.bytes(value)?)?,
+            _ => {}
+        }
+    }
+    Ok(manager.zip(time))
+}
+
 fn copy_metadata(writer: &mut Writer, bytes: &[u8]) -> Result<(), DecodeError> {
-    const MANAGED_FIELDS: u32 = 17;
     let mut fields = Fields::new("ObjectMeta", bytes);
     while let Some((number, _, source)) = fields.next_with_source()? {
         if number != MANAGED_FIELDS {
@@ -40,6 +94,36 @@ fn copy_metadata(writer: &mut Writer, bytes: &[u8]) -> Result<(), DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One entry: a manager, and the seconds of its time.
+    fn entry(manager: &str, time: Option<u8>) -> Vec<u8> {
+        let mut entry = vec![0x0a, u8::try_from(manager.len()).unwrap()];
+        entry.extend(manager.as_bytes());
+        entry.extend(time.map(|seconds| [0x22, 2, 0x08, seconds]).into_iter().flatten());
+        let mut field = vec![0x8a, 0x01, u8::try_from(entry.len()).unwrap()];
+        field.extend(entry);
+        field
+    }
+
+    fn object(entries: &[Vec<u8>]) -> Vec<u8> {
+        let metadata = entries.concat();
+        let mut object = vec![0x0a, u8::try_from(metadata.len()).unwrap()];
+        object.extend(metadata);
+        object
+    }
+
+    #[test]
+    fn the_last_managers_are_those_of_the_newest_time() {
+        let raw =
+            object(&[entry("a", Some(5)), entry("b", Some(7)), entry("c", Some(7)), entry("b", Some(7))]);
+        assert_eq!(last_managers(&raw).unwrap(), ["b", "c"]);
+        let raw = object(&[entry("a", Some(5)), entry("b", None)]);
+        assert_eq!(last_managers(&raw).unwrap(), ["a"], "one without a time is passed over");
+        assert_eq!(last_managers(&object(&[])).unwrap(), [""; 0]);
+        for length in 0..raw.len() {
+            let _ = last_managers(&raw[..length]);
+        }
+    }
 
     #[test]
     fn only_managed_fields_are_left_out() {

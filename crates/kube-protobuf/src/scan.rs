@@ -35,7 +35,7 @@ fn map_entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
 }
 
 /// Whole Unix seconds; Kubernetes writes the absent time as a message of no bytes.
-fn time_seconds(bytes: &[u8]) -> Result<Option<i64>, DecodeError> {
+pub(crate) fn time_seconds(bytes: &[u8]) -> Result<Option<i64>, DecodeError> {
     if bytes.is_empty() {
         return Ok(None);
     }

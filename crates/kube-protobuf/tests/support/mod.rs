@@ -19,6 +19,7 @@ pub(crate) fn scan(bytes: &[u8]) {
     let _ = StatusView::parse(bytes);
     let _ = WatchEvent::parse(bytes);
     let _ = Unknown::parse(bytes);
+    let _ = last_managers(bytes);
     let Ok(stripped) = without_managed_fields(bytes) else { return };
     assert_eq!(
         without_managed_fields(&stripped).as_ref(),

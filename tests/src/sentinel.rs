@@ -26,6 +26,9 @@ const BY_SERVICE: &str = "by-service";
 const BY_POD: &str = "by-pod";
 /// The custom Endpoints, whose Service has no selector.
 const BY_ENDPOINTS: &str = "by-endpoints";
+/// How often the objects of one Service are deleted to see them come back. More than ten deletions are a dispute, whose
+/// repairs wait.
+const SETTLES_PER_SERVICE: u64 = 4;
 const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -42,6 +45,7 @@ pub struct Sentinel {
     endpoints: Api<Endpoints>,
     slices: Api<EndpointSlice>,
     round: AtomicU64,
+    settles: AtomicU64,
 }
 
 impl Sentinel {
@@ -63,15 +67,10 @@ impl Sentinel {
             endpoints: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
             round: AtomicU64::new(0),
+            settles: AtomicU64::new(0),
         };
         for name in [BY_SERVICE, BY_POD, BY_ENDPOINTS] {
-            let selector = (name != BY_ENDPOINTS).then(|| json!({"app": name}));
-            let service = json!({
-                "metadata": {"name": name, "labels": {ROUND: "0"}},
-                "spec": {"selector": selector, "clusterIP": "None", "ipFamilies": ["IPv4"]},
-            });
-            let service = serde_json::from_value(service).unwrap();
-            sentinel.services.create(&create, &service).await.expect("creating a Service");
+            sentinel.create_service(name, name != BY_ENDPOINTS).await;
         }
         let pod = json!({
             "metadata": {"name": NAMESPACE, "labels": {"app": BY_POD}},
@@ -79,14 +78,27 @@ impl Sentinel {
         });
         sentinel.pods.create(&create, &serde_json::from_value(pod).unwrap()).await.expect("creating a pod");
         if sentinel.runs(Controller::EndpointSliceMirroring) {
-            let endpoints = json!({
-                "metadata": {"name": BY_ENDPOINTS, "labels": {ROUND: "0"}},
-                "subsets": [{"addresses": [{"ip": ADDRESS}]}],
-            });
-            let endpoints = serde_json::from_value(endpoints).unwrap();
-            sentinel.endpoints.create(&create, &endpoints).await.expect("creating Endpoints");
+            sentinel.create_endpoints(BY_ENDPOINTS).await;
         }
         sentinel
+    }
+
+    async fn create_service(&self, name: &str, selects: bool) {
+        let service = json!({
+            "metadata": {"name": name, "labels": {ROUND: "0"}},
+            "spec": {"selector": selects.then(|| json!({"app": name})), "clusterIP": "None", "ipFamilies": ["IPv4"]},
+        });
+        let service = serde_json::from_value(service).unwrap();
+        self.services.create(&PostParams::default(), &service).await.expect("creating a Service");
+    }
+
+    async fn create_endpoints(&self, name: &str) {
+        let endpoints = json!({
+            "metadata": {"name": name, "labels": {ROUND: "0"}},
+            "subsets": [{"addresses": [{"ip": ADDRESS}]}],
+        });
+        let endpoints = serde_json::from_value(endpoints).unwrap();
+        self.endpoints.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints");
     }
 
     /// Returns when the controllers have handled every earlier change of a Service or pod.
@@ -104,31 +116,49 @@ impl Sentinel {
 
     /// Returns when the controllers have also handled what they delay after a change of what they made.
     pub async fn settle(&self) {
+        let settles = self.settles.fetch_add(1, Ordering::Relaxed);
+        let generation = settles / SETTLES_PER_SERVICE;
+        let name =
+            |name: &str| if generation == 0 { name.to_owned() } else { format!("{name}-{generation}") };
+        let (by_service, by_endpoints) = (name(BY_SERVICE), name(BY_ENDPOINTS));
+        if generation > 0 && settles.is_multiple_of(SETTLES_PER_SERVICE) {
+            self.create_service(&by_service, true).await;
+            if self.runs(Controller::EndpointSliceMirroring) {
+                self.create_service(&by_endpoints, false).await;
+                self.create_endpoints(&by_endpoints).await;
+            }
+        }
         self.barrier().await;
+        self.are_there(&by_service, &by_endpoints).await;
         let now = DeleteParams::default();
         if self.runs(Controller::Endpoints) {
-            self.endpoints.delete(BY_SERVICE, &now).await.expect("deleting Endpoints");
+            self.endpoints.delete(&by_service, &now).await.expect("deleting Endpoints");
         }
-        let services = self.services_with_slices();
-        for service in &services {
-            let before = self.slice_of(service).await.expect("left by the barrier");
+        for service in self.services_with_slices(&by_service, &by_endpoints) {
+            let before = self.slice_of(service).await.expect("it was there");
             self.slices.delete(&before.name_any(), &now).await.expect("deleting a slice");
         }
+        self.are_there(&by_service, &by_endpoints).await;
+        self.barrier().await;
+    }
+
+    /// Waits until the controllers' objects of these Services are there.
+    async fn are_there(&self, by_service: &str, by_endpoints: &str) {
+        let services = self.services_with_slices(by_service, by_endpoints);
         wait::until("sentinels to come back", LIMIT, || async {
             try_join_all(services.iter().map(|service| self.slice_of(service))).await?;
             if self.runs(Controller::Endpoints) {
-                self.endpoints_of(BY_SERVICE).await.map(drop)
+                self.endpoints_of(by_service).await.map(drop)
             } else {
                 Ok(())
             }
         })
         .await;
-        self.barrier().await;
     }
 
     /// Of which a slice is deleted to see it come back.
-    fn services_with_slices(&self) -> Vec<&'static str> {
-        [(Controller::EndpointSlice, BY_SERVICE), (Controller::EndpointSliceMirroring, BY_ENDPOINTS)]
+    fn services_with_slices<'a>(&self, by_service: &'a str, by_endpoints: &'a str) -> Vec<&'a str> {
+        [(Controller::EndpointSlice, by_service), (Controller::EndpointSliceMirroring, by_endpoints)]
             .into_iter()
             .filter(|(controller, _)| self.runs(*controller))
             .map(|(_, service)| service)

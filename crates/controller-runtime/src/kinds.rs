@@ -8,9 +8,10 @@ use endpointslice::{
 };
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView, TargetPort};
 
-use crate::cache::{CachedEndpoints, CachedKind, CachedSlice, DelegatedService};
+use crate::cache::{CachedEndpoints, CachedKind, CachedSlice, DelegatedService, Writers};
 
 /// A kind that can be listed and watched into the cache.
 pub trait Kind: CachedKind {
@@ -116,15 +117,21 @@ impl Kind for DelegatedService {
     const RESOURCE: &'static str = "delegated-services";
 
     fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
-        let meta = kube_protobuf::meta(raw)?;
-        Ok(Self { namespace: interner.string(meta.namespace), name: meta.name.into() })
+        let ServiceView { meta, selector, .. } = ServiceView::parse(raw)?;
+        let namespace = interner.string(meta.namespace);
+        Ok(Self { namespace, name: meta.name.into(), has_selector: !selector.is_empty() })
     }
 
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
         let service: core::Service = serde_json::from_str(json)?;
         let metadata = service.metadata;
         let text = Option::unwrap_or_default;
-        Ok(Self { namespace: interner.string(&text(metadata.namespace)), name: text(metadata.name).into() })
+        let selector = service.spec.and_then(|spec| spec.selector);
+        Ok(Self {
+            namespace: interner.string(&text(metadata.namespace)),
+            name: text(metadata.name).into(),
+            has_selector: selector.is_some_and(|selector| !selector.is_empty()),
+        })
     }
 }
 
@@ -162,6 +169,7 @@ impl Kind for CachedSlice {
             service: interner.non_empty(label(endpointslice::well_known::SERVICE_NAME)),
             managed_by: interner.non_empty(label(endpointslice::well_known::MANAGED_BY)),
             deleting: meta.deletion_timestamp.is_some(),
+            writers: Writers::new(kube_protobuf::last_managers(raw)?, interner),
             encoded: encoded.into(),
         })
     }
@@ -169,7 +177,8 @@ impl Kind for CachedSlice {
     /// Encodes what was read, so that the rest of the program sees one form.
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
         let slice: EndpointSlice = serde_json::from_str(json)?;
-        Self::from_protobuf(&slice.encode(), interner).map_err(serde::de::Error::custom)
+        let read = Self::from_protobuf(&slice.encode(), interner).map_err(serde::de::Error::custom)?;
+        Ok(Self { writers: Writers::new(last_managers(&slice.metadata), interner), ..read })
     }
 }
 
@@ -186,6 +195,7 @@ impl Kind for CachedEndpoints {
             name: meta.name.into(),
             uid: meta.uid.into(),
             version: meta.resource_version.into(),
+            writers: Writers::new(kube_protobuf::last_managers(raw)?, interner),
             encoded: encoded.into(),
         })
     }
@@ -193,8 +203,24 @@ impl Kind for CachedEndpoints {
     /// Encodes what was read, so that the rest of the program sees one form.
     fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
         let endpoints: Endpoints = serde_json::from_str(json)?;
-        Self::from_protobuf(&endpoints.encode(), interner).map_err(serde::de::Error::custom)
+        let read = Self::from_protobuf(&endpoints.encode(), interner).map_err(serde::de::Error::custom)?;
+        Ok(Self { writers: Writers::new(last_managers(&endpoints.metadata), interner), ..read })
     }
+}
+
+/// As [`kube_protobuf::last_managers`], which are not encoded again.
+fn last_managers(metadata: &ObjectMeta) -> Vec<&str> {
+    let entries = || metadata.managed_fields.iter().flatten();
+    let second = |entry: &ManagedFieldsEntry| entry.time.as_ref().map(|time| time.0.as_second());
+    let newest = entries().filter_map(second).max();
+    let mut managers: Vec<&str> = Vec::new();
+    for entry in entries().filter(|entry| newest.is_some() && second(entry) == newest) {
+        let manager = entry.manager.as_deref().unwrap_or_default();
+        if managers.len() < kube_protobuf::MAX_LAST_MANAGERS && !managers.contains(&manager) {
+            managers.push(manager);
+        }
+    }
+    managers
 }
 
 #[cfg(test)]
@@ -238,9 +264,20 @@ mod tests {
             let of = |slice: &CachedSlice| {
                 let names = (slice.namespace.clone(), slice.name.clone(), slice.uid.clone());
                 let labels = (slice.service.clone(), slice.managed_by.clone());
-                (names, labels, slice.version, slice.generation, slice.deleting)
+                (names, labels, slice.state(), slice.deleting, slice.writers.clone())
             };
             assert_eq!(of(&protobuf), of(&json));
+        }
+    }
+
+    #[test]
+    fn a_delegated_service_has_a_selector_or_not_in_either_encoding() {
+        for fixture in [fixture!("service"), fixture!("service-headless")] {
+            let (service, _) = read_both::<Service>(fixture);
+            let (protobuf, json) = read_both::<DelegatedService>(fixture);
+            assert_eq!((&protobuf.name, &json.name), (&service.name, &service.name));
+            let selected = service.selector.is_some();
+            assert_eq!((protobuf.has_selector, json.has_selector), (selected, selected));
         }
     }
 
@@ -252,6 +289,7 @@ mod tests {
         assert_eq!((slice.service.as_deref(), slice.managed_by.as_deref()), (Some("web"), None));
         assert_eq!(slice.generation, 42);
         assert_eq!(slice.decode().unwrap().metadata.managed_fields, None, "left out");
+        assert!(slice.writers.are_only("kubelet"), "but not who wrote last");
     }
 
     #[test]

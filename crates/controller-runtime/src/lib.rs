@@ -14,6 +14,7 @@
 //! * [`mod@write`]: one write of one object, and how it fails.
 //! * [`slice_writer`]: the only writer of EndpointSlices.
 //! * [`own_slices`]: which changes of a controller's slices are its own echoes, and whether the cache shows them yet.
+//! * [`repairs`]: how often changes by other clients are undone, and whom users are told of.
 //! * [`echoes`]: events that overtake the answer to the write they are of.
 //! * [`slice_sync`]: why a sync of slices is tried again.
 //! * [`slice_metrics`]: what controllers of slices count.
@@ -33,6 +34,7 @@ pub mod own_slices;
 pub mod plain_counter;
 pub mod queue;
 pub mod recorder;
+pub mod repairs;
 pub mod slice_metrics;
 pub mod slice_sync;
 pub mod slice_writer;

@@ -1,35 +1,62 @@
-//! The slices that one controller manages: which changes of them are somebody else's, and whether the cache shows our
+//! The slices that one controller manages: which changes of them are another client's, and whether the cache shows our
 //! own writes yet.
 //!
-//! A write comes back as a watch event. The tracker knows the generation that each write produced, so the echo causes no
-//! sync, and a sync never acts on a cache that is behind our own writes: it waits, and the event that catches up wakes
-//! it. If that event never comes, because the watch broke before it or a backup undid the write, a new list ends the
-//! waiting. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
+//! A write comes back as a watch event. The tracker knows the resourceVersion that each write produced, so the echo
+//! causes no sync, and a sync never acts on a cache that is behind our own writes: it waits, and the event that catches
+//! up wakes it. If that event never comes, because the watch broke before it or a backup undid the write, a new list ends
+//! the waiting. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
 //! `endpointslice_controller.go` and `endpointslicemirroring_controller.go`, which are alike.)
+//!
+//! # Foreign changes
+//!
+//! Every version of a slice that we did not write is compared with what we would write: the sync plans again, and a plan
+//! compares exactly what upstream's sync compares. So whatever upstream repairs, by an event or by its resync of 12 to 24
+//! hours, is repaired after `delay`, and what upstream leaves alone costs a look and no request:
+//!
+//! | | for a Service (`reconciler.go`) | mirrored (`endpointslicemirroring/reconciler.go`) |
+//! |---|---|---|
+//! | repaired | endpoints, ports, address type, hints; labels, but for the three of slices; no owner reference to the Service (deleted and made anew, except a lone placeholder); `managed-by`, `service-name`, deletion | endpoints, ports, address type; labels, annotations; an owner reference to older Endpoints; `managed-by`, `service-name`, deletion |
+//! | left alone | annotations, finalizers, other owner references | finalizers, owner references that are missing or to others |
+//!
+//! How often that happens to one Service is limited by [`Repairs`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use endpointslice::SliceTracker;
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
-use crate::cache::{CachedSlice, Change, ListPhase, ObjectKey, State};
+use crate::cache::{Cache, CachedSlice, Change, ListPhase, ObjectKey, State};
 use crate::echoes::{Echoes, UnderSync};
 use crate::queue::WorkQueue;
+use crate::recorder::Recorder;
+use crate::repairs::{Actor, Repairs};
 use crate::slice_writer::Written;
+use crate::write::WriteError;
 
 /// What one controller knows about its slices between syncs. The keys of its queue are Services.
 pub struct OwnSlices {
     managed_by: Arc<str>,
     queue: WorkQueue<ObjectKey>,
     delay: Duration,
+    repairs: Repairs,
     tracker: Mutex<SliceTracker>,
     /// Services whose last read found the cache behind our own writes; the slice that was missing wakes them.
     stale: Mutex<HashSet<ObjectKey>>,
     echoes: Echoes<CachedSlice>,
+}
+
+/// The slices of one Service that one controller manages.
+#[derive(Debug)]
+pub struct Found {
+    /// Those that are not being deleted.
+    pub staying: Vec<Arc<CachedSlice>>,
+    /// Those that are, and still exist because of finalizers.
+    pub leaving: Vec<Arc<CachedSlice>>,
 }
 
 /// The cache does not show our own last writes yet.
@@ -39,11 +66,18 @@ pub struct StaleCache;
 
 impl OwnSlices {
     /// Nothing known yet. `managed_by` is the controller's value of the label `endpointslice.kubernetes.io/managed-by`;
-    /// Services whose slices somebody else changed are added to `queue` after `delay`.
+    /// Services whose slices another client changed are added to `queue` after `delay`, or later if that happens often.
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
+        let repairs = Repairs::new(queue.clone(), "");
         let (tracker, stale, echoes) = Default::default();
-        Self { managed_by, queue, delay, tracker, stale, echoes }
+        Self { managed_by, queue, delay, repairs, tracker, stale, echoes }
+    }
+
+    /// The same; `manager` is the controller's own field manager, which is not named as the author of foreign changes.
+    #[must_use]
+    pub fn with_field_manager(self, manager: &str) -> Self {
+        Self { repairs: Repairs::new(self.queue.clone(), manager), ..self }
     }
 
     /// A sync of this Service begins.
@@ -51,50 +85,92 @@ impl OwnSlices {
         &'a self,
         key: &'a ObjectKey,
     ) -> UnderSync<'a, CachedSlice, impl FnMut(&Change<CachedSlice>)> {
+        self.repairs.begin(key);
         self.echoes.begin(key, |change| self.judge(change))
     }
 
+    /// The sync of this Service has made all its writes. If its slices are so contested that the next repair has to wait,
+    /// the Service is told by an event of `recorder`.
+    pub fn settled(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
+        self.repairs.settled(key, cache, recorder, "EndpointSlices");
+    }
+
     /// The slices of this Service that are ours and not being deleted, unless the cache is behind our own writes. From
-    /// now on their disappearance is noticed.
+    /// now on any change of them is noticed.
     ///
     /// Decided while the cache is locked for reading, so that the slice we wait for cannot slip by.
     pub fn read(&self, key: &ObjectKey, state: &State) -> Result<Vec<Arc<CachedSlice>>, StaleCache> {
-        let mut slices = state.slices_of(&key.namespace, &key.name, &self.managed_by);
-        slices.retain(|slice| !slice.deleting);
+        Ok(self.read_all(key, state)?.staying)
+    }
+
+    /// The same, and beside them those that are being deleted.
+    pub fn read_all(&self, key: &ObjectKey, state: &State) -> Result<Found, StaleCache> {
+        let slices = state.slices_of(&key.namespace, &key.name, &self.managed_by);
+        let (leaving, slices): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.deleting);
         let mut tracker = self.tracker.lock();
-        let cached = slices.iter().map(|slice| (&*slice.uid, slice.generation));
+        let expected =
+            leaving.iter().filter(|slice| !tracker.is_deleted(&key.namespace, &key.name, &slice.uid));
+        let cached = slices.iter().chain(expected).map(|slice| (&*slice.uid, slice.state()));
         if tracker.is_stale(&key.namespace, &key.name, state.slices.observed(), cached) {
             self.stale.lock().insert(key.clone());
             return Err(StaleCache);
         }
         for slice in &slices {
-            let version = slice.version.number().unwrap_or_default();
-            tracker.seen(&key.namespace, &key.name, &slice.uid, slice.generation, version);
+            tracker.seen(&key.namespace, &key.name, &slice.uid, slice.state());
         }
         drop(tracker);
         self.stale.lock().remove(key);
-        Ok(slices)
+        Ok(Found { staying: slices, leaving })
     }
 
-    /// The next event of this Service's slices adds it to the queue: a write met a slice that is newer than the cache
-    /// shows. To be called before the sync is over, so that no event slips by.
-    pub fn wait(&self, key: &ObjectKey) {
-        self.stale.lock().insert(key.clone());
-    }
-
-    /// Notes a write of ours.
-    pub fn written(&self, written: &Written<'_>) {
-        let mut tracker = self.tracker.lock();
+    /// Notes a write that the sync of this Service has made.
+    ///
+    /// What comes back need not be ours any more: an admission webhook may have given the slice to another controller or
+    /// Service. That is a foreign change, and its event will not show it as one.
+    pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
+        self.repairs.wrote(key);
         match written {
-            Written::Created(slice) | Written::Updated(slice) => tracker.written(slice),
-            Written::Deleted(slice) => tracker.deleted(slice),
+            Written::Deleted(slice) => self.tracker.lock().deleted(slice),
+            Written::Created(slice) | Written::Updated(slice) if self.is_of(key, slice) => {
+                self.tracker.lock().written(slice);
+            }
+            Written::Created(slice) | Written::Updated(slice) => {
+                let uid = slice.metadata.uid.as_deref().unwrap_or_default();
+                self.tracker.lock().gone(&key.namespace, &key.name, uid);
+                self.repairs.foreign_change(key.clone(), self.delay, Actor::Admission);
+            }
         }
+    }
+
+    /// Notes that writes of the sync of this Service have failed. If one met a slice that is newer than the cache shows,
+    /// the next event of the Service's slices adds it to the queue. To be called before the sync is over, so that no event
+    /// slips by.
+    pub fn failed(&self, key: &ObjectKey, errors: &[WriteError]) {
+        let met_newer = errors.iter().filter(|error| error.heals_by_itself()).count();
+        (0..met_newer).for_each(|_| self.repairs.wrote(key));
+        if met_newer > 0 {
+            self.stale.lock().insert(key.clone());
+        }
+    }
+
+    fn is_of(&self, key: &ObjectKey, slice: &EndpointSlice) -> bool {
+        let label = |name: &str| slice.metadata.labels.as_ref()?.get(name).map(String::as_str);
+        label(MANAGED_BY) == Some(&*self.managed_by) && label(SERVICE_NAME) == Some(&*key.name)
     }
 
     /// Forgets a Service whose slices are no longer ours to keep.
     pub fn forget(&self, key: &ObjectKey) {
         self.tracker.lock().forget_service(&key.namespace, &key.name);
+        self.leave(key);
+    }
+
+    /// A Service is no longer ours, as far as is known. What was written for it is still noted: if it belongs to another
+    /// controller, its slices have to be deleted, all of them and in their last version; if it was deleted, the notes go
+    /// with the slices.
+    pub fn leave(&self, key: &ObjectKey) {
+        self.tracker.lock().let_go(&key.namespace, &key.name);
         self.stale.lock().remove(key);
+        self.repairs.forget(key);
     }
 
     /// True if this slice is managed by this controller.
@@ -125,14 +201,14 @@ impl OwnSlices {
         let mut concerned = tracker.listed(|namespace, service, uid| {
             let slice = ours.get(uid)?;
             let same_service = *slice.namespace == *namespace && slice.service.as_deref() == Some(service);
-            same_service.then(|| (slice.generation, slice.version.number().unwrap_or_default()))
+            same_service.then(|| slice.state())
         });
         if went_back {
             concerned.extend(tracker.services().cloned());
         }
         drop(tracker);
         for (namespace, service) in concerned {
-            self.queue.add_after(ObjectKey::new(namespace, service), self.delay);
+            self.repairs.foreign_change(ObjectKey::new(namespace, service), self.delay, Actor::Unknown);
         }
         let waiting = std::mem::take(&mut *self.stale.lock());
         for key in waiting {
@@ -150,23 +226,27 @@ impl OwnSlices {
 
     fn added(&self, slice: &CachedSlice) {
         if self.manages(slice) && self.is_foreign_change(slice) {
-            self.sync_later(slice);
+            self.contested(slice, self.repairs.actor(&slice.writers));
         }
         self.wake(slice);
     }
 
     fn updated(&self, old: &CachedSlice, new: &CachedSlice) {
         let (was_ours, is_ours) = (self.manages(old), self.manages(new));
-        if was_ours && (!is_ours || old.service != new.service || new.deleting) {
-            // It has left our view, so its absence there must not look like a cache that is behind.
-            self.gone(old);
-        }
+        let left = !is_ours || old.service != new.service || old.uid != new.uid;
+        let deleted = new.deleting && !old.deleting;
+        // Once it has left our view, its absence there must not look like a cache that is behind.
+        let expected = if was_ours && (left || deleted) { self.gone(old) } else { false };
+        let actor = || self.repairs.actor(&new.writers);
         if old.service != new.service {
             // The slice has moved to another Service: both need a look, whoever manages it.
+            for (slice, ours) in [(new, is_ours), (old, was_ours)] {
+                if ours { self.contested(slice, actor()) } else { self.sync_later(slice) }
+            }
+        } else if is_ours && deleted && expected {
             self.sync_later(new);
-            self.sync_later(old);
         } else if was_ours != is_ours || is_ours && self.is_foreign_change(new) {
-            self.sync_later(new);
+            self.contested(new, if deleted { Actor::Unknown } else { actor() });
         }
         self.wake(new);
     }
@@ -176,7 +256,7 @@ impl OwnSlices {
             return;
         }
         if slice.service.is_some() && !self.gone(slice) {
-            self.sync_later(slice);
+            self.contested(slice, Actor::Unknown);
         }
         self.wake(slice);
     }
@@ -190,7 +270,14 @@ impl OwnSlices {
     /// True unless the slice is the echo of our own write.
     fn is_foreign_change(&self, slice: &CachedSlice) -> bool {
         let service = slice.service.as_deref().unwrap_or_default();
-        self.tracker.lock().should_sync(&slice.namespace, service, &slice.uid, slice.generation)
+        self.tracker.lock().should_sync(&slice.namespace, service, &slice.uid, slice.state())
+    }
+
+    /// Another client changed a slice of ours.
+    fn contested(&self, slice: &CachedSlice, actor: Actor) {
+        if let Some(key) = service_key(slice) {
+            self.repairs.foreign_change(key, self.delay, actor);
+        }
     }
 
     fn sync_later(&self, slice: &CachedSlice) {

@@ -76,7 +76,7 @@ impl Listener {
     }
 
     fn wrote(&self, slice: &Value) {
-        self.slices.written(&Written::Created(&serde_json::from_value(slice.clone()).unwrap()));
+        self.slices.written(&key(), &Written::Created(&serde_json::from_value(slice.clone()).unwrap()));
     }
 }
 
@@ -193,7 +193,7 @@ async fn an_api_server_whose_versions_went_back_is_listed_again() {
         // What the backup has undone: a slice that was made, and one that was deleted.
         listener.wrote(&slice("c", "120"));
         let deleted = serde_json::from_value(slice("b", "41")).unwrap();
-        listener.slices.written(&Written::Deleted(&deleted));
+        listener.slices.written(&key(), &Written::Deleted(&deleted));
         assert_eq!(listener.sync(&world), Err(StaleCache));
         let start = Instant::now();
         assert_eq!(listener.due().await, key());

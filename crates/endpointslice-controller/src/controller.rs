@@ -70,7 +70,8 @@ impl EndpointSliceController {
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
-        let slices = OwnSlices::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay);
+        let slices = OwnSlices::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay)
+            .with_field_manager(client.field_manager());
         let controller = Self {
             config,
             cache,

@@ -44,6 +44,9 @@ impl EndpointSliceController {
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
+        if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
+            self.slices.settled(key, &self.cache, &self.recorder);
+        }
         result
     }
 
@@ -87,7 +90,7 @@ impl EndpointSliceController {
             }
             let Some(service) = state.services.get(&key.namespace, &key.name) else {
                 self.forget(key);
-                self.slices.forget(key);
+                self.slices.leave(key);
                 return Ok(Found::Nothing);
             };
             if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
@@ -109,10 +112,12 @@ impl EndpointSliceController {
     /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
     async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
         let mut turn = Turn::of(&self.queue);
-        let applied = self.writer.apply_within(&mut turn, plan, |written| self.note(&written)).await;
-        if applied.met_newer() {
-            self.slices.wait(key);
-        }
+        let applied = self.writer.apply_within(&mut turn, plan, |written| {
+            self.slices.written(key, &written);
+            self.metrics.written(&written);
+        });
+        let applied = applied.await;
+        self.slices.failed(key, &applied.errors);
         if applied.unfinished {
             self.queue.add_again(key.clone());
         }
@@ -167,11 +172,6 @@ impl EndpointSliceController {
         let plan = plan(existing, desired, &template, &rules);
         skipped.retain(|skipped| !plan.keeps(skipped));
         (plan, skipped, rules.hints)
-    }
-
-    fn note(&self, written: &Written<'_>) {
-        self.slices.written(written);
-        self.metrics.written(written);
     }
 
     /// Forgets a Service that is not ours, but not what was written for it: that may still have to be deleted.

@@ -22,6 +22,7 @@
 //! | `metrics` (all) | `src/metrics/tests.rs` |
 
 mod delegation;
+mod disputes;
 mod fake;
 mod nodes;
 mod relist;

@@ -65,7 +65,8 @@ impl EndpointSliceMirroringController {
         let metrics = SliceMetrics::register(registry, "Endpoints", "ALPHA");
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice_mirroring(), queues);
-        let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period);
+        let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period)
+            .with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
         let unfinished = Mutex::default();
         (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics, unfinished }), events)

@@ -42,10 +42,22 @@ pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
 ///
 /// `existing` are the slices that this controller manages for the Service of the same name.
 pub fn mirror(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> Mirror {
+    mirror_beside(endpoints, existing, &[], max)
+}
+
+/// The same, where also `leaving` exist: slices that are being deleted, but are kept by finalizers. They no longer count
+/// as mirrors, and must not publish what the Endpoints don't.
+pub fn mirror_beside(
+    endpoints: &Endpoints,
+    existing: &[EndpointSlice],
+    leaving: &[EndpointSlice],
+    max: usize,
+) -> Mirror {
     let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
     let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
     let rules = Rules { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
-    let plan = plan(existing, desired, &template, &rules);
+    let mut plan = plan(existing, desired.clone(), &template, &rules);
+    plan.refresh(leaving, &desired);
     let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
     Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }
 }

@@ -3,24 +3,23 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use controller_runtime::cache::{CachedEndpoints, CachedSlice, ObjectKey};
-use controller_runtime::own_slices::decode_all;
+use controller_runtime::cache::{CachedEndpoints, ObjectKey};
+use controller_runtime::own_slices::{Found, decode_all};
 use controller_runtime::slice_metrics::{Distribution, Figures};
 use controller_runtime::slice_sync::SyncError;
 use controller_runtime::slice_writer::{Applied, Turn, Written};
 use endpointslice::{AddressTypePlan, SlicePlan};
-use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::{EndpointSliceMirroringController, NAME};
-use crate::mirror::{is_mirrored, mirror};
+use crate::mirror::{Mirror, is_mirrored, mirror_beside};
 
 /// What one sync looks at: everything of the same moment.
 struct Snapshot {
     /// The Endpoints, if they are to be mirrored.
     endpoints: Option<Arc<CachedEndpoints>>,
-    slices: Vec<Arc<CachedSlice>>,
+    slices: Found,
 }
 
 impl EndpointSliceMirroringController {
@@ -30,16 +29,21 @@ impl EndpointSliceMirroringController {
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
+        if result.is_ok() {
+            self.slices.settled(key, &self.cache, &self.recorder);
+        }
         result
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let Snapshot { endpoints, slices } = self.snapshot(key)?;
-        let existing = decode_all(&slices)?;
+        let existing = decode_all(&slices.staying)?;
         match endpoints {
             Some(cached) => {
-                let endpoints = cached.decode()?;
-                self.reconcile(key, &cached, &endpoints, &existing).await
+                let (endpoints, leaving) = (cached.decode()?, decode_all(&slices.leaving)?);
+                let max = self.config.max_endpoints_per_subset;
+                let mirror = mirror_beside(&endpoints, &existing, &leaving, max);
+                self.apply(key, &cached, mirror).await
             }
             None => self.clean_up(key, existing).await,
         }
@@ -51,7 +55,7 @@ impl EndpointSliceMirroringController {
         self.cache.read(|state| {
             state.services.check_absent(&key.namespace, &key.name)?;
             state.endpoints.check_absent(&key.namespace, &key.name)?;
-            let slices = self.slices.read(key, state)?;
+            let slices = self.slices.read_all(key, state)?;
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);
             let endpoints = endpoints.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
@@ -59,15 +63,13 @@ impl EndpointSliceMirroringController {
         })
     }
 
-    async fn reconcile(
+    async fn apply(
         &self,
         key: &ObjectKey,
         cached: &CachedEndpoints,
-        endpoints: &Endpoints,
-        existing: &[EndpointSlice],
+        mirror: Mirror,
     ) -> Result<(), SyncError> {
         let max = self.config.max_endpoints_per_subset;
-        let mirror = mirror(endpoints, existing, max);
         let plan = &mirror.plan;
         self.metrics.skipped(mirror.skipped);
         if !self.unfinished.lock().remove(key) {
@@ -103,13 +105,11 @@ impl EndpointSliceMirroringController {
     async fn apply(&self, key: &ObjectKey, plan: &SlicePlan, count: impl Fn(&Written<'_>)) -> Applied {
         let mut turn = Turn::of(&self.queue);
         let applied = self.writer.apply_within(&mut turn, plan, |written| {
-            self.slices.written(&written);
+            self.slices.written(key, &written);
             count(&written);
         });
         let applied = applied.await;
-        if applied.met_newer() {
-            self.slices.wait(key);
-        }
+        self.slices.failed(key, &applied.errors);
         if applied.unfinished {
             self.queue.add_again(key.clone());
         }
@@ -119,8 +119,12 @@ impl EndpointSliceMirroringController {
     /// True if a sync of this key would write something. Plans without writing.
     pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
         let Ok(Snapshot { endpoints, slices }) = self.snapshot(key) else { return false };
-        let Some(endpoints) = endpoints else { return !slices.is_empty() };
-        let (Ok(endpoints), Ok(existing)) = (endpoints.decode(), decode_all(&slices)) else { return false };
-        !mirror(&endpoints, &existing, self.config.max_endpoints_per_subset).plan.is_empty()
+        let Ok(existing) = decode_all(&slices.staying) else { return false };
+        let Some(endpoints) = endpoints else { return !existing.is_empty() };
+        let (Ok(endpoints), Ok(leaving)) = (endpoints.decode(), decode_all(&slices.leaving)) else {
+            return false;
+        };
+        let max = self.config.max_endpoints_per_subset;
+        !mirror_beside(&endpoints, &existing, &leaving, max).plan.is_empty()
     }
 }

@@ -121,7 +121,7 @@ pub use topology::{
     Allocation, Allocations, EventType, NoHints, NoHintsReason, Recorded, ServiceKey, TopologyCache,
     TopologyEvent, TopologyOutcome, ZoneCounts, ZoneShares,
 };
-pub use tracker::SliceTracker;
+pub use tracker::{SliceState, SliceTracker};
 pub use trigger_time::TriggerTimes;
 pub use uid::{Uid, Version};
 

@@ -147,6 +147,16 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     packed
 }
 
+/// The slice without endpoints that are not desired, and the others in their desired form, unless that is how it is.
+pub(crate) fn reduce(
+    slice: &EndpointSlice,
+    mut desired: EndpointSet,
+    conditions: Conditions,
+) -> Option<EndpointSlice> {
+    let (kept, changed) = kept_endpoints(slice, &mut desired, conditions);
+    (changed > 0 || kept.len() < endpoint_count(slice)).then(|| with_endpoints(slice, kept))
+}
+
 /// The desired form of the endpoints of `slice` that are still wanted, and how many of them have changed.
 fn kept_endpoints(
     slice: &EndpointSlice,

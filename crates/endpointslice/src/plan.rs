@@ -19,7 +19,7 @@ use crate::conditions::Conditions;
 use crate::desired::{Desired, Skipped, SkippedReason};
 use crate::endpoint_set::EndpointSet;
 use crate::hints::Hints;
-use crate::pack::{endpoint_count, pack, pack_single};
+use crate::pack::{endpoint_count, pack, pack_single, reduce};
 use crate::port_set::PortSet;
 use crate::template::SliceTemplate;
 use crate::tolerated::{self, Tolerated};
@@ -130,6 +130,24 @@ impl SlicePlan {
             let target = endpoint.target_ref.as_ref().and_then(|target| target.name.as_ref());
             target == Some(&skipped.name) && endpoint.addresses.contains(&address)
         })
+    }
+
+    /// Adds updates of slices that are being deleted and that a finalizer keeps: they lose endpoints that are not desired
+    /// any more, and the others are brought up to date. Consumers don't ask whether a slice is being deleted
+    /// (`k8s.io/kubernetes` `pkg/proxy/endpointslicecache.go`). They get no new endpoints, and keep their finalizers.
+    ///
+    /// `desired` is what this plan was made of. Cost: a copy of the desired endpoints for each of `leaving`.
+    pub fn refresh(&mut self, leaving: &[EndpointSlice], desired: &Desired) {
+        for slice in in_name_order(leaving) {
+            let address_type = AddressType::parse(&slice.address_type);
+            let Some(plan) = self.types.iter_mut().find(|plan| Some(plan.address_type) == address_type)
+            else {
+                continue;
+            };
+            let ports = PortSet::new(slice.ports.clone().unwrap_or_default());
+            let group = desired.types.get(&plan.address_type).and_then(|groups| groups.get(&ports));
+            plan.update.extend(reduce(slice, group.cloned().unwrap_or_default(), desired.conditions));
+        }
     }
 
     /// True if there is nothing to write.

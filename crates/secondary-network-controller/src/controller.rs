@@ -46,7 +46,8 @@ impl SecondaryNetworkController {
     /// A controller that reads `cache` and writes slices with `client`. The cache must keep [`ANNOTATIONS`].
     pub fn new(cache: Arc<Cache>, client: ApiClient, recorder: Recorder) -> Arc<Self> {
         let queue = WorkQueue::new(RateLimit::endpoint_slice());
-        let slices = OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD);
+        let slices =
+            OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD).with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
         Arc::new(Self { cache, queue, slices, writer, recorder })
     }
@@ -78,7 +79,7 @@ impl SecondaryNetworkController {
         let snapshot = found.in_order();
         let existing = snapshot.existing()?;
         let Some(network) = network_of(&snapshot.service) else {
-            return self.write(&SlicePlan::delete_all(existing)).await;
+            return self.write(key, &SlicePlan::delete_all(existing)).await;
         };
         let desired = self.desired(&snapshot, network);
         let skipped = desired.skipped().to_vec();
@@ -88,7 +89,7 @@ impl SecondaryNetworkController {
             placeholder: true,
             hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
         };
-        self.write(&plan(&existing, desired, &template, &rules)).await?;
+        self.write(key, &plan(&existing, desired, &template, &rules)).await?;
         SyncError::unless_complete(&skipped)
     }
 
@@ -123,8 +124,11 @@ impl SecondaryNetworkController {
         }
     }
 
-    async fn write(&self, plan: &SlicePlan) -> Result<(), SyncError> {
-        Ok(self.writer.apply(plan, |written| self.slices.written(&written)).await?)
+    async fn write(&self, key: &ObjectKey, plan: &SlicePlan) -> Result<(), SyncError> {
+        let applied = self.writer.apply(plan, |written| self.slices.written(key, &written)).await;
+        applied.inspect_err(|failed| self.slices.failed(key, &failed.writes))?;
+        self.slices.settled(key, &self.cache, &self.recorder);
+        Ok(())
     }
 }
 

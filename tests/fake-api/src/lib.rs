@@ -45,6 +45,8 @@ use crate::server::{Server, answer, emit};
 pub const NAMESPACE: &str = "default";
 
 const LIVE: Lane = Lane::Live;
+/// The controller's own field manager.
+const MANAGER: &str = "test";
 
 /// The API server, and the cache that shows its objects. Clones are the same server.
 pub struct FakeApi<T = EndpointSlice> {
@@ -95,7 +97,7 @@ impl<T: Served> FakeApi<T> {
             let fake = fake.clone();
             async move { Ok::<_, std::convert::Infallible>(answer(&fake.server, &fake.cache, request).await) }
         });
-        ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, "test")
+        ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, MANAGER)
     }
 
     /// Lets the paused clock run until delayed syncs (a second, or the first retries) are over.
@@ -140,9 +142,15 @@ impl<T: Served> FakeApi<T> {
         self.show::<Node>(json!({"metadata": {"name": name, "labels": {TOPOLOGY_ZONE: zone}}}));
     }
 
-    /// A Service is seen in the hands of another controller.
+    /// A Service with a selector is seen in the hands of another controller.
     pub fn delegate(&self, name: &str) {
-        self.show::<DelegatedService>(json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
+        self.delegate_selecting(name, json!({"app": name}));
+    }
+
+    /// The same with this selector.
+    pub fn delegate_selecting(&self, name: &str, selector: Value) {
+        let metadata = json!({"name": name, "namespace": NAMESPACE});
+        self.show::<DelegatedService>(json!({"metadata": metadata, "spec": {"selector": selector}}));
     }
 
     /// The same with an object that the test has read itself, such as one that keeps annotations.
@@ -212,6 +220,11 @@ impl<T: Served> FakeApi<T> {
         self.server.lock().conflicts = count;
     }
 
+    /// A mutating admission webhook changes what the controller writes.
+    pub fn mutate(&self, webhook: fn(&mut T)) {
+        self.server.lock().webhook = Some(webhook);
+    }
+
     /// Keeps watch events of creates and updates back.
     pub fn hold_events(&self) {
         self.server.lock().held = Some(Vec::new());
@@ -261,15 +274,15 @@ impl<T: Served> FakeApi<T> {
         self.server.lock().objects.get(name).cloned()
     }
 
-    /// Somebody else creates or replaces an object.
+    /// Another client creates or replaces an object: the field manager `somebody`.
     pub fn put(&self, object: T) {
-        let stored = self.server.lock().store(object);
+        let stored = self.put_unseen(object);
         emit(&self.cache, &stored);
     }
 
     /// Somebody else creates or replaces an object, and the watch is silent about it.
     pub fn put_unseen(&self, object: T) -> T {
-        self.server.lock().store(object)
+        self.server.lock().store(object, "somebody")
     }
 
     /// Somebody else deletes an object.

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use controller_runtime::cache::Cache;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{LIVE, NAMESPACE, Served, read};
+use crate::{LIVE, MANAGER, NAMESPACE, Served, read};
 
 /// The objects, and how the next requests are met.
 pub(crate) struct Server<T> {
@@ -33,6 +34,8 @@ pub(crate) struct Server<T> {
     pub(crate) lost_answers: usize,
     /// Watch events that wait, if they are held back.
     pub(crate) held: Option<Vec<T>>,
+    /// Changes what the controller writes, before it is stored.
+    pub(crate) webhook: Option<fn(&mut T)>,
     /// Watch events of writes are lost.
     pub(crate) broken: bool,
     /// The version of the last object of another kind.
@@ -71,6 +74,7 @@ impl<T> Default for Server<T> {
             terminating: false,
             lost_answers: 0,
             held: None,
+            webhook: None,
             broken: false,
             shown: 0,
             version: 0,
@@ -90,10 +94,15 @@ impl<T: Served> Server<T> {
         self.version = backup.version + bump;
     }
 
-    /// What the API server adds to an object.
-    pub(crate) fn store(&mut self, mut object: T) -> T {
+    /// What the API server adds to an object that `manager` writes.
+    pub(crate) fn store(&mut self, mut object: T, manager: &str) -> T {
         self.version += 1;
         let metadata = object.metadata_mut();
+        metadata.managed_fields = Some(vec![ManagedFieldsEntry {
+            manager: Some(manager.to_owned()),
+            time: Timestamp::from_second(i64::try_from(self.version).unwrap()).ok().map(Time),
+            ..ManagedFieldsEntry::default()
+        }]);
         metadata.resource_version = Some(resource_version(self.version));
         metadata.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
         if metadata.name.is_none() {
@@ -101,11 +110,12 @@ impl<T: Served> Server<T> {
             metadata.name = Some(format!("{}{}", metadata.generate_name.clone().unwrap(), self.created));
         }
         let name = metadata.name.clone().unwrap();
-        let before = self.objects.get(&name).map(T::metadata);
-        let generation = before.and_then(|metadata| metadata.generation).unwrap_or_default();
-        metadata.generation = Some(generation + 1);
-        let uid = before.and_then(|metadata| metadata.uid.clone());
+        let before = self.objects.get(&name);
+        let uid = before.and_then(|before| before.metadata().uid.clone());
         metadata.uid = uid.or(Some(format!("{}-{}", T::UID_PREFIX, self.version)));
+        let generation = before.and_then(|before| before.metadata().generation).unwrap_or_default();
+        let changed = before.is_none_or(|before| counted(before) != counted(&object));
+        object.metadata_mut().generation = Some(generation + i64::from(changed));
         self.objects.insert(name, object.clone());
         object
     }
@@ -173,6 +183,13 @@ impl<T: Served> Server<T> {
     }
 }
 
+/// What changes of count in the generation: labels, and all that is not metadata.
+fn counted<T: Served>(object: &T) -> (Value, Value) {
+    let mut object = serde_json::to_value(object).unwrap();
+    let metadata = object["metadata"].take();
+    (metadata["labels"].clone(), object)
+}
+
 /// True unless another resourceVersion was asked for.
 fn agrees(asked: Option<&String>, present: &ObjectMeta) -> bool {
     asked.is_none_or(|asked| present.resource_version.as_ref() == Some(asked))
@@ -225,7 +242,11 @@ pub(crate) async fn answer<T: Served>(
         if let Some(refusal) = server.refusal(&parts.method, &object, &name) {
             return refusal;
         }
-        server.store(object)
+        let mut object = object;
+        if let Some(webhook) = server.webhook {
+            webhook(&mut object);
+        }
+        server.store(object, MANAGER)
     };
     let held = server.lock().held.as_mut().map(|held| held.push(stored.clone()));
     if held.is_none() && !server.lock().broken {

@@ -142,6 +142,13 @@ impl ApiClient {
         self.encoding
     }
 
+    /// The name of this client in `metadata.managedFields` of what it writes: its user agent up to the first slash
+    /// (`k8s.io/apiserver` `pkg/endpoints/handlers/create.go` `managerOrUserAgent`).
+    pub fn field_manager(&self) -> &str {
+        let user_agent = self.user_agent.to_str().unwrap_or_default();
+        user_agent.split_once('/').map_or(user_agent, |(manager, _)| manager)
+    }
+
     /// Reads the object at `path` as it is now.
     pub async fn get<T: Object>(&self, path: &str) -> Result<T, ApiError> {
         let (headers, body) = self.answer(Method::GET, path, Vec::new()).await?;

@@ -7,18 +7,21 @@ use super::store::{Cached, Change, Store};
 use super::{CachedKind, Handler, ObjectKey, State};
 use crate::queue::Lane;
 
-/// A Service with the label `service.kubernetes.io/endpoint-controller-name`: nothing but its name.
+/// A Service with the label `service.kubernetes.io/endpoint-controller-name`: its name, and whether it has a selector.
 ///
 /// It is not among [`State::services`], so that no change of a pod leads to it. That it exists is known for one purpose:
 /// a Service that leaves our view without being here was deleted, and the garbage collector removes its slices; of one
 /// that is here, we have to remove ours. (The event is the same for both: `DELETED`, with the object as it was last
-/// seen.) Any two of the same name are the same, so the label's value, or any other change, is no change here.
+/// seen.) The label's
+/// value, or any other change, is no change here.
 #[derive(Debug)]
 pub struct DelegatedService {
     /// The namespace.
     pub namespace: Arc<str>,
     /// The name.
     pub name: Arc<str>,
+    /// Whether it selects pods. The Endpoints of one that doesn't are its users'.
+    pub has_selector: bool,
 }
 
 impl Cached for DelegatedService {
@@ -33,8 +36,8 @@ impl Cached for DelegatedService {
         &self.name
     }
 
-    fn is_same(&self, _other: &Self) -> bool {
-        true
+    fn is_same(&self, other: &Self) -> bool {
+        self.has_selector == other.has_selector
     }
 }
 

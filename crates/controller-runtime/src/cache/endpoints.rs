@@ -8,7 +8,7 @@ use kube_protobuf::{DecodeError, Message};
 
 use super::nodes::NoIndex;
 use super::store::{Cached, Change, Store};
-use super::{CachedKind, Handler, ListPhase, ObjectKey, State};
+use super::{CachedKind, Handler, ListPhase, ObjectKey, State, Writers};
 use crate::queue::Lane;
 
 /// An Endpoints object that is mostly only compared: its encoded form, as for [`CachedSlice`](super::CachedSlice).
@@ -22,6 +22,8 @@ pub struct CachedEndpoints {
     pub uid: Box<str>,
     /// The resourceVersion.
     pub version: Version,
+    /// Who wrote this version.
+    pub writers: Writers,
     /// The protobuf form, without envelope.
     pub encoded: Box<[u8]>,
 }

@@ -25,6 +25,7 @@ mod services;
 mod slices;
 mod store;
 mod unreadable;
+mod writers;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub use pods::SelectedPods;
 pub use slices::CachedSlice;
 pub use store::{Cached, Change, Index, Store};
 pub use unreadable::{UnreadableAround, UnreadableObject};
+pub use writers::Writers;
 
 use crate::queue::Lane;
 

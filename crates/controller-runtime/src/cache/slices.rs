@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointslice::Version;
+use endpointslice::{SliceState, Version};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -11,13 +11,13 @@ use kube_protobuf::{DecodeError, Message};
 
 use super::few::Few;
 use super::store::{Cached, Change, Index, Store};
-use super::{CachedKind, Handler, ListPhase, State};
+use super::{CachedKind, Handler, ListPhase, State, Writers};
 use crate::queue::Lane;
 
 /// An EndpointSlice that is mostly only compared: its encoded form, and what it is looked up by.
 ///
 /// The encoded form is a fraction of the decoded one and also keeps fields that this program doesn't know.
-/// managedFields are left out, as upstream does.
+/// managedFields are left out, as upstream does, but for the managers that wrote last.
 #[derive(Debug)]
 pub struct CachedSlice {
     /// The namespace.
@@ -36,11 +36,18 @@ pub struct CachedSlice {
     pub managed_by: Option<Arc<str>>,
     /// True if it is being deleted.
     pub deleting: bool,
+    /// Who wrote this version.
+    pub writers: Writers,
     /// The protobuf form, without envelope.
     pub encoded: Box<[u8]>,
 }
 
 impl CachedSlice {
+    /// Generation and resourceVersion.
+    pub fn state(&self) -> SliceState {
+        SliceState { generation: self.generation, version: self.version.number().unwrap_or_default() }
+    }
+
     /// The whole object. Cost: about a microsecond for each endpoint.
     pub fn decode(&self) -> Result<EndpointSlice, DecodeError> {
         EndpointSlice::decode(&self.encoded)

@@ -278,6 +278,7 @@ impl Cache {
                     service: interner.non_empty(object.service()),
                     managed_by: interner.non_empty(object.manager()),
                     deleting: false,
+                    writers: Writers::default(),
                     encoded: Box::default(),
                 };
                 self.upsert(slice, Lane::Live);

@@ -21,8 +21,8 @@ fn cached(slice: &Value) -> CachedSlice {
 fn behind() -> (OwnSlices, WorkQueue<ObjectKey>, Cache, ObjectKey) {
     let queue = WorkQueue::new(RateLimit::endpoint_slice());
     let slices = OwnSlices::new("us", queue.clone(), Duration::from_secs(1));
-    slices.written(&Written::Created(&serde_json::from_value(slice("us", "5")).unwrap()));
     let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    slices.written(&key, &Written::Created(&serde_json::from_value(slice("us", "5")).unwrap()));
     assert_eq!(cache.read(|state| slices.read(&key, state)).unwrap_err(), StaleCache);
     (slices, queue, cache, key)
 }
@@ -58,7 +58,8 @@ async fn a_complete_list_ends_the_waiting_for_what_was_written_before_it() {
 #[tokio::test(start_paused = true)]
 async fn a_complete_list_does_not_end_the_waiting_for_what_was_written_during_it() {
     let (slices, queue, cache, key) = behind();
-    let written = || slices.written(&Written::Updated(&serde_json::from_value(slice("us", "7")).unwrap()));
+    let written =
+        || slices.written(&key, &Written::Updated(&serde_json::from_value(slice("us", "7")).unwrap()));
     list(&slices, &cache, written);
     assert_eq!(queue.len(), 1, "woken, to look");
     assert_eq!(cache.read(|state| slices.read(&key, state)).unwrap_err(), StaleCache);

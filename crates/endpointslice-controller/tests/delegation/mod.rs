@@ -135,6 +135,35 @@ async fn a_slice_that_is_not_ours_any_more_stays() {
     assert_eq!(fake.told(), []);
 }
 
+/// Between the two views nothing is known of the Service, and its slices were written a moment ago.
+#[tokio::test(start_paused = true)]
+async fn no_deletion_is_sent_before_the_cache_shows_our_last_write() {
+    let fake = settled().await;
+    fake.hold_events();
+    fake.pod(pod("web-2", "10.0.0.2", true));
+    fake.advance(Duration::from_millis(1)).await;
+    fake.hide::<Service>("web");
+    fake.advance(Duration::from_millis(1)).await;
+    fake.delegate("web");
+    fake.advance(Duration::from_millis(1)).await;
+    assert_eq!(fake.requests(), ["PUT web-1"]);
+    fake.release_events();
+    fake.advance(Duration::from_millis(1)).await;
+    assert_eq!(fake.requests(), ["PUT web-1", "DELETE web-1"], "not refused, and at once");
+}
+
+/// The garbage collector's deletions cost no sync.
+#[tokio::test(start_paused = true)]
+async fn slices_that_go_after_their_service_are_no_reason_to_look() {
+    let fake = settled().await;
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    let syncs = fake.syncs();
+    fake.take("web-1");
+    fake.settle().await;
+    assert_eq!((fake.syncs(), fake.requests()), (syncs, vec![]));
+}
+
 /// Our own write may become visible only after the Service has changed hands.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_shows_late_goes_as_well() {

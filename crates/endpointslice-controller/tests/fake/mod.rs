@@ -10,9 +10,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
 use endpointslice::{Conditions, Service};
 use endpointslice_controller::{Config, EndpointSliceController};
 use fake_api::{FakeApi, Running};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 pub use fake_api::{object as slice, service};
@@ -85,6 +87,15 @@ impl Fake {
     /// The zone of each endpoint of a Service.
     pub fn zones(&self, service: &str) -> Vec<Option<String>> {
         self.endpoints(service).into_iter().map(|endpoint| endpoint.zone).collect()
+    }
+
+    /// The slices of `web` that this controller manages.
+    pub fn ours(&self) -> Vec<EndpointSlice> {
+        let managed = |slice: &EndpointSlice| {
+            let manager = slice.metadata.labels.as_ref()?.get(MANAGED_BY)?;
+            Some(manager == ENDPOINTSLICE_CONTROLLER)
+        };
+        self.slices("web").into_iter().filter(|slice| managed(slice) == Some(true)).collect()
     }
 
     pub fn slice_count(&self, service: &str) -> usize {

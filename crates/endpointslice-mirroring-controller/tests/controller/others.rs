@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use controller_runtime::cache::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 use crate::NOTHING;
@@ -108,19 +109,115 @@ async fn slices_of_others_are_left_alone() {
     );
 }
 
+/// A finalizer keeps the slice of the Service that is being deleted.
+fn mark_for_deletion(slice: &mut EndpointSlice) {
+    slice.metadata.finalizers = Some(vec!["example.com/hold".into()]);
+    slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+}
+
 /// Upstream takes such a slice for one that stays, and writes to it.
 #[tokio::test(start_paused = true)]
 async fn a_slice_being_deleted_is_left_to_go() {
     let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.edit_slice("web", |slice| {
-        slice.metadata.finalizers = Some(vec!["example.com/hold".into()]);
-        slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    });
+    fake.edit_slice("web", mark_for_deletion);
     assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
     assert_eq!(fake.writes().await, ["PUT web-2"]);
     fake.hide::<CachedEndpoints>("web");
     assert_eq!(fake.writes().await, ["DELETE web-2"]);
+}
+
+/// Consumers don't ask whether a slice is being deleted.
+#[tokio::test(start_paused = true)]
+async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
+    let fake = Fake::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
+    fake.edit_slice("web", mark_for_deletion);
+    assert_eq!(fake.writes().await, ["POST web-"]);
+    let addresses = |name: &str| {
+        let slice = json!(fake.stored(name).unwrap());
+        slice["endpoints"].as_array().unwrap().iter().map(|e| e["addresses"][0].clone()).collect::<Vec<_>>()
+    };
+    for (endpoints_now, leaving) in
+        [(vec!["10.0.0.2", "10.0.0.3"], vec!["10.0.0.2"]), (vec!["10.0.0.3"], vec![])]
+    {
+        fake.show::<CachedEndpoints>(endpoints("web", &endpoints_now, json!({})));
+        let syncs = fake.syncs();
+        assert_eq!(fake.writes().await, ["PUT web-2", "PUT web-1"]);
+        assert_eq!(fake.syncs(), syncs + 1, "no echo asks for another");
+        assert_eq!(addresses("web-1"), leaving);
+        assert_eq!(addresses("web-2"), endpoints_now);
+        assert!(fake.stored("web-1").unwrap().metadata.finalizers.is_some(), "left to its owner");
+    }
+    fake.advance(Duration::from_secs(3600)).await;
+    assert_eq!(fake.writes().await, NOTHING);
+    // In a protocol that is no longer asked for at all.
+    fake.edit_slice("web", |slice| {
+        slice.endpoints = serde_json::from_value(json!([{"addresses": ["10.0.0.9"]}])).unwrap()
+    });
+    assert_eq!(fake.writes().await, ["PUT web-1"]);
+    assert_eq!(addresses("web-1"), [""; 0]);
+}
+
+/// Upstream repairs these with its resync, 12 to 24 hours later.
+#[tokio::test(start_paused = true)]
+async fn what_does_not_raise_the_generation_is_repaired_as_well() {
+    let edits: [(&str, fn(&mut EndpointSlice)); 3] = [
+        ("an annotation", |slice| slice.metadata.annotations = Some([("note".into(), "B".into())].into())),
+        ("no annotations", |slice| slice.metadata.annotations = None),
+        ("an owner from before", |slice| {
+            slice.metadata.owner_references.as_mut().unwrap()[0].uid = "old".into()
+        }),
+    ];
+    for (what, edit) in edits {
+        let fake = Fake::start(|api| {
+            api.service(service("web", json!({})));
+            let note = json!({"metadata": {"annotations": {"note": "A"}}});
+            api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+        })
+        .await;
+        fake.forget_requests();
+        let before = fake.stored("web-1").unwrap().metadata;
+        fake.edit_slice("web", edit);
+        assert_eq!(fake.stored("web-1").unwrap().metadata.generation, before.generation, "{what}");
+        assert_eq!(fake.writes().await, ["PUT web-1"], "{what}");
+        let after = fake.stored("web-1").unwrap().metadata;
+        assert_eq!(
+            (after.annotations, after.owner_references),
+            (before.annotations, before.owner_references),
+            "{what}"
+        );
+    }
+}
+
+/// Upstream compares neither at a resync (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
+#[tokio::test(start_paused = true)]
+async fn what_upstream_leaves_alone_is_left_alone() {
+    let edits: [(&str, fn(&mut EndpointSlice)); 2] = [
+        ("finalizers", |slice| slice.metadata.finalizers = Some(vec!["example.com/hold".into()])),
+        ("no owner", |slice| slice.metadata.owner_references = None),
+    ];
+    for (what, edit) in edits {
+        let fake = Fake::mirroring(&["10.0.0.1"]).await;
+        fake.edit_slice("web", edit);
+        fake.advance(Duration::from_hours(25)).await;
+        assert_eq!(fake.writes().await, NOTHING, "{what}");
+    }
+}
+
+/// By the generation alone, the slice looks as if the first write had never been made.
+#[tokio::test(start_paused = true)]
+async fn an_annotation_that_changes_back_before_the_cache_shows_it_changes_back() {
+    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    fake.hold_events();
+    let note = json!({"metadata": {"annotations": {"note": "B"}}});
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+    fake.now().await;
+    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    fake.now().await;
+    assert_eq!(fake.requests(), ["PUT web-1"], "the cache doesn't show the first write");
+    fake.release_events();
+    assert_eq!(fake.writes().await, ["PUT web-1", "PUT web-1"]);
+    assert_eq!(fake.stored("web-1").unwrap().metadata.annotations, None);
 }
 
 /// The API answers, but its watch is silent for a while.

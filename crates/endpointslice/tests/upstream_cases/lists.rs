@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::SliceTracker;
 use endpointslice::well_known::SERVICE_NAME;
+use endpointslice::{SliceState, SliceTracker};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use proptest::collection::{btree_map, vec};
@@ -51,12 +51,16 @@ fn slice((service, uid): Uid, generation: i64, version: u64) -> EndpointSlice {
     EndpointSlice { metadata, ..EndpointSlice::default() }
 }
 
+fn state_of((generation, version): (i64, u64)) -> SliceState {
+    SliceState { generation, version }
+}
+
 fn apply(tracker: &mut SliceTracker, note: Note) {
     match note {
         Note::Written(uid, generation, version) => tracker.written(&slice(uid, generation, version)),
         Note::Deleted(uid) => tracker.deleted(&slice(uid, 0, 0)),
         Note::Seen((service, uid), generation, version) => {
-            tracker.seen("shop", service, uid, generation, version);
+            tracker.seen("shop", service, uid, SliceState { generation, version });
         }
         Note::Gone((service, uid)) => drop(tracker.gone("shop", service, uid)),
     }
@@ -70,7 +74,7 @@ fn apply_all(tracker: &mut SliceTracker, notes: impl IntoIterator<Item = Note>) 
 
 fn listed(tracker: &mut SliceTracker, shown: &Shown) -> BTreeSet<String> {
     let find = |_: &str, service: &str, uid: &str| {
-        shown.iter().find(|((s, u), _)| (*s, *u) == (service, uid)).map(|(_, state)| *state)
+        shown.iter().find(|((s, u), _)| (*s, *u) == (service, uid)).map(|(_, state)| state_of(*state))
     };
     tracker.listed(find).into_iter().map(|(_, service)| service).collect()
 }
@@ -79,7 +83,7 @@ fn listed(tracker: &mut SliceTracker, shown: &Shown) -> BTreeSet<String> {
 fn stale(tracker: &SliceTracker, shown: &Shown) -> BTreeSet<String> {
     let is_stale = |service: &&str| {
         let cached = shown.iter().filter(|((s, _), _)| s == service);
-        tracker.is_stale("shop", service, 0, cached.map(|((_, uid), (generation, _))| (*uid, *generation)))
+        tracker.is_stale("shop", service, 0, cached.map(|((_, uid), state)| (*uid, state_of(*state))))
     };
     SERVICES.into_iter().filter(is_stale).map(ToOwned::to_owned).collect()
 }

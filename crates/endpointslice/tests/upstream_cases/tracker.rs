@@ -1,7 +1,7 @@
 //! Counterparts of `util/endpointslice_tracker_test.go`.
 
-use endpointslice::SliceTracker;
 use endpointslice::well_known::SERVICE_NAME;
+use endpointslice::{SliceState, SliceTracker};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -33,12 +33,16 @@ impl Slice {
         }
     }
 
+    fn state(self) -> SliceState {
+        SliceState { generation: self.generation, version: 0 }
+    }
+
     fn known(self, tracker: &SliceTracker) -> bool {
         tracker.has(self.namespace, self.service, self.uid)
     }
 
     fn asks_for_sync(self, tracker: &SliceTracker) -> bool {
-        tracker.should_sync(self.namespace, self.service, self.uid, self.generation)
+        tracker.should_sync(self.namespace, self.service, self.uid, self.state())
     }
 
     fn gone(self, tracker: &mut SliceTracker) -> bool {
@@ -53,7 +57,7 @@ fn after_write(slice: Slice) -> SliceTracker {
 }
 
 fn is_stale(tracker: &SliceTracker, cached: &[Slice]) -> bool {
-    tracker.is_stale("shop", "web", 0, cached.iter().map(|slice| (slice.uid, slice.generation)))
+    tracker.is_stale("shop", "web", 0, cached.iter().map(|slice| (slice.uid, slice.state())))
 }
 
 #[test]
@@ -121,6 +125,20 @@ fn an_expected_deletion() {
     assert!(SLICE.gone(&mut SliceTracker::default()), "the end of an unknown slice surprises nobody");
 }
 
+/// Not upstream's, which forgets such a Service: it may have been given to another controller, and then its slices are to
+/// be deleted in the version that was written.
+#[test]
+fn slices_that_may_go_are_still_known() {
+    let mut tracker = after_write(NEWER);
+    tracker.let_go("shop", "web");
+    assert!(is_stale(&tracker, &[SLICE]) && !NEWER.asks_for_sync(&tracker));
+    assert!(NEWER.gone(&mut tracker) && !NEWER.known(&tracker), "its end is expected");
+    let mut tracker = after_write(NEWER);
+    tracker.let_go("shop", "web");
+    tracker.seen("shop", "web", NEWER.uid, NEWER.state());
+    assert!(!NEWER.gone(&mut tracker), "found again, its end is not");
+}
+
 #[test]
 fn a_service_is_forgotten() {
     for (namespace, service, known) in
@@ -134,6 +152,22 @@ fn a_service_is_forgotten() {
             "{namespace}/{service}"
         );
     }
+}
+
+/// Not upstream's: annotations, owner references and finalizers change without a new generation.
+#[test]
+fn a_change_that_leaves_the_generation_alone_is_noticed() {
+    let mut tracker = SliceTracker::default();
+    let mut written = SLICE.object();
+    written.metadata.resource_version = Some("70".into());
+    tracker.written(&written);
+    let state = |version| SliceState { version, ..SLICE.state() };
+    let sync = |tracker: &SliceTracker, version| tracker.should_sync("shop", "web", "a", state(version));
+    assert_eq!([69, 70, 71].map(|version| sync(&tracker, version)), [false, false, true]);
+    let stale = |version| tracker.is_stale("shop", "web", 0, [("a", state(version))]);
+    assert_eq!([69, 70, 71].map(stale), [true, false, false]);
+    tracker.seen("shop", "web", "a", state(71));
+    assert_eq!([71, 72].map(|version| sync(&tracker, version)), [false, true], "a sync has looked at 71");
 }
 
 /// Not upstream's: a write that the cache must have seen is not waited for, whatever became of its slice.

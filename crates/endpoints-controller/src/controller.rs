@@ -8,13 +8,14 @@ use controller_runtime::cache::{Cache, CachedEndpoints, ObjectKey, State};
 use controller_runtime::echoes::Echoes;
 use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_runtime::recorder::{EventWriter, Recorder};
+use controller_runtime::repairs::Repairs;
 use controller_runtime::worker::{Start, run_workers_from};
 use endpointslice::TriggerTimes;
 use endpointslice::well_known::LEADER;
 use parking_lot::Mutex;
 
 use crate::events::COMPONENT;
-use crate::tracker::Tracker;
+use crate::tracker::{Orphan, Tracker};
 use crate::writer::EndpointsWriter;
 
 /// What an operator can set.
@@ -39,6 +40,7 @@ pub struct EndpointsController {
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) writer: EndpointsWriter,
     pub(crate) recorder: Recorder,
+    pub(crate) repairs: Repairs,
     pub(crate) tracker: Mutex<Tracker>,
     pub(crate) echoes: Echoes<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
@@ -60,12 +62,15 @@ impl EndpointsController {
         queues: &QueueMetrics,
     ) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
+        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint(), queues);
+        let repairs = Repairs::new(queue.clone(), client.field_manager());
         let controller = Self {
             config,
             cache,
-            queue: WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint(), queues),
+            queue,
             writer: EndpointsWriter::new(client),
             recorder,
+            repairs,
             tracker: Mutex::default(),
             echoes: Echoes::default(),
             trigger_times: Mutex::default(),
@@ -100,7 +105,8 @@ impl EndpointsController {
                 && !elects_a_leader(endpoints)
             {
                 let key = ObjectKey::from(&**endpoints);
-                self.tracker.lock().orphan(&key);
+                let uid = Some(endpoints.uid.clone());
+                self.tracker.lock().orphan(&key, Orphan { uid, selected: false });
                 self.queue.add_background(key);
             }
         }

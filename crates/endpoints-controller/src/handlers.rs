@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use controller_runtime::cache::{CachedEndpoints, Change, Handler, ListPhase, ObjectKey, State};
 use controller_runtime::queue::Lane;
+use controller_runtime::repairs::Actor;
 use endpointslice::{Pod, Service};
 
 use crate::controller::EndpointsController;
+use crate::sync::is_served;
+use crate::tracker::Orphan;
 
-/// How long an object that somebody else changed stays as it is, unless its Service or a pod changes before.
+/// The delay between another client's change of an object and the sync it causes, so that a burst of them is met once.
 ///
-/// Upstream doesn't react to such changes either; there, the next resync repairs them, every 12 to 24 hours.
-const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(12 * 60 * 60);
+/// Upstream doesn't react to such changes; there, the next resync repairs them, every 12 to 24 hours.
+const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 impl Handler for EndpointsController {
     /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
@@ -23,11 +26,15 @@ impl Handler for EndpointsController {
         }
     }
 
-    fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
+    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
         let key = ObjectKey::from(&**change.latest());
         let mut tracker = self.tracker.lock();
         match change {
-            Change::Deleted(_) => tracker.orphan(&key),
+            Change::Deleted(service) => {
+                let stored = state.endpoints.get(&key.namespace, &key.name);
+                let uid = stored.map(|stored| stored.uid.clone());
+                tracker.orphan(&key, Orphan { uid, selected: service.selector.is_some() });
+            }
             _ => tracker.adopt(&key),
         }
         drop(tracker);
@@ -63,18 +70,21 @@ impl EndpointsController {
         let object = change.latest();
         let key = ObjectKey::from(&**object);
         let deleted = matches!(change, Change::Deleted(_));
-        let (awaited, echo) = {
+        let (awaited, foreign) = {
             let mut tracker = self.tracker.lock();
             if deleted {
                 tracker.gone(&key, object.version);
             }
-            (tracker.wake(&key), tracker.is_echo(&key, object.version))
+            (tracker.wake(&key), deleted || tracker.is_foreign(&key, object.version))
         };
-        if awaited || deleted {
+        // Otherwise the object is its users': other programs keep things in Endpoints.
+        let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
+        if ours && foreign {
+            let actor = if deleted { Actor::Unknown } else { self.repairs.actor(&object.writers) };
+            let delay = if deleted || awaited { Duration::ZERO } else { FOREIGN_CHANGE_DELAY };
+            self.repairs.foreign_change(key, delay, actor);
+        } else if awaited || deleted {
             self.queue.add(key);
-        } else if !echo && state.services.get(&key.namespace, &key.name).is_some() {
-            // Without a Service, the object is nobody's business: other programs keep things in Endpoints.
-            self.queue.add_after(key, FOREIGN_CHANGE_DELAY);
         }
     }
 }

@@ -10,8 +10,9 @@ use controller_runtime::cache::{
 use controller_runtime::queue::Cause;
 use controller_runtime::worker;
 use controller_runtime::write::{Verb, WriteError};
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service, ServiceType, Skipped};
-use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use kube_protobuf::DecodeError;
 use tracing::debug;
 
@@ -19,6 +20,7 @@ use crate::controller::{EndpointsController, NAME};
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
+use crate::tracker::Orphan;
 
 /// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
 /// of a watch.
@@ -60,15 +62,28 @@ impl worker::SyncError for SyncError {
     }
 }
 
+/// True if this controller maintains the Endpoints of such a Service (`endpoints_controller.go` `syncService`).
+pub(crate) fn is_served(service: &Service) -> bool {
+    service.selector.is_some() && service.service_type != ServiceType::ExternalName
+}
+
+/// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
+fn is_delegated_with_selector(service: &core::Service) -> bool {
+    let labels = service.metadata.labels.as_ref();
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    labels.is_some_and(|labels| labels.contains_key(ENDPOINT_CONTROLLER_NAME))
+        && selector.is_some_and(|selector| !selector.is_empty())
+}
+
 /// What one sync looks at: everything of the same moment.
 enum Snapshot {
     /// Neither Service nor Endpoints, or a Service whose Endpoints are not ours to write.
     NothingToDo,
     /// The Service is gone; this is what it left behind.
     Leftover(Arc<CachedEndpoints>),
-    /// Somebody else's object, whose Service has left our view: it was deleted, or given to another controller, and the
-    /// cache doesn't show it there yet.
-    Unclear(Arc<CachedEndpoints>),
+    /// An object that may be another's, and whose Service has left our view: it was deleted, or given to another
+    /// controller, and the cache doesn't show it there yet.
+    Unclear(Arc<CachedEndpoints>, Orphan),
     /// A Service with a selector.
     Service {
         service: Arc<Service>,
@@ -82,18 +97,21 @@ impl EndpointsController {
     /// Makes the Endpoints of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let judge = |change: &Change<CachedEndpoints>| self.cache.read(|state| self.judge(change, state));
+        self.repairs.begin(key);
         let _under_sync = self.echoes.begin(key, judge);
         let result = match self.snapshot(key)? {
-            Snapshot::NothingToDo => return Ok(()),
+            Snapshot::NothingToDo => Ok(()),
             Snapshot::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,
-            Snapshot::Unclear(endpoints) => {
-                let exists = self.writer.service_exists(key).await.inspect_err(|_| {
-                    self.tracker.lock().orphan(key);
+            Snapshot::Unclear(endpoints, orphan) => {
+                let service = self.writer.service(key).await.inspect_err(|_| {
+                    self.tracker.lock().orphan(key, orphan);
                 });
-                if exists.map_err(|error| SyncError::Unclear(key.clone(), error))? {
-                    return Ok(());
+                let service = service.map_err(|error| SyncError::Unclear(key.clone(), error))?;
+                if service.is_none_or(|service| is_ours(&endpoints) && is_delegated_with_selector(&service)) {
+                    self.delete_leftover(key, &endpoints).await
+                } else {
+                    Ok(())
                 }
-                self.delete_leftover(key, &endpoints).await
             }
             Snapshot::Service { service, pods, stored, unreadable } => {
                 let stored = stored.map(|stored| stored.decode()).transpose()?;
@@ -104,19 +122,18 @@ impl EndpointsController {
                 self.apply(key, &plan).await
             }
         };
-        let mut tracker = self.tracker.lock();
-        tracker.may_appear(key, result.as_ref().is_err_and(may_be_stored));
-        if result.is_err() {
+        match &result {
+            Ok(()) => self.repairs.settled(key, &self.cache, &self.recorder, "Endpoints"),
             // The cache may be behind, or the write may have been stored although the answer was lost.
-            tracker.wait(key);
+            Err(_) => self.tracker.lock().wait(key),
         }
-        drop(tracker);
         Ok(result?)
     }
 
     /// If it can't be deleted now, it is what the Service left behind until it can.
     async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
-        self.delete(key, endpoints).await.inspect_err(|_| self.tracker.lock().orphan(key))
+        let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false };
+        self.delete(key, endpoints).await.inspect_err(|_| self.tracker.lock().orphan(key, orphan))
     }
 
     /// Reads the cache (`endpoints_controller.go` `syncService`).
@@ -127,18 +144,19 @@ impl EndpointsController {
                 None => {
                     state.services.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
-                    self.forget(key);
-                    let Some(stored) = stored else {
+                    let left = if let Some(stored) = stored {
+                        self.left_behind(key, stored, state)
+                    } else {
                         self.tracker.lock().adopt(key);
-                        return Ok(Snapshot::NothingToDo);
+                        Snapshot::NothingToDo
                     };
-                    Ok(self.left_behind(key, stored, state))
-                }
-                Some(service) if service.service_type == ServiceType::ExternalName => {
-                    Ok(Snapshot::NothingToDo)
+                    self.forget(key);
+                    Ok(left)
                 }
                 Some(service) => {
-                    let Some(selector) = &service.selector else { return Ok(Snapshot::NothingToDo) };
+                    let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
+                        return Ok(Snapshot::NothingToDo);
+                    };
                     state.endpoints.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
                     let pods = state.pods_selected(&key.namespace, selector);
@@ -153,18 +171,28 @@ impl EndpointsController {
     /// What becomes of an object whose Service is not in our view.
     ///
     /// If the Service was deleted it goes, whoever made it, as upstream does it. If the Service belongs to another
-    /// controller, only what is ours goes (KEP-4770). What somebody else made under the name of a Service that is long
-    /// gone stays.
+    /// controller, only what we made for its selector goes (KEP-4770): the Endpoints of a Service without one are its
+    /// users', even if a label from earlier days says otherwise. Whatever appears under the name of a Service that is
+    /// long gone stays, unless it is a late create of our own.
     fn left_behind(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Snapshot {
-        let orphaned = self.tracker.lock().take_orphan(key);
-        if !orphaned && !is_ours(stored) {
-            Snapshot::NothingToDo
-        } else if !self.config.services_may_be_delegated || is_ours(stored) {
+        let mut tracker = self.tracker.lock();
+        let late = tracker.may_be_late(key) && self.repairs.is_own(&stored.writers);
+        let orphan = tracker.take_orphan(key, &stored.uid);
+        drop(tracker);
+        let orphan = if late { Some(Orphan { uid: None, selected: true }) } else { orphan };
+        let Some(orphan) = orphan else { return Snapshot::NothingToDo };
+        if !self.config.services_may_be_delegated {
+            return Snapshot::Leftover(Arc::clone(stored));
+        }
+        let selected = match state.delegated.get(&key.namespace, &key.name) {
+            Some(service) if service.has_selector && is_ours(stored) => true,
+            Some(_) => return Snapshot::NothingToDo,
+            None => orphan.selected && is_ours(stored),
+        };
+        if selected {
             Snapshot::Leftover(Arc::clone(stored))
-        } else if state.is_delegated(key) {
-            Snapshot::NothingToDo
         } else {
-            Snapshot::Unclear(Arc::clone(stored))
+            Snapshot::Unclear(Arc::clone(stored), orphan)
         }
     }
 
@@ -221,26 +249,37 @@ impl EndpointsController {
         });
         let Some((service, pods, stored)) = read else { return false };
         let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
-        let is_ours = service.service_type != ServiceType::ExternalName;
-        is_ours && self.writes(&service, &pods.sorted(), stored.as_ref(), None).0 != Plan::Nothing
+        is_served(&service) && self.writes(&service, &pods.sorted(), stored.as_ref(), None).0 != Plan::Nothing
     }
 
     async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
         let (endpoints, written) = match plan {
-            Plan::Nothing => return Ok(()),
+            Plan::Nothing => {
+                self.tracker.lock().settled(key);
+                return Ok(());
+            }
             Plan::Create(endpoints) => (endpoints, self.writer.create(key, endpoints).await),
             Plan::Update(endpoints) => (endpoints, self.writer.update(key, endpoints).await.map(Some)),
         };
         match written {
             Ok(written) => {
-                let version = written.and_then(|written| written.metadata.resource_version);
-                if let Some(version) = version {
-                    self.tracker.lock().wrote(key, version.as_str().into());
+                self.repairs.wrote(key);
+                let mut tracker = self.tracker.lock();
+                tracker.settled(key);
+                let metadata = written.map(|written| written.metadata).unwrap_or_default();
+                if let Some(version) = metadata.resource_version {
+                    tracker.wrote(key, metadata.uid.unwrap_or_default(), version.as_str().into());
                 }
                 debug!(controller = NAME, key = %key, "Wrote Endpoints");
                 Ok(())
             }
             Err(error) => {
+                if error.heals_by_itself() {
+                    self.repairs.wrote(key);
+                }
+                if may_be_stored(&error) {
+                    self.tracker.lock().unanswered(key);
+                }
                 self.report_failure(key, endpoints, &error);
                 Err(error)
             }
@@ -258,6 +297,7 @@ impl EndpointsController {
         if self.tracker.lock().forget(key) {
             self.queue.add_after(key.clone(), LATE);
         }
+        self.repairs.forget(key);
     }
 }
 

@@ -15,23 +15,56 @@ pub(crate) struct Tracker {
     /// How many lists have begun.
     lists: u64,
     waiting: HashSet<ObjectKey>,
-    /// Keys whose last write was a create that may be stored although it failed: the object may yet appear.
-    late: HashSet<ObjectKey>,
     /// Keys whose Service was seen to go, or missing at the start, and that were not synced since.
-    orphaned: HashSet<ObjectKey>,
+    orphaned: HashMap<ObjectKey, Orphan>,
+    /// Creates that failed, though they may have been stored: the object may yet appear.
+    unanswered: HashMap<ObjectKey, Unanswered>,
+}
+
+#[derive(Debug)]
+struct Unanswered {
+    /// How many lists had begun when the create failed.
+    lists: u64,
+    /// The Service is gone, and its key was forgotten once.
+    forgotten: bool,
 }
 
 #[derive(Debug)]
 struct Write {
+    uid: String,
     version: Version,
     /// How many lists had begun when it was acknowledged.
     lists: u64,
 }
 
+/// What a Service leaves behind when it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Orphan {
+    /// The one object that goes with it; if none was seen, the one that shows first.
+    pub(crate) uid: Option<Box<str>>,
+    /// The Service had a selector when it was last seen.
+    pub(crate) selected: bool,
+}
+
 impl Tracker {
-    /// The API server stored our write in this version.
-    pub(crate) fn wrote(&mut self, key: &ObjectKey, version: Version) {
-        self.written.insert(key.clone(), Write { version, lists: self.lists });
+    /// The API server stored our write of this object in this version.
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: Version) {
+        self.written.insert(key.clone(), Write { uid, version, lists: self.lists });
+    }
+
+    /// A create failed, perhaps after it was stored.
+    pub(crate) fn unanswered(&mut self, key: &ObjectKey) {
+        self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, forgotten: false });
+    }
+
+    /// The object is as the Service wants it.
+    pub(crate) fn settled(&mut self, key: &ObjectKey) {
+        self.unanswered.remove(key);
+    }
+
+    /// Whether an object of this key may be a create of ours whose answer was lost.
+    pub(crate) fn may_be_late(&self, key: &ObjectKey) -> bool {
+        self.unanswered.contains_key(key)
     }
 
     /// True if the cache shows an older object than we wrote, or none, and has not seen that it is gone either.
@@ -52,9 +85,12 @@ impl Tracker {
         }
     }
 
-    /// True if this version is our own write coming back.
-    pub(crate) fn is_echo(&self, key: &ObjectKey, version: Version) -> bool {
-        self.written.get(key).is_some_and(|written| written.version == version)
+    /// True unless this version is our own write coming back, or older than that.
+    pub(crate) fn is_foreign(&self, key: &ObjectKey, version: Version) -> bool {
+        self.written.get(key).is_none_or(|written| match (written.version.number(), version.number()) {
+            (Some(written), Some(version)) => written < version,
+            _ => written.version != version,
+        })
     }
 
     /// The next event of the object shall wake this key.
@@ -77,6 +113,7 @@ impl Tracker {
     /// event may tell. Something newer is somebody else's, and its event has told of it.
     pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<Version>) -> Vec<ObjectKey> {
         let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
+        self.unanswered.retain(|_, create| create.lists == self.lists);
         self.written.retain(|key, written| {
             if written.lists == self.lists {
                 return true;
@@ -90,9 +127,9 @@ impl Tracker {
         due
     }
 
-    /// The Service is gone: whatever has its name goes too, whoever made it.
-    pub(crate) fn orphan(&mut self, key: &ObjectKey) {
-        self.orphaned.insert(key.clone());
+    /// The Service is gone: what it leaves behind goes too, whoever made it.
+    pub(crate) fn orphan(&mut self, key: &ObjectKey, orphan: Orphan) {
+        self.orphaned.insert(key.clone(), orphan);
     }
 
     /// The Service is there.
@@ -100,18 +137,13 @@ impl Tracker {
         self.orphaned.remove(key);
     }
 
-    /// Whether the object goes with its Service. What comes later under that name is somebody else's.
-    pub(crate) fn take_orphan(&mut self, key: &ObjectKey) -> bool {
-        self.orphaned.remove(key)
-    }
-
-    /// Notes whether the last write was a create that may be stored although it failed.
-    pub(crate) fn may_appear(&mut self, key: &ObjectKey, may_appear: bool) {
-        if may_appear {
-            self.late.insert(key.clone());
-        } else {
-            self.late.remove(key);
-        }
+    /// The object of this uid is there and its Service is not; returns what is known of it if it goes with the Service:
+    /// the object that was there then, or one that we wrote for the Service. What comes later under that name is not
+    /// ours to delete.
+    pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &str) -> Option<Orphan> {
+        let ours = self.written.get(key).is_some_and(|written| written.uid == uid);
+        let orphan = self.orphaned.remove(key)?;
+        (ours || orphan.uid.as_deref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
     }
 
     /// Forgets a Service that is gone, and that it waits for an event. True if its object may yet appear, and must go too
@@ -119,11 +151,14 @@ impl Tracker {
     #[must_use]
     pub(crate) fn forget(&mut self, key: &ObjectKey) -> bool {
         self.written.remove(key);
-        let late = self.late.remove(key);
-        if !late {
-            self.waiting.remove(key);
+        if let Some(create) = self.unanswered.get_mut(key)
+            && !std::mem::replace(&mut create.forgotten, true)
+        {
+            return true;
         }
-        late
+        self.unanswered.remove(key);
+        self.waiting.remove(key);
+        false
     }
 }
 
@@ -137,19 +172,22 @@ mod tests {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "nothing was written");
-        tracker.wrote(&key, "8".into());
+        tracker.wrote(&key, "uid".to_owned(), "8".into());
         assert!(tracker.is_behind(&key, Some("7".into()), 0), "the version before");
         assert!(tracker.is_behind(&key, None, 7), "not even created");
         assert!(!tracker.is_behind(&key, Some("8".into()), 0), "ours");
         assert!(!tracker.is_behind(&key, Some("9".into()), 0), "somebody's after ours");
         assert!(!tracker.is_behind(&key, None, 8), "created and gone again");
         assert!(!tracker.is_behind(&other, Some("7".into()), 0), "another object");
-        assert!(tracker.is_echo(&key, "8".into()) && !tracker.is_echo(&key, "9".into()));
+        assert_eq!(
+            ["7", "8", "9"].map(|version| tracker.is_foreign(&key, version.into())),
+            [false, false, true]
+        );
         tracker.gone(&key, "7".into());
         assert!(tracker.is_behind(&key, None, 7), "that was the one before ours");
         tracker.gone(&key, "8".into());
         assert!(!tracker.is_behind(&key, None, 7), "ours is gone");
-        tracker.wrote(&key, "9".into());
+        tracker.wrote(&key, "uid".to_owned(), "9".into());
         assert!(!tracker.forget(&key));
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
     }
@@ -160,15 +198,15 @@ mod tests {
         let mut tracker = Tracker::default();
         tracker.wait(&key);
         assert!(!tracker.forget(&key) && !tracker.wake(&key));
-        tracker.may_appear(&key, true);
+        tracker.unanswered(&key);
         tracker.wait(&key);
         assert!(tracker.forget(&key) && tracker.waiting.contains(&key), "it may appear");
         assert!(!tracker.forget(&key) && !tracker.wake(&key), "it has not");
-        tracker.may_appear(&key, true);
-        tracker.may_appear(&key, false);
+        tracker.unanswered(&key);
+        tracker.settled(&key);
         assert!(!tracker.forget(&key), "another write was answered");
-        let Tracker { written, lists: _, waiting, late, orphaned } = tracker;
-        assert!(written.is_empty() && waiting.is_empty() && late.is_empty() && orphaned.is_empty());
+        let Tracker { written, lists: _, waiting, unanswered, orphaned } = tracker;
+        assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty() && orphaned.is_empty());
     }
 
     /// What a list shows of an object that was written in version 8.
@@ -182,7 +220,7 @@ mod tests {
             (Some("9"), false, "somebody's after ours, of which an event has told"),
         ] {
             let mut tracker = Tracker::default();
-            tracker.wrote(&key, "8".into());
+            tracker.wrote(&key, "uid".to_owned(), "8".into());
             tracker.list_begins();
             let keys = tracker.listed(|_| shown.map(Version::from));
             assert_eq!(
@@ -190,7 +228,7 @@ mod tests {
                 (due, false),
                 "{what}"
             );
-            assert_eq!(tracker.is_echo(&key, "8".into()), shown == Some("8"), "{what}");
+            assert_eq!(tracker.is_foreign(&key, "8".into()), shown != Some("8"), "{what}");
         }
     }
 
@@ -199,7 +237,7 @@ mod tests {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
         tracker.list_begins();
-        tracker.wrote(&key, "8".into());
+        tracker.wrote(&key, "uid".to_owned(), "8".into());
         tracker.wait(&key);
         tracker.wait(&other);
         let mut woken = tracker.listed(|_| None);
@@ -213,10 +251,29 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_there_or_is_ours_goes_with_its_service() {
+        let key = ObjectKey::new("ns", "web");
+        for (known, written, shown, goes, what) in [
+            (Some("a"), None, "a", true, "what was there"),
+            (Some("a"), None, "b", false, "what came later"),
+            (None, None, "b", true, "the first that shows"),
+            (Some("a"), Some("b"), "b", true, "what we wrote instead, and the cache did not show yet"),
+        ] {
+            let mut tracker = Tracker::default();
+            if let Some(uid) = written {
+                tracker.wrote(&key, uid.to_owned(), "8".into());
+            }
+            tracker.orphan(&key, Orphan { uid: known.map(Into::into), selected: true });
+            assert_eq!(tracker.take_orphan(&key, shown).is_some(), goes, "{what}");
+            assert_eq!(tracker.take_orphan(&key, shown), None, "{what}: once");
+        }
+    }
+
+    #[test]
     fn versions_that_cannot_be_ordered_are_never_waited_for() {
         let key = ObjectKey::new("ns", "web");
         let mut tracker = Tracker::default();
-        tracker.wrote(&key, "b".into());
+        tracker.wrote(&key, "uid".to_owned(), "b".into());
         assert!(!tracker.is_behind(&key, Some("a".into()), 0));
     }
 }

@@ -16,14 +16,14 @@ impl EndpointsWriter {
         Self { client }
     }
 
-    /// Whether there is a Service of this name, with whatever labels.
+    /// The Service of this name as it is stored, with whatever labels.
     ///
     /// Asked as a list of one: lists are all that this program otherwise needs the right for.
-    pub(crate) async fn service_exists(&self, key: &ObjectKey) -> Result<bool, ApiError> {
+    pub(crate) async fn service(&self, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
         let ObjectKey { namespace, name } = key;
         let path = format!("/api/v1/namespaces/{namespace}/services?fieldSelector=metadata.name={name}");
         let found: List<Service> = self.client.get_json(&path).await?;
-        Ok(!found.items.is_empty())
+        Ok(found.items.into_iter().next())
     }
 
     /// Creates the object; `None` if the namespace is being deleted, where nothing can be created any more.

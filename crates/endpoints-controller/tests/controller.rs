@@ -18,11 +18,13 @@ mod fake;
 mod relist;
 mod support;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointslice::{Pod, Service};
 use fake::{Fake, endpoints};
 use fake_api::merged;
+use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 use support::{pod, service, stored};
 
@@ -64,7 +66,7 @@ async fn a_write_of_our_own_is_no_reason_to_look_again() {
     assert_eq!(looked(), before);
     fake.edit("web", |endpoints| endpoints.subsets = None);
     fake.advance(Duration::from_hours(25)).await;
-    assert_eq!(looked(), before + 1, "somebody else's change is, after a while");
+    assert_eq!(looked(), before + 1, "another client's change is");
     assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
 }
 
@@ -406,24 +408,135 @@ async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
     );
 }
 
-/// As upstream, whose resync repairs such an object some time between 12 and 24 hours later.
-#[tokio::test(start_paused = true)]
-async fn an_object_that_somebody_edits_is_repaired_at_the_next_occasion_or_half_a_day_later() {
+/// A Service with one pod, and its object; requests are forgotten.
+async fn settled() -> Fake {
     let fake = Fake::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     fake.settle().await;
     fake.forget_requests();
-    fake.edit("web", |endpoints| endpoints.subsets = None);
-    fake.settle().await;
-    assert_eq!(fake.requests(), NONE);
-    fake.advance(Duration::from_secs(12 * 60 * 60)).await;
-    assert_eq!((fake.requests(), fake.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
-    fake.edit("web", |endpoints| endpoints.subsets = None);
-    fake.service(web());
-    fake.settle().await;
-    assert_eq!(fake.requests().len(), 2);
+    fake
+}
+
+fn annotations(endpoints: &mut Endpoints) -> &mut BTreeMap<String, String> {
+    endpoints.metadata.annotations.get_or_insert_default()
+}
+
+/// Upstream's resync repairs such an object some time between 12 and 24 hours later.
+#[tokio::test(start_paused = true)]
+async fn what_upstream_repairs_at_a_resync_is_repaired_within_two_seconds() {
+    let edits: [(&str, fn(&mut Endpoints)); 5] = [
+        ("content", |endpoints| endpoints.subsets = None),
+        ("labels", |endpoints| endpoints.metadata.labels = Some([("a".into(), "b".into())].into())),
+        ("no labels", |endpoints| endpoints.metadata.labels = None),
+        ("a label of the Service's", |endpoints| {
+            endpoints.metadata.labels.get_or_insert_default().insert("team".into(), "other".into());
+        }),
+        ("the annotation about capacity", |endpoints| {
+            annotations(endpoints).insert("endpoints.kubernetes.io/over-capacity".into(), "truncated".into());
+        }),
+    ];
+    for (what, edit) in edits {
+        let fake = settled().await;
+        let before = fake.stored("web").unwrap();
+        fake.edit("web", edit);
+        fake.advance(Duration::from_secs(2)).await;
+        assert_eq!(fake.requests(), ["PUT web"], "{what}");
+        let after = fake.stored("web").unwrap();
+        assert_eq!(
+            (after.subsets, after.metadata.labels),
+            (before.subsets, before.metadata.labels),
+            "{what}"
+        );
+        assert_eq!(after.metadata.annotations, None, "{what}: and no trigger time, as no pod has changed");
+        assert_eq!(fake.told(), [], "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_upstream_leaves_alone_is_left_alone() {
+    let edits: [(&str, fn(&mut Endpoints)); 4] = [
+        ("finalizers", |endpoints| endpoints.metadata.finalizers = Some(vec!["example.com/hold".into()])),
+        ("other annotations", |endpoints| drop(annotations(endpoints).insert("a".into(), "b".into()))),
+        ("the trigger time", |endpoints| annotations(endpoints).clear()),
+        ("owners", |endpoints| {
+            let owner = json!([{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "other"}]);
+            endpoints.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        }),
+    ];
+    for (what, edit) in edits {
+        let fake = settled().await;
+        for _ in 0..100 {
+            fake.edit("web", edit);
+            fake.advance(Duration::from_secs(1)).await;
+        }
+        fake.advance(Duration::from_hours(25)).await;
+        assert_eq!((fake.requests(), fake.told()), (vec![], vec![]), "{what}");
+    }
+}
+
+/// Ten repairs at once, then one a minute; other Services don't notice, and the Service's own changes don't wait.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
+    type Attack = fn(&Fake);
+    let edit: Attack = |fake| {
+        if fake.stored("web").is_some() {
+            fake.edit("web", |endpoints| endpoints.subsets = None);
+        }
+    };
+    let take: Attack = |fake| {
+        if fake.stored("web").is_some() {
+            fake.take("web");
+        }
+    };
+    let replace: Attack = |fake| {
+        fake.take("web");
+        fake.put(endpoints(stored("web", json!([]), json!({}))));
+    };
+    for (what, attack, actor) in [
+        ("edits", edit, "field manager \"somebody\""),
+        ("deletes", take, "a client that is not known"),
+        ("makes it anew", replace, "field manager \"somebody\""),
+    ] {
+        let fake = settled().await;
+        fake.service(service("db", json!({})));
+        fake.settle().await;
+        fake.forget_requests();
+        for _ in 0..30 * 60 * 1000 / 470 {
+            attack(&fake);
+            fake.advance(Duration::from_millis(470)).await;
+        }
+        let writes = fake.requests().len();
+        assert!((35..=42).contains(&writes), "{what}: {writes} writes in half an hour");
+        let [(reason, message)] = &fake.told()[..] else { panic!("{what}: {:?}", fake.told()) };
+        assert_eq!(reason, "EndpointsContested");
+        assert!(message.contains(actor), "{what}: {message}");
+        fake.forget_requests();
+        fake.pod(pod("db-1", &["10.0.0.8"], true));
+        fake.pod(pod("web-2", &["10.0.0.2"], true));
+        fake.advance(MOMENT).await;
+        assert_eq!(fake.requests().len(), 2, "{what}: changes of pods don't wait");
+        assert_eq!((fake.addresses("web").len(), fake.addresses("db").len()), (2, 1), "{what}");
+        fake.advance(Duration::from_secs(20 * 60)).await;
+        fake.forget_requests();
+        attack(&fake);
+        fake.advance(Duration::from_secs(2)).await;
+        assert_eq!(fake.addresses("web").len(), 2, "{what}: forgiven after a while");
+    }
+}
+
+/// The object changes each time that a write is sent.
+#[tokio::test(start_paused = true)]
+async fn conflicts_with_a_client_that_fights_for_an_object_count_as_writes() {
+    let fake = settled().await;
+    fake.conflict(usize::MAX);
+    for _ in 0..2 * 60 * 30 {
+        fake.edit("web", |endpoints| endpoints.subsets = None);
+        fake.advance(Duration::from_millis(500)).await;
+    }
+    let writes = fake.requests().len();
+    assert!(writes <= 60, "{writes} tries in half an hour");
 }
 
 /// Other programs keep things in Endpoints without a Service.
@@ -438,9 +551,17 @@ async fn objects_without_a_service_that_come_later_are_left_alone() {
     assert!(fake.stored("by-hand").is_some());
 }
 
-/// Not even where something was left to be done for a Service of that name.
+/// Not even where something was left to be done for a Service of that name, and not if it is a copy of what was ours, as
+/// of a backup that a user restores.
 #[tokio::test(start_paused = true)]
 async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone() {
+    let by_hand = json!({"metadata": {"name": "web"}});
+    for restored in [by_hand, stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))] {
+        leave_alone(restored).await;
+    }
+}
+
+async fn leave_alone(restored: Value) {
     let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
     fake.settle().await;
     // To be looked at half a day later.
@@ -457,8 +578,26 @@ async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone(
     fake.refuse(0);
     fake.forget_requests();
 
-    fake.put(endpoints(json!({"metadata": {"name": "web"}})));
+    fake.put(endpoints(restored));
+    fake.pod(pod("web-1", &["10.0.0.1"], true));
     fake.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(fake.requests(), NONE);
+    assert!(fake.stored("web").is_some());
+}
+
+/// The deletion fails until the object is gone by other means, and a user restores it.
+#[tokio::test(start_paused = true)]
+async fn what_is_restored_while_a_deletion_fails_stays() {
+    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
+    fake.settle().await;
+    fake.refuse(usize::MAX);
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    fake.take("web");
+    fake.put(endpoints(stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))));
+    fake.refuse(0);
+    fake.forget_requests();
+    fake.advance(Duration::from_hours(1)).await;
     assert_eq!(fake.requests(), NONE);
     assert!(fake.stored("web").is_some());
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use controller_runtime::cache::{CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
-use controller_runtime::slice_writer::{Applied, Turn, Written};
+use controller_runtime::slice_writer::{Applied, Turn};
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,

@@ -43,7 +43,7 @@ impl EndpointSliceMirroringController {
                 let (endpoints, leaving) = (cached.decode()?, decode_all(&slices.leaving)?);
                 let max = self.config.max_endpoints_per_subset;
                 let mirror = mirror_beside(&endpoints, &existing, &leaving, max);
-                self.apply(key, &cached, mirror).await
+                self.write(key, &cached, mirror).await
             }
             None => self.clean_up(key, existing).await,
         }
@@ -63,7 +63,7 @@ impl EndpointSliceMirroringController {
         })
     }
 
-    async fn apply(
+    async fn write(
         &self,
         key: &ObjectKey,
         cached: &CachedEndpoints,

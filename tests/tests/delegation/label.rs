@@ -6,7 +6,7 @@ use crate::stage::{DELEGATION, ENDPOINTS, MIRRORED, SLICES, Seen, Stage, THEM};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_label_with_the_gate_on() {
-    let stage = Stage::start(DELEGATION).await;
+    let mut stage = Stage::start(DELEGATION).await;
     kep_4770_created_with_the_label_then_without(&stage).await;
     kep_4770_created_without_the_label_then_with(&stage).await;
     l2_any_value_counts(&stage).await;
@@ -18,6 +18,7 @@ async fn the_label_with_the_gate_on() {
     l10_another_value_changes_nothing(&stage).await;
     a_deleted_service_costs_no_request_for_its_slices(&stage).await;
     custom_endpoints_of_a_deleted_service_go(&stage).await;
+    endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say(&mut stage).await;
 }
 
 async fn kep_4770_created_with_the_label_then_without(stage: &Stage) {
@@ -170,4 +171,20 @@ async fn custom_endpoints_of_a_deleted_service_go(stage: &Stage) {
     stage.world.change_service("bare", json!({"metadata": {"annotations": {"a": "b"}}})).await;
     stage.world.delete_service("bare").await;
     stage.expect("bare", &Seen::nothing()).await;
+}
+
+/// They were ours while the Service had a selector, were edited by hand since, and still carry our label.
+async fn endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say(stage: &mut Stage) {
+    stage.service("handed", None, &[13]).await;
+    stage.expect("handed", &Seen::ours(&["10.1.0.13"])).await;
+    stage.world.change_service("handed", json!({"spec": {"selector": null}})).await;
+    stage.custom_endpoints("handed", Some(ENDPOINTS), "192.0.2.13").await;
+    let custom = Seen::nothing().endpoints(ENDPOINTS, &["192.0.2.13"]);
+    let mirrored = custom.clone().slice(SLICES, &["10.1.0.13"]).slice(MIRRORED, &["192.0.2.13"]);
+    stage.expect("handed", &mirrored).await;
+    stage.label("handed", Some("external")).await;
+    stage.expect("handed", &custom).await;
+    stage.remains("handed", &custom).await;
+    stage.switch(DELEGATION).await;
+    stage.remains("handed", &custom).await;
 }

@@ -58,7 +58,7 @@ async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
     for (managed_by, is_ours) in OWNERS {
         for in_doubt in [false, true] {
             let fake = Fake::start_delegating(|api| {
-                api.service(service("web", json!({"spec": {"selector": null}})));
+                api.service(service("web", json!({"spec": {"type": "ExternalName"}})));
                 api.put(object("web", managed_by));
                 api.has_service("web");
             });
@@ -74,9 +74,60 @@ async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
     }
 }
 
+/// They may have been ours while the Service had a selector, and still carry the label.
+#[tokio::test(start_paused = true)]
+async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say() {
+    for (managed_by, _) in OWNERS {
+        for in_doubt in [false, true] {
+            let fill = |api: &FakeApi<Endpoints>| {
+                api.put(object("web", managed_by));
+                api.has_service("web");
+            };
+            let fake = Fake::start_delegating(|api| {
+                fill(api);
+                api.service(service("web", json!({"spec": {"selector": null}})));
+            });
+            fake.settle().await;
+            if !in_doubt {
+                fake.delegate_selecting("web", Value::Null);
+            }
+            fake.hide::<Service>("web");
+            fake.settle().await;
+            assert_eq!(fake.requests(), NONE, "{managed_by:?}");
+            assert_eq!(fake.asked().len(), usize::from(in_doubt), "{managed_by:?}");
+            // And at the next start.
+            let fake = Fake::start_delegating(|api| {
+                fill(api);
+                if !in_doubt {
+                    api.delegate_selecting("web", Value::Null);
+                }
+            });
+            fake.settle().await;
+            assert_eq!(fake.requests(), NONE, "{managed_by:?}");
+        }
+    }
+}
+
+/// A Service that loses its selector keeps its Endpoints, as upstream; from then on they are its users'.
+#[tokio::test(start_paused = true)]
+async fn endpoints_edited_after_their_service_lost_its_selector_outlive_the_label() {
+    let fake = Fake::start_delegating(|api| api.service(service("web", json!({}))));
+    fake.settle().await;
+    fake.service(service("web", json!({"spec": {"selector": null}})));
+    fake.edit("web", |endpoints| endpoints.subsets = object("web", None).subsets);
+    fake.settle().await;
+    fake.forget_requests();
+    fake.has_service("web");
+    fake.hide::<Service>("web");
+    fake.settle().await;
+    fake.delegate_selecting("web", Value::Null);
+    fake.settle().await;
+    assert_eq!((fake.requests(), fake.addresses("web")), (vec![], vec!["192.0.2.1".to_owned()]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
-    for (managed_by, is_ours) in OWNERS {
+    for (managed_by, _) in OWNERS {
         let fake = Fake::start_delegating(|api| {
             api.service(service("web", json!({"spec": {"selector": null}})));
             api.put(object("web", managed_by));
@@ -85,7 +136,7 @@ async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
         fake.hide::<Service>("web");
         fake.settle().await;
         assert_eq!(fake.requests(), ["DELETE web"], "{managed_by:?}");
-        assert_eq!(fake.asked().len(), usize::from(!is_ours), "{managed_by:?}");
+        assert_eq!(fake.asked(), ["web"], "{managed_by:?}");
     }
 }
 

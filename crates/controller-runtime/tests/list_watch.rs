@@ -448,6 +448,27 @@ async fn an_object_with_unreadable_metadata_is_skipped_as_well() {
     assert_eq!(World::play(wire, steps).await.changes(), LISTED);
 }
 
+/// In the first list, where nothing older is known of it: everything else is shown, and its absence is no deletion.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_damaged_metadata_in_the_first_list_is_not_taken_for_absent() {
+    for wire in Wire::BOTH {
+        let metadata = message(&[(1, b"n"), (3, b"shop"), (6, b"5")]);
+        let raw = message(&[(1, &[metadata.as_slice(), b"\x0a\xff"].concat())]);
+        let mut json = pod("n", "5", "10.0.0.4").json();
+        json["metadata"]["annotations"] = json!(7);
+        let streamed = wire.watch(&[
+            wire.added(&pod("a", "1", "10.0.0.1")),
+            wire.raw_event("ADDED", "Pod", &raw, &json),
+            wire.end_of_list("10"),
+        ]);
+        let world = World::play(wire, [list(streamed.hang())]).await;
+        assert!(world.is_synced());
+        assert_eq!((world.pods(), world.unreadable("pods")), (vec!["a 10.0.0.1".to_owned()], 1));
+        let is_absent = |name| world.cache.read(|state| state.pods.check_absent("shop", name)).is_ok();
+        assert_eq!((is_absent("n"), is_absent("m")), (false, true), "{wire:?}");
+    }
+}
+
 /// What counts about a deletion is the name.
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_object_that_is_deleted_is_gone() {

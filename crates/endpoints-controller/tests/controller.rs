@@ -17,6 +17,7 @@ mod delegation;
 mod fake;
 mod relist;
 mod support;
+mod unreadable;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

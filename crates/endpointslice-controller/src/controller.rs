@@ -15,6 +15,7 @@ use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Conditions, TopologyCache, TriggerTimes};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use tokio::sync::Notify;
 
 use crate::events::COMPONENT;
 use crate::metrics::Metrics;
@@ -45,6 +46,8 @@ pub struct EndpointSliceController {
     /// Services whose last sync ended before its plan, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
+    /// The shares of the zones have changed since the Services were last looked at.
+    pub(crate) shares_changed: Notify,
     pub(crate) metrics: Metrics,
 }
 
@@ -82,6 +85,7 @@ impl EndpointSliceController {
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
             topology: Mutex::default(),
+            shares_changed: Notify::new(),
             metrics,
         };
         (Arc::new(controller), events)
@@ -99,12 +103,17 @@ impl EndpointSliceController {
             }
         });
         let controller = Arc::clone(&self);
-        let start = Start { keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
-        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
+        let planner = Arc::clone(&self);
+        let start = Start { keys, is_wrong: move |key: &ObjectKey| planner.is_wrong(key) };
+        let (queue, workers) = (self.queue.clone(), self.config.workers);
+        let workers = run_workers_from(start, NAME, queue, workers, move |key| {
             let controller = Arc::clone(&controller);
             async move { controller.sync(&key).await }
-        })
-        .await;
+        });
+        tokio::select! {
+            () = workers => {}
+            never = self.follow_nodes() => match never {},
+        }
     }
 
     /// Takes no more work; [`Self::run`] returns when what is under way is done.

@@ -34,7 +34,7 @@ impl Handler for EndpointSliceController {
     /// Pods of a node that appears may be published now. Zones are another matter: no endpoint is wrong without, and
     /// thousands of nodes may be labelled at once, so live changes go first.
     fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
-        self.nodes_changed(state);
+        self.node_changed(change);
         let lane = if matches!(change, Change::Added(_)) { Lane::Live } else { Lane::Background };
         for key in state.services_concerned_by_node(change) {
             self.queue.add_after_to(lane, key, self.config.batch_period);

@@ -1,11 +1,17 @@
 //! Topology-aware hints: what changes of nodes and finished plans mean for them.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::time::Duration;
 
-use controller_runtime::cache::{ObjectKey, State};
-use endpointslice::{Hints, Service, SlicePlan, TopologyEvent};
+use controller_runtime::cache::{Change, ObjectKey, State};
+use endpointslice::{Hints, Node, Service, SlicePlan, TopologyEvent};
+use tokio::time::sleep;
 
 use crate::controller::EndpointSliceController;
+
+/// How long changes of nodes wait for more of them before Services are looked at. Thousands of nodes that become ready
+/// change the shares of the zones thousands of times, and each look takes milliseconds.
+const NODES_PERIOD: Duration = Duration::from_millis(100);
 
 impl EndpointSliceController {
     /// Takes in the nodes before the first sync: without them, Services with topology hints would lose them at every
@@ -14,15 +20,28 @@ impl EndpointSliceController {
         self.topology.lock().set_nodes(state.nodes.iter().map(|node| &**node));
     }
 
-    /// Takes in a change of nodes, and queues the Services whose hints it concerns (`endpointslice_controller.go`
-    /// `checkNodeTopologyDistribution`).
-    ///
-    /// Looks at every node, for the few changes of nodes that the cache passes on.
-    pub(crate) fn nodes_changed(&self, state: &State) {
-        let mut topology = self.topology.lock();
-        if topology.set_nodes(state.nodes.iter().map(|node| &**node)) {
-            for (namespace, name) in topology.due_services() {
-                self.queue.add(ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
+    /// Takes in a change of a node. Called with the cache locked, so that it looks at no other node and no Service; whom it
+    /// concerns is for [`Self::follow_nodes`] to find.
+    pub(crate) fn node_changed(&self, change: &Change<Node>) {
+        let (before, now) = match change {
+            Change::Added(node) => (None, Some(&**node)),
+            Change::Updated { old, new } => (Some(&**old), Some(&**new)),
+            Change::Deleted(node) => (Some(&**node), None),
+        };
+        if self.topology.lock().node_changed(before, now) {
+            self.shares_changed.notify_one();
+        }
+    }
+
+    /// Queues the Services whose hints the nodes' changes concern, once for the changes of a [while](NODES_PERIOD)
+    /// (`endpointslice_controller.go` `checkNodeTopologyDistribution`, which a queue of one key runs there). Never ends.
+    pub(crate) async fn follow_nodes(&self) -> Infallible {
+        loop {
+            self.shares_changed.notified().await;
+            sleep(NODES_PERIOD).await;
+            let due: Vec<_> = self.topology.lock().due_services().cloned().collect();
+            for (namespace, name) in due {
+                self.queue.add(ObjectKey::new(namespace, name));
             }
         }
     }

@@ -29,6 +29,7 @@ mod relist;
 mod slices;
 mod terminating;
 mod turns;
+mod unreadable;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@
 use controller_runtime::cache::{CachedEndpoints, CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
 use controller_runtime::queue::Lane;
 use endpointslice::Service;
+use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::opts_out;
@@ -22,9 +23,15 @@ impl Handler for EndpointSliceMirroringController {
         }
     }
 
-    /// All that matters about a Service is whether it leaves its endpoints to others.
-    fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
+    /// All that matters about a Service is whether it leaves its endpoints to others. One that could not be read before has
+    /// kept its slices until now, whatever it says.
+    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
         let (service, concerned) = match change {
+            Change::Added(service) if service.selector.is_some() => {
+                let managed_by = ENDPOINTSLICE_MIRRORING_CONTROLLER;
+                let slices = state.slices_of(&service.namespace, &service.name, managed_by);
+                (service, !slices.is_empty())
+            }
             Change::Added(service) | Change::Deleted(service) => (service, service.selector.is_none()),
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };

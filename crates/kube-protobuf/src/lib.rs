@@ -46,6 +46,8 @@ pub use list::{Items, List};
 pub use managed_fields::{MAX_LAST_MANAGERS, last_managers, without_managed_fields};
 pub use message::Message;
 pub use reader::{Fields, Value};
-pub use scan::{MetaView, NodeView, PodView, PortView, ServicePortView, ServiceView, TargetPort, meta};
+pub use scan::{
+    MetaView, NodeView, PodView, PortView, ServicePortView, ServiceView, TargetPort, meta, meta_until_damage,
+};
 pub use status::{CauseView, StatusView};
 pub use watch::{EventType, WatchEvent};

@@ -12,7 +12,7 @@ mod node;
 mod pod;
 mod service;
 
-pub use meta::{MetaView, meta};
+pub use meta::{MetaView, meta, meta_until_damage};
 pub use node::NodeView;
 pub use pod::{PodView, PortView};
 pub use service::{ServicePortView, ServiceView, TargetPort};

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_runtime::api::{ApiClient, Encoding};
-use controller_runtime::cache::{Cache, CachedEndpoints, CachedSlice, DelegatedService};
+use controller_runtime::cache::{Cache, CachedEndpoints, CachedSlice, DelegatedService, News};
 use controller_runtime::kinds::Kind;
 use controller_runtime::queue::Lane;
 use endpointslice::well_known::{SERVICE_NAME, TOPOLOGY_ZONE};
@@ -127,6 +127,13 @@ impl<T: Served> FakeApi<T> {
         self.cache.upsert(read::<K>(&object), Lane::Background);
     }
 
+    /// The watch shows an object of this name that can't be read; with an empty name, one whose name can't be read either.
+    pub fn show_damaged<K: Kind>(&self, name: &str) {
+        let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.cache.apply([News::<K>::Unreadable { namespace, name }], "", LIVE);
+    }
+
     /// Puts a Service into the cache.
     pub fn service(&self, object: Value) {
         self.show::<Service>(object);
@@ -160,7 +167,8 @@ impl<T: Served> FakeApi<T> {
 
     /// Takes an object that is not of this server's kind out of the cache.
     pub fn hide<K: Kind>(&self, name: &str) {
-        self.cache.remove::<K>(NAMESPACE, name, LIVE);
+        let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
+        self.cache.remove::<K>(namespace, name, LIVE);
     }
 
     /// The writes so far, as method and name.

@@ -23,6 +23,7 @@ mod nodes;
 mod pods;
 mod services;
 mod slices;
+mod split;
 mod store;
 mod unreadable;
 mod writers;

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use endpointslice::{LabelSet, Pod};
 use foldhash::fast::RandomState;
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashMap;
 
 use super::few::Few;
 use super::hash::{Seed, spread};
+use super::split::Split;
 use super::store::{Cached, Change, Index, Store};
 use super::{CachedKind, Handler, State};
 use crate::queue::Lane;
@@ -60,12 +61,12 @@ pub struct PodIndex {
 
 /// The pods of one namespace.
 ///
-/// Adding and removing a pod costs its labels, however many other label sets carry them: pods of Jobs and StatefulSets
+/// Adding and removing a pod costs its labels, however many other label sets carry them: pods of jobs and stateful sets
 /// have labels that no other pod has, so a namespace may have as many label sets as pods.
 #[derive(Default)]
 struct NamespacePods {
     /// By identity of the label set.
-    sets: HashTable<LabelledPods>,
+    sets: Split<LabelledPods>,
     /// From the key of a label to its values, and from each to the identities of the label sets that carry it.
     by_label: HashMap<Arc<str>, Values, RandomState>,
     identities: RandomState,
@@ -73,7 +74,7 @@ struct NamespacePods {
 }
 
 /// The values of one label key.
-type Values = HashTable<LabelValue>;
+type Values = Split<LabelValue>;
 
 struct LabelValue {
     text: Arc<str>,
@@ -178,11 +179,12 @@ impl NamespacePods {
     fn remove(&mut self, pod: &Arc<Pod>, name_hash: u64) {
         let identity = pod.labels.identity();
         let hash = self.identities.hash_one(identity);
-        let Ok(mut set) = self.sets.find_entry(hash, |set| set.labels.identity() == identity) else { return };
-        if !set.get_mut().pods.remove(name_hash, |other| other.name == pod.name) {
+        let is_it = |set: &LabelledPods| set.labels.identity() == identity;
+        let Some(set) = self.sets.find_mut(hash, is_it) else { return };
+        if !set.pods.remove(name_hash, |other| other.name == pod.name) {
             return;
         }
-        set.remove();
+        self.sets.remove(hash, is_it);
         for (key, value) in pod.labels.iter() {
             self.unfile(identity, key, value);
         }
@@ -204,10 +206,11 @@ impl NamespacePods {
     fn unfile(&mut self, identity: usize, key: &Arc<str>, value: &Arc<str>) {
         let hash = spread(self.seed.short(value));
         let Some(values) = self.by_label.get_mut(key) else { return };
-        if let Ok(mut found) = values.find_entry(hash, |other| *other.text == **value)
-            && found.get_mut().sets.remove(self.identities.hash_one(identity), |other| *other == identity)
+        let is_it = |other: &LabelValue| *other.text == **value;
+        if let Some(found) = values.find_mut(hash, is_it)
+            && found.sets.remove(self.identities.hash_one(identity), |other| *other == identity)
         {
-            found.remove();
+            values.remove(hash, is_it);
         }
         if values.is_empty() {
             self.by_label.remove(key);

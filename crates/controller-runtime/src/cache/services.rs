@@ -81,15 +81,12 @@ impl Index<Service> for ServiceIndex {
         let files = self.namespaces.entry(Arc::clone(&service.namespace)).or_default();
         let filed = |key: &Arc<str>, value: &Arc<str>| files.get(&LabelRef(key, value)).map_or(0, Few::len);
         let Some((key, value)) = selector.iter().min_by_key(|(key, value)| filed(key, value)) else { return };
-        match files.get_mut(&LabelRef(key, value)) {
-            Some(file) => {
-                let names = &self.names;
-                file.insert_unique(Arc::clone(service), |service| names.hash_one(&*service.name));
-            }
-            None => {
-                let label = LabelKey(Arc::clone(key), Arc::clone(value));
-                files.insert(label, Few::One(Arc::clone(service)));
-            }
+        if let Some(file) = files.get_mut(&LabelRef(key, value)) {
+            let names = &self.names;
+            file.insert_unique(Arc::clone(service), |service| names.hash_one(&*service.name));
+        } else {
+            let label = LabelKey(Arc::clone(key), Arc::clone(value));
+            files.insert(label, Few::One(Arc::clone(service)));
         }
     }
 

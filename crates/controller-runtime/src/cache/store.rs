@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::HashTable;
-
 use super::hash::{Seed, spread};
+use super::split::Split;
 use super::unreadable::{Unreadable, UnreadableObject};
 
 /// An object that can be cached.
@@ -76,7 +75,7 @@ impl<T> Clone for Change<T> {
 /// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about twenty
 /// bytes each, since keys are read from the objects themselves.
 pub struct Store<T: Cached> {
-    objects: HashTable<Entry<T>>,
+    objects: Split<Entry<T>>,
     seed: Seed,
     index: T::Index,
     unreadable: Unreadable,
@@ -107,7 +106,7 @@ fn hash_of<T>(entry: &Entry<T>) -> u64 {
 impl<T: Cached> Default for Store<T> {
     fn default() -> Self {
         Self {
-            objects: HashTable::new(),
+            objects: Split::default(),
             seed: Seed::default(),
             index: T::Index::default(),
             unreadable: Unreadable::default(),
@@ -130,7 +129,7 @@ impl<T: Cached> Store<T> {
     }
 
     /// Every object, in no particular order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.objects.iter().map(|entry| &entry.object)
     }
 
@@ -204,8 +203,8 @@ impl<T: Cached> Store<T> {
     pub(super) fn remove(&mut self, namespace: &str, name: &str) -> Option<Change<T>> {
         self.unreadable.resolved(namespace, name);
         let hash = self.hash(namespace, name);
-        let found = self.objects.find_entry(spread(hash), |entry| entry.is_named(namespace, name));
-        let (Entry { object, .. }, _) = found.ok()?.remove();
+        let Entry { object, .. } =
+            self.objects.remove(spread(hash), |entry| entry.is_named(namespace, name))?;
         self.index.remove(&object);
         Some(Change::Deleted(object))
     }
@@ -253,7 +252,7 @@ impl<T: Cached> Store<T> {
     pub(super) fn remove_unlisted(&mut self, Ticket(hash): Ticket) -> Option<Change<T>> {
         let generation = self.generation;
         let unlisted = |entry: &Entry<T>| entry.hash == hash && entry.seen != generation;
-        let (Entry { object, .. }, _) = self.objects.find_entry(spread(hash), unlisted).ok()?.remove();
+        let Entry { object, .. } = self.objects.remove(spread(hash), unlisted)?;
         self.index.remove(&object);
         Some(Change::Deleted(object))
     }

@@ -8,6 +8,7 @@ use kube::client::Body;
 use kube_protobuf::{EventType, FrameReader, Unknown, WatchEvent};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::WatchError;
@@ -35,18 +36,14 @@ pub(super) struct Unreadable {
 
 impl Unreadable {
     fn of_json(object: &str, error: &impl ToString) -> Self {
-        let JsonObject { metadata } = serde_json::from_str(object).unwrap_or_default();
-        Self {
-            namespace: metadata.namespace.unwrap_or_default(),
-            name: metadata.name.unwrap_or_default(),
-            error: error.to_string(),
-        }
+        let (namespace, name) = (json_text(object, "namespace"), json_text(object, "name"));
+        Self { namespace, name, error: error.to_string() }
     }
 
     fn of_protobuf(raw: &[u8], error: &impl ToString) -> Self {
-        let meta = kube_protobuf::meta(raw);
-        let (namespace, name) = meta.as_ref().map_or(("", ""), |meta| (meta.namespace, meta.name));
-        Self { namespace: namespace.to_owned(), name: name.to_owned(), error: error.to_string() }
+        let meta = kube_protobuf::meta_until_damage(raw);
+        let (namespace, name) = (meta.namespace.to_owned(), meta.name.to_owned());
+        Self { namespace, name, error: error.to_string() }
     }
 }
 
@@ -123,7 +120,18 @@ fn protobuf_event<K: Kind>(frame: &[u8], interner: &Mutex<Interner>) -> Result<E
     if event_type == EventType::Error {
         return Err(refused(Status::from_raw(object.raw)?));
     }
-    let meta = kube_protobuf::meta(object.raw)?;
+    let meta = match kube_protobuf::meta(object.raw) {
+        Err(error) if matches!(event_type, EventType::Added | EventType::Modified) => {
+            let resource_version = kube_protobuf::meta_until_damage(object.raw).resource_version.to_owned();
+            let object = Unreadable::of_protobuf(object.raw, &error);
+            // Without a name it may be no object at all: a list tells more.
+            if object.name.is_empty() {
+                return Err(error.into());
+            }
+            return Ok(Event::Unreadable { object, resource_version });
+        }
+        meta => meta?,
+    };
     let resource_version = meta.resource_version.to_owned();
     if event_type == EventType::Bookmark {
         let initial_events_end = meta.annotations.contains(&(INITIAL_EVENTS_END, "true"));
@@ -162,6 +170,13 @@ struct JsonMeta {
     annotations: Option<BTreeMap<String, String>>,
 }
 
+/// A string of an object's metadata, whatever the rest of it is; empty if there is none.
+fn json_text(object: &str, field: &str) -> String {
+    let object: Value = serde_json::from_str(object).unwrap_or_default();
+    let value = object.get("metadata").and_then(|metadata| metadata.get(field));
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 fn json_event<K: Kind>(line: &[u8], interner: &Mutex<Interner>) -> Result<Event<K>, WatchError> {
     let event: JsonEvent<'_> = serde_json::from_slice(line)?;
     let event_type = match event.event_type {
@@ -174,7 +189,17 @@ fn json_event<K: Kind>(line: &[u8], interner: &Mutex<Interner>) -> Result<Event<
         }
         other => return Err(WatchError::UnknownEvent(other.chars().take(32).collect())),
     };
-    let JsonObject { metadata } = serde_json::from_str(event.object.get())?;
+    let JsonObject { metadata } = match serde_json::from_str(event.object.get()) {
+        Err(error) if matches!(event_type, EventType::Added | EventType::Modified) => {
+            let object = Unreadable::of_json(event.object.get(), &error);
+            if object.name.is_empty() {
+                return Err(error.into());
+            }
+            let resource_version = json_text(event.object.get(), "resourceVersion");
+            return Ok(Event::Unreadable { object, resource_version });
+        }
+        object => object?,
+    };
     let resource_version = metadata.resource_version.unwrap_or_default();
     if event_type == EventType::Bookmark {
         let annotations = metadata.annotations.unwrap_or_default();

@@ -24,6 +24,7 @@
 mod fake;
 mod others;
 mod told;
+mod unreadable;
 mod which;
 mod writes;
 

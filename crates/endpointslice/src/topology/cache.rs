@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::event::TopologyEvent;
 use super::outcome::{TopologyOutcome, ZoneCounts};
-use super::shares::ZoneShares;
+use super::shares::{NodeTotals, ZoneShares};
 use crate::address::AddressType;
 use crate::hints::Hints;
 use crate::node::Node;
@@ -20,14 +20,15 @@ pub type ServiceKey = (Arc<str>, Arc<str>);
 /// A plain value: whoever shares it between tasks locks it, and no call takes longer than a look at every node or
 /// every Service with the annotation.
 ///
-/// 1. [`Self::set_nodes`] before the first sync and whenever a node changes; if the shares changed, sync the
-///    [`Self::due_services`];
+/// 1. [`Self::set_nodes`] before the first sync, and [`Self::node_changed`] whenever a node changes; if the shares changed,
+///    sync the [`Self::due_services`], once for many changes;
 /// 2. in a sync, [`Hints::for_service`] takes the shares along into the [`Rules`](crate::Rules);
 /// 3. [`Self::record`] what the plan came to; it returns the events to emit once the plan is applied.
 ///
 /// Memory: an entry for each Service with the annotation, with a number for each zone.
 #[derive(Debug, Default)]
 pub struct TopologyCache {
+    nodes: NodeTotals,
     shares: Arc<ZoneShares>,
     services: BTreeMap<ServiceKey, ServiceState>,
 }
@@ -63,7 +64,26 @@ impl TopologyCache {
     /// Takes in all nodes of the cluster. True if that changes the shares of the zones; then the
     /// [`Self::due_services`] should be synced.
     pub fn set_nodes<'a>(&mut self, nodes: impl IntoIterator<Item = &'a Node>) -> bool {
-        let shares = ZoneShares::from_nodes(nodes);
+        self.nodes = NodeTotals::of(nodes);
+        self.update_shares()
+    }
+
+    /// Takes in that a node is new, has changed or is gone: what it was among those taken in so far, and what it is. True if
+    /// that changes the shares, as for [`Self::set_nodes`].
+    ///
+    /// Cost: a look at each zone, whatever the number of nodes.
+    pub fn node_changed(&mut self, before: Option<&Node>, now: Option<&Node>) -> bool {
+        if let Some(node) = before {
+            self.nodes.remove(node);
+        }
+        if let Some(node) = now {
+            self.nodes.add(node);
+        }
+        self.update_shares()
+    }
+
+    fn update_shares(&mut self) -> bool {
+        let shares = self.nodes.shares();
         let changed = shares != *self.shares;
         if changed {
             self.shares = Arc::new(shares);

@@ -29,22 +29,7 @@ impl ZoneShares {
     /// Control-plane nodes and nodes that are not ready don't count. One remaining node without zone or CPU makes the
     /// shares of all zones meaningless; fewer than two zones leave nothing to share.
     pub fn from_nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
-        let mut cpu: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
-        for node in nodes.into_iter().filter(|node| node.ready && !node.control_plane) {
-            match &node.zone {
-                Some(zone) if node.allocatable_milli_cpu > 0 => {
-                    let sum = cpu.entry(zone).or_default();
-                    *sum = sum.saturating_add(node.allocatable_milli_cpu);
-                }
-                _ => return Self(Shares::Insufficient),
-            }
-        }
-        if cpu.len() < 2 {
-            return Self(Shares::Insufficient);
-        }
-        let total = milli_cpu_as_f64(cpu.values().fold(0, |sum, cpu| sum.saturating_add(*cpu)));
-        let share = |(zone, cpu): (&Arc<str>, u64)| (Arc::clone(zone), milli_cpu_as_f64(cpu) / total);
-        Self(Shares::Known(cpu.into_iter().map(share).collect()))
+        NodeTotals::of(nodes).shares()
     }
 
     /// Zones and their shares, by name; none if they could not be computed.
@@ -87,6 +72,87 @@ impl ZoneShares {
         let Shares::Known(shares) = &self.0 else { return true };
         let total = counts.values().sum();
         shares.iter().any(|(zone, share)| counts.get(zone).copied().unwrap_or(0) < minimum(*share, total))
+    }
+}
+
+/// What the shares are made of, kept up to date node by node, so that a change costs no look at the other nodes.
+#[derive(Debug, Default)]
+pub(super) struct NodeTotals {
+    zones: BTreeMap<Arc<str>, ZoneTotal>,
+    /// Nodes that count and lack a zone or CPU.
+    incomplete: usize,
+}
+
+#[derive(Debug, Default)]
+struct ZoneTotal {
+    nodes: usize,
+    /// Wide enough that nothing is lost when a node is taken back.
+    milli_cpu: u128,
+}
+
+impl NodeTotals {
+    pub(super) fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
+        let mut totals = Self::default();
+        nodes.into_iter().for_each(|node| totals.add(node));
+        totals
+    }
+
+    /// Cost: a look-up of the zone.
+    pub(super) fn add(&mut self, node: &Node) {
+        match counted(node) {
+            Counted::Not => {}
+            Counted::Incomplete => self.incomplete += 1,
+            Counted::In(zone) => {
+                let total = self.zones.entry(Arc::clone(zone)).or_default();
+                total.nodes += 1;
+                total.milli_cpu += u128::from(node.allocatable_milli_cpu);
+            }
+        }
+    }
+
+    /// Takes back a node that was added. Cost: a look-up of the zone.
+    pub(super) fn remove(&mut self, node: &Node) {
+        match counted(node) {
+            Counted::Not => {}
+            Counted::Incomplete => self.incomplete = self.incomplete.saturating_sub(1),
+            Counted::In(zone) => {
+                let Some(total) = self.zones.get_mut(zone) else { return };
+                total.nodes = total.nodes.saturating_sub(1);
+                total.milli_cpu = total.milli_cpu.saturating_sub(node.allocatable_milli_cpu.into());
+                if total.nodes == 0 {
+                    self.zones.remove(zone);
+                }
+            }
+        }
+    }
+
+    /// Cost: a look at each zone.
+    pub(super) fn shares(&self) -> ZoneShares {
+        if self.incomplete > 0 || self.zones.len() < 2 {
+            return ZoneShares(Shares::Insufficient);
+        }
+        let cpu = |total: &ZoneTotal| u64::try_from(total.milli_cpu).unwrap_or(u64::MAX);
+        let sum = self.zones.values().fold(0, |sum: u64, total| sum.saturating_add(cpu(total)));
+        let share = |(zone, total): (&Arc<str>, &ZoneTotal)| {
+            (Arc::clone(zone), milli_cpu_as_f64(cpu(total)) / milli_cpu_as_f64(sum))
+        };
+        ZoneShares(Shares::Known(self.zones.iter().map(share).collect()))
+    }
+}
+
+/// How a node counts.
+enum Counted<'a> {
+    Not,
+    /// Without zone or CPU.
+    Incomplete,
+    In(&'a Arc<str>),
+}
+
+fn counted(node: &Node) -> Counted<'_> {
+    match &node.zone {
+        _ if !node.ready || node.control_plane => Counted::Not,
+        Some(zone) if node.allocatable_milli_cpu > 0 => Counted::In(zone),
+        _ => Counted::Incomplete,
     }
 }
 

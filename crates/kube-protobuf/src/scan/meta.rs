@@ -46,6 +46,22 @@ pub fn meta(raw: &[u8]) -> Result<MetaView<'_>, DecodeError> {
     Ok(meta)
 }
 
+/// The same, up to where the metadata can no longer be read: the name, the namespace and the resourceVersion stand at the
+/// beginning, so that most damage leaves them.
+pub fn meta_until_damage(raw: &[u8]) -> MetaView<'_> {
+    let mut meta = MetaView::default();
+    let mut fields = Fields::new("object", raw);
+    while let Ok(Some((number, value))) = fields.next_field() {
+        if number == 1 {
+            let metadata = fields.bytes(value).unwrap_or_default();
+            // What came before the damage stands.
+            let _ = meta.merge(metadata);
+            break;
+        }
+    }
+    meta
+}
+
 impl<'a> MetaView<'a> {
     pub(super) fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let mut fields = Fields::new("ObjectMeta", bytes);

@@ -64,9 +64,13 @@ proptest! {
         portion in 1..4_usize,
     ) {
         let (cache, deletions) = listening();
-        before.iter().for_each(|name| cache.put_pod(name, "1"));
+        for name in &before {
+            cache.put_pod(name, "1");
+        }
         cache.begin_list::<Pod>();
-        listed.iter().for_each(|name| cache.put_pod(name, "2"));
+        for name in &listed {
+            cache.put_pod(name, "2");
+        }
         let mut expected: BTreeMap<&str, &Between> = BTreeMap::new();
         let mut end = cache.end_list::<Pod>("10").in_portions_of(portion);
         let mut more = true;
@@ -81,7 +85,6 @@ proptest! {
                     prop_assert!(told <= portion && (more || told == 0), "{told} in one step");
                     let now = if more { observed } else { 10 };
                     prop_assert_eq!(cache.read(|state| state.pods.observed()), now);
-                    continue;
                 }
                 // After the end, other rules hold.
                 _ if !more => break,
@@ -145,7 +148,9 @@ fn a_list_ends_in_portions() {
 #[test]
 fn a_list_that_begins_meanwhile_takes_over() {
     let (cache, _) = listening();
-    PODS.iter().for_each(|name| cache.put_pod(name, "1"));
+    for name in PODS {
+        cache.put_pod(name, "1");
+    }
     cache.begin_list::<Pod>();
     let mut end = cache.end_list::<Pod>("10").in_portions_of(3);
     assert!(end.step());

@@ -99,7 +99,10 @@ fn a_pod_around_is_unreadable_by_its_name_alone() {
 fn a_service_that_could_not_be_read_is_not_delegated() {
     let cache = Cache::default();
     let key = ObjectKey::new("blue", "web");
-    cache.upsert(DelegatedService { namespace: "blue".into(), name: "web".into() }, Lane::Live);
+    cache.upsert(
+        DelegatedService { namespace: "blue".into(), name: "web".into(), has_selector: true },
+        Lane::Live,
+    );
     assert!(cache.read(|state| state.is_delegated(&key)));
     cache.cannot_read::<Service>(("blue", "web"));
     assert!(!cache.read(|state| state.is_delegated(&key)));

@@ -1,5 +1,7 @@
 //! What holds for every cluster, Service and history.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::planning::{Slices, numbered};
@@ -7,6 +9,55 @@ use super::*;
 use crate::{AddressTypePlan, Hints, SlicePlan};
 
 const ZONES: [&str; 5] = ["a", "b", "c", "d", "without-nodes"];
+
+/// A node that may count, may be complete, and may have more CPU than fits with that of others.
+fn any_node() -> impl Strategy<Value = Node> {
+    let cpu = prop_oneof![Just(0), 1..20_000_u64, Just(u64::MAX)];
+    let zone = prop_oneof![1 => Just(""), 9 => prop::sample::select(&ZONES[..3])];
+    let flags = (prop::bool::weighted(0.9), prop::bool::weighted(0.1));
+    (zone, cpu, flags).prop_map(|(zone, cpu, (ready, control_plane))| Node {
+        ready,
+        control_plane,
+        ..node(zone, cpu)
+    })
+}
+
+/// The share of each zone, counted from all nodes at once; none if that can't be said.
+fn recounted<'a>(nodes: impl Iterator<Item = &'a Node>) -> BTreeMap<Arc<str>, f64> {
+    let mut cpu: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for node in nodes.filter(|node| node.ready && !node.control_plane) {
+        let Some(zone) = node.zone.clone().filter(|_| node.allocatable_milli_cpu > 0) else {
+            return BTreeMap::new();
+        };
+        let sum = cpu.entry(zone).or_default();
+        *sum = sum.saturating_add(node.allocatable_milli_cpu);
+    }
+    let total = cpu.values().fold(0_u64, |sum, cpu| sum.saturating_add(*cpu));
+    let shares = cpu.iter().filter(|_| cpu.len() > 1);
+    #[allow(clippy::cast_precision_loss)]
+    shares.map(|(zone, cpu)| (Arc::clone(zone), *cpu as f64 / total as f64)).collect()
+}
+
+proptest! {
+    /// Following the nodes one by one comes to what a look at all of them does, at every step.
+    #[test]
+    fn nodes_one_by_one_are_nodes_at_once(
+        changes in prop::collection::vec((0..6_usize, prop::option::weighted(0.7, any_node())), 0..40),
+    ) {
+        let (mut following, mut recounting) = (TopologyCache::default(), TopologyCache::default());
+        let mut nodes: [Option<Node>; 6] = Default::default();
+        let at_first = following.set_nodes([]);
+        prop_assert_eq!(at_first, recounting.set_nodes([]));
+        for (number, now) in changes {
+            let before = std::mem::replace(&mut nodes[number], now);
+            let changed = following.node_changed(before.as_ref(), nodes[number].as_ref());
+            prop_assert_eq!(changed, recounting.set_nodes(nodes.iter().flatten()));
+            prop_assert_eq!(following.shares(), recounting.shares());
+            let shares = following.shares().iter().map(|(zone, share)| (Arc::clone(zone), share)).collect();
+            prop_assert_eq!(recounted(nodes.iter().flatten()), shares);
+        }
+    }
+}
 
 /// A moment in the life of a Service.
 #[derive(Clone, Debug)]

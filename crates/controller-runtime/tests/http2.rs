@@ -57,6 +57,23 @@ async fn requests_share_a_connection() {
     }
 }
 
+/// As many as there are kinds, and more. The server sends what it may at once: a megabyte for each.
+#[tokio::test]
+async fn watches_that_nobody_reads_leave_room_for_other_answers() {
+    const WATCHES: usize = 15;
+    let unread = || Act::Begin("x".repeat(1 << 20));
+    let server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
+    let kube_client = connect(&server.config()).unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES {
+        let watch = kube_client.send(Request::get("/watch").body(Body::empty()).unwrap());
+        watches.push(timeout(LIMIT, watch).await.unwrap().unwrap());
+    }
+    let client = ApiClient::new(kube_client, Encoding::Json, "test/1.0");
+    assert_eq!(client.get_raw("/version").await.unwrap(), "{}");
+    drop(watches);
+}
+
 /// With the default of 15 s and 10 s, that is within 25 s.
 #[tokio::test]
 async fn a_watch_goes_on_soon_after_its_server_is_gone_behind_a_proxy_that_is_not() {

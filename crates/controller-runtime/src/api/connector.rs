@@ -190,6 +190,27 @@ mod tests {
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(30)));
     }
 
+    #[tokio::test]
+    async fn http2_is_offered_unless_it_is_disabled() {
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let key = own.signing_key.serialize_der().try_into().unwrap();
+        let tls = rustls::ServerConfig::builder().with_no_client_auth();
+        let mut tls = tls.with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("https://{}", listener.local_addr().unwrap());
+        let mut config = kube::Config::new(server.parse().unwrap());
+        config.root_cert = Some(vec![own.cert.der().to_vec()]);
+        for (http2, expected) in [(true, Some(&b"h2"[..])), (false, None)] {
+            let mut connector = Connector::new(&config, None, http2).unwrap();
+            let accept = async { acceptor.accept(listener.accept().await.unwrap().0).await.unwrap() };
+            let (stream, _) = tokio::join!(connector.call(server.parse().unwrap()), accept);
+            let MaybeHttpsStream::Https(stream) = stream.unwrap() else { panic!("not over TLS") };
+            assert_eq!(stream.inner().get_ref().1.alpn_protocol(), expected);
+        }
+    }
+
     #[test]
     fn a_tunnel_leads_to_the_port_of_the_scheme() {
         for (server, expected) in [

@@ -101,6 +101,8 @@ impl Server {
 }
 
 const PREFACE: usize = 24;
+/// What a client accepts that hasn't said otherwise.
+const MAX_FRAME: usize = 1 << 14;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
@@ -143,7 +145,9 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                     }
                     Act::Begin(body) => {
                         send(&mut stream, HEADERS, END_HEADERS, id, OK_JSON).await?;
-                        send(&mut stream, DATA, 0, id, body.as_bytes()).await?;
+                        for piece in body.as_bytes().chunks(MAX_FRAME) {
+                            send(&mut stream, DATA, 0, id, piece).await?;
+                        }
                     }
                     Act::Ignore => {}
                     Act::Refuse => {

@@ -62,7 +62,7 @@ async fn requests_share_a_connection() {
 async fn watches_that_nobody_reads_leave_room_for_other_answers() {
     const WATCHES: usize = 15;
     let unread = || Act::Begin("x".repeat(1 << 20));
-    let server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
+    let mut server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
     let kube_client = connect(&server.config()).unwrap();
     let mut watches = Vec::new();
     for _ in 0..WATCHES {
@@ -71,6 +71,9 @@ async fn watches_that_nobody_reads_leave_room_for_other_answers() {
     }
     let client = ApiClient::new(kube_client, Encoding::Json, "test/1.0");
     assert_eq!(client.get_raw("/version").await.unwrap(), "{}");
+    for _ in 0..=WATCHES {
+        assert_eq!(server.asked().await, 0, "one connection that bears all of them");
+    }
     drop(watches);
 }
 

@@ -92,6 +92,17 @@ impl Snapshot {
         own
     }
 
+    /// Without the times of the last change, which say when something was written, not what.
+    #[must_use]
+    pub fn without_trigger_times(mut self) -> Self {
+        let slices = self.slices.iter_mut().map(|slice| &mut slice.metadata);
+        let endpoints = self.endpoints.iter_mut().map(|endpoints| &mut endpoints.metadata);
+        for meta in slices.chain(endpoints) {
+            meta.annotations.get_or_insert_default().remove(TRIGGER_TIME);
+        }
+        self
+    }
+
     /// The canonical form.
     pub fn canonical(&self, detail: Detail) -> Canonical {
         let mut canonical = Canonical::default();

@@ -1,13 +1,16 @@
 //! A Kubernetes control plane without controllers: etcd and kube-apiserver on free loopback ports.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
+use serde::Deserialize as _;
 use tempfile::TempDir;
 
 use crate::audit::AuditLog;
@@ -85,6 +88,24 @@ impl Cluster {
         kubeconfig_path(self.folder.path(), user)
     }
 
+    /// A kubeconfig file of a user with other fields of its cluster, such as `server` and `proxy-url`.
+    pub fn kubeconfig_with(&self, user: User, cluster: &serde_json::Value) -> PathBuf {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let text = std::fs::read_to_string(self.kubeconfig(user)).expect("a kubeconfig");
+        let mut config: serde_json::Value = serde_json::from_str(&text).expect("a kubeconfig in JSON");
+        let fields = config["clusters"][0]["cluster"].as_object_mut().expect("a cluster");
+        fields.extend(cluster.as_object().expect("fields").clone());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder().join(format!("other-{number}.kubeconfig"));
+        std::fs::write(&path, config.to_string()).expect("writing a kubeconfig");
+        path
+    }
+
+    /// Where the API server listens.
+    pub fn apiserver_address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.apiserver))
+    }
+
     /// A folder that lives as long as the cluster.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -116,6 +137,54 @@ impl Cluster {
         let mut server = start_apiserver(self.folder.path(), self.ports, &self.options);
         self.client = client_when_ready(self.folder.path(), &mut self.etcd, &mut server).await;
         self.apiserver = Some(server);
+    }
+
+    /// Copies what etcd holds. The API server and etcd are away meanwhile.
+    pub async fn back_up(&mut self) {
+        self.stop_servers().await;
+        copy_folder(&self.folder().join(ETCD_DATA), &self.folder().join(ETCD_BACKUP));
+        self.start_servers().await;
+    }
+
+    /// Puts the last [backup](Self::back_up) in place of what etcd holds. The API server and etcd are away meanwhile.
+    pub async fn restore(&mut self) {
+        self.stop_servers().await;
+        let data = self.folder().join(ETCD_DATA);
+        std::fs::remove_dir_all(&data).expect("removing etcd's data");
+        copy_folder(&self.folder().join(ETCD_BACKUP), &data);
+        self.start_servers().await;
+    }
+
+    async fn stop_servers(&mut self) {
+        self.stop_apiserver();
+        self.etcd.signal("TERM");
+        self.etcd.ended(LIMIT).await;
+    }
+
+    async fn start_servers(&mut self) {
+        self.etcd = start_etcd(self.folder.path(), self.ports);
+        self.start_apiserver().await;
+    }
+
+    /// Gives the controllers' user the rights that deploy/ gives for the election.
+    pub async fn allow_election(&self) {
+        const NAMESPACE: &str = "kube-system";
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
+        let text = std::fs::read_to_string(file).expect("the role of the election");
+        let role = Role::deserialize(serde_yaml::Deserializer::from_str(&text)).expect("a role");
+        let user = User::EndpointControllers.name();
+        let binding = serde_json::json!({
+            "metadata": {"name": "test:leader-election"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        let binding: RoleBinding = serde_json::from_value(binding).expect("a binding");
+        let roles: Api<Role> = Api::namespaced(self.client(), NAMESPACE);
+        let bindings: Api<RoleBinding> = Api::namespaced(self.client(), NAMESPACE);
+        let create = PostParams::default();
+        // The namespace comes a moment after the server is ready.
+        wait::until("a role", LIMIT, || roles.create(&create, &role)).await;
+        bindings.create(&create, &binding).await.expect("binding a role");
     }
 
     /// Gives each controller's user its role, and waits until the authorizer knows.
@@ -202,12 +271,29 @@ rules:
 - level: Metadata
 "#;
 
+/// Under the cluster's folder.
+const ETCD_DATA: &str = "etcd";
+const ETCD_BACKUP: &str = "etcd-backup";
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder to copy") {
+        let entry = entry.expect("an entry of a folder");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("the type of a file").is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copying a file");
+        }
+    }
+}
+
 fn start_etcd(folder: &Path, ports: Ports) -> Process {
     let client = format!("http://127.0.0.1:{}", ports.etcd);
     let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
     let args = [
         "--name=test".to_owned(),
-        "--data-dir=etcd".to_owned(),
+        format!("--data-dir={ETCD_DATA}"),
         "--unsafe-no-fsync".to_owned(),
         // Room for the large clusters of the benchmarks.
         "--quota-backend-bytes=8589934592".to_owned(),

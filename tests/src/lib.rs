@@ -7,6 +7,7 @@
 //! | [`process`] | child processes that never outlive the test |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
+//! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | what a manager serves about itself |
 //! | [`metrics`] | the metrics that a manager serves, read strictly |
 //! | [`audit`] | what was written, by whom, according to the API server |
@@ -44,6 +45,7 @@ pub mod pages;
 pub mod parity;
 pub mod process;
 pub mod program;
+pub mod proxy;
 pub mod random;
 pub mod recompute;
 pub mod scenario;

@@ -1,12 +1,12 @@
 //! The controllers under test: upstream's kube-controller-manager, or ours.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use crate::cluster::{Cluster, User};
 use crate::pages::Pages;
-use crate::process::{Process, Usage};
+use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
@@ -97,6 +97,10 @@ pub struct ManagerOptions {
     pub leader_election: Option<LeaderElection>,
     /// More flags.
     pub flags: Vec<String>,
+    /// Another kubeconfig than the user's.
+    pub kubeconfig: Option<PathBuf>,
+    /// Environment variables and stderr.
+    pub environment: Environment,
 }
 
 impl Default for ManagerOptions {
@@ -123,6 +127,8 @@ impl ManagerOptions {
             batch_period: Duration::ZERO,
             leader_election: None,
             flags: Vec::new(),
+            kubeconfig: None,
+            environment: Environment::default(),
         }
     }
 }
@@ -188,7 +194,7 @@ impl Manager {
         args.push(format!("--leader-elect-resource-name={}", LeaderElection::LEASE));
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
-        Self { process: start("kube-controller-manager", &program, cluster, args), port: 0, pages: None }
+        Self { process: start("kube-controller-manager", &program, cluster, options, args), port: 0, pages: None }
     }
 
     /// Starts ours, and waits for `/readyz`.
@@ -237,7 +243,7 @@ impl Manager {
             Kind::Upstream => ("kube-controller-manager", binaries::servers().kube_controller_manager()),
             Kind::Ours => ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
         };
-        Self { process: start(name, &program, cluster, args), port, pages: Some(Pages::anonymous(port)) }
+        Self { process: start(name, &program, cluster, options, args), port, pages: Some(Pages::anonymous(port)) }
     }
 
     /// Waits until `/readyz` of ours answers 200.
@@ -309,13 +315,20 @@ impl Manager {
     }
 }
 
-fn start(name: &'static str, program: &Path, cluster: &Cluster, args: Vec<String>) -> Process {
-    Process::start(name, program, cluster.folder(), args)
+fn start(
+    name: &'static str,
+    program: &Path,
+    cluster: &Cluster,
+    options: &ManagerOptions,
+    args: Vec<String>,
+) -> Process {
+    Process::start_in(name, program, cluster.folder(), args, &options.environment)
 }
 
 fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {
+    let kubeconfig = options.kubeconfig.clone().unwrap_or_else(|| cluster.kubeconfig(options.user));
     let mut flags = vec![
-        format!("--kubeconfig={}", cluster.kubeconfig(options.user).display()),
+        format!("--kubeconfig={}", kubeconfig.display()),
         format!("--controllers={}", Controller::list(options.controllers)),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps),

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, OnceLock, mpsc};
@@ -19,6 +19,26 @@ pub struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
+    /// The end of stderr's pipe that is never read. Closed, it would turn writes into errors instead.
+    _unread: Option<PipeReader>,
+}
+
+/// What a process is started with beside its arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Variables on top of those of the test.
+    pub variables: Vec<(String, String)>,
+    /// Whether stderr is a pipe that is nearly full and that nothing reads, instead of the log file.
+    pub stderr_is_stuck: bool,
+}
+
+/// A pipe with room for a page, which is a few lines of a log.
+fn stuck_pipe() -> (PipeReader, PipeWriter) {
+    /// Capacity of a Linux pipe (pipe(7)) without the last page.
+    const NEARLY_FULL: usize = 65_536 - 4_096;
+    let (reader, mut writer) = io::pipe().expect("a pipe");
+    writer.write_all(&[b'\n'; NEARLY_FULL]).expect("filling a pipe");
+    (reader, writer)
 }
 
 impl Process {
@@ -29,17 +49,39 @@ impl Process {
         folder: &Path,
         args: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
+        Self::start_in(name, program, folder, args, &Environment::default())
+    }
+
+    /// Starts `program` in an environment of its own.
+    pub fn start_in(
+        name: &'static str,
+        program: &Path,
+        folder: &Path,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+        environment: &Environment,
+    ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
         let mut command = dies_with_us(program);
         command
             .args(args.into_iter().map(Into::into))
             .current_dir(folder)
+            .envs(environment.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(output.try_clone().expect("duplicating a file handle"))
-            .stderr(output);
+            .stdout(output.try_clone().expect("duplicating a file handle"));
+        let unread = environment.stderr_is_stuck.then(stuck_pipe);
+        let unread = match unread {
+            Some((reader, writer)) => {
+                command.stderr(writer);
+                Some(reader)
+            }
+            None => {
+                command.stderr(output);
+                None
+            }
+        };
         let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
-        Self { name, child, log }
+        Self { name, child, log, _unread: unread }
     }
 
     /// The name of the program.

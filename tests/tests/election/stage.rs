@@ -1,15 +1,12 @@
 //! A cluster where there is always something to write, and the replicas that may write it.
 
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
-use serde::Deserialize as _;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tests::audit::{Mark, Request};
 use tests::cluster::{Cluster, ClusterOptions, User};
@@ -41,7 +38,7 @@ impl Stage {
     pub(crate) async fn set() -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let start = cluster.audit().mark();
-        allow_election(&cluster).await;
+        cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         world.pod(scenario::Pod::new("web-0", "web", 0)).await;
         let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
@@ -157,25 +154,4 @@ impl Stage {
             after(next.from)
         );
     }
-}
-
-/// Gives the controllers' user the rights that deploy/ gives for the election.
-async fn allow_election(cluster: &Cluster) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
-    let text = std::fs::read_to_string(file).unwrap();
-    let role = Role::deserialize(serde_yaml::Deserializer::from_str(&text)).unwrap();
-    let binding = json!({
-        "metadata": {"name": "test:leader-election"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": User::EndpointControllers.name()}],
-    });
-    let binding: RoleBinding = serde_json::from_value(binding).unwrap();
-    let (roles, bindings) = (
-        Api::<Role>::namespaced(cluster.client(), LEASE_NAMESPACE),
-        Api::<RoleBinding>::namespaced(cluster.client(), LEASE_NAMESPACE),
-    );
-    let create = PostParams::default();
-    // The namespace comes a moment after the server is ready.
-    wait::until("a role", LIMIT, || roles.create(&create, &role)).await;
-    bindings.create(&create, &binding).await.unwrap();
 }

@@ -1,0 +1,311 @@
+//! A TCP proxy with faults on demand: a load balancer between a program and the API server, or the HTTP proxy of a
+//! kubeconfig's `proxy-url`.
+//!
+//! | Fault | As in |
+//! |---|---|
+//! | [`Proxy::close_idle_after`] | a load balancer's idle timeout: both sides get a FIN |
+//! | [`Proxy::blackhole`] | a dead machine behind a balancer: what is sent is acknowledged by the balancer's kernel, and nothing answers |
+//!
+//! It runs on the test's own runtime, and forwards bytes as they come; TLS is between the two sides.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+/// What becomes of connections that are made after a [blackhole](Proxy::blackhole) began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewConnections {
+    /// They reach the server, as those that a balancer sends to another machine.
+    Forwarded,
+    /// They are accepted, and go nowhere either.
+    Swallowed,
+}
+
+/// How a client says where it wants to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// It doesn't: it believes that it has reached the server.
+    Transparent,
+    /// With `CONNECT host:port` (RFC 9110, 9.3.6).
+    Connect,
+}
+
+/// A running proxy; dropping it closes all its connections.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    faults: watch::Sender<Faults>,
+    record: Arc<Record>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Faults {
+    idle: Option<Duration>,
+    /// Connections of earlier eras are dead.
+    era: u64,
+    swallow_new: bool,
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    connections: AtomicUsize,
+    cut: AtomicUsize,
+    targets: Mutex<Vec<String>>,
+}
+
+impl Proxy {
+    /// Forwards every connection to `server`.
+    pub async fn start(server: SocketAddr) -> Self {
+        Self::start_as(Mode::Transparent, server).await
+    }
+
+    /// An HTTP proxy that knows one machine, `server`, under every name, and records the names.
+    pub async fn start_connect(server: SocketAddr) -> Self {
+        Self::start_as(Mode::Connect, server).await
+    }
+
+    async fn start_as(mode: Mode, server: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("the address of a listener");
+        let faults = watch::Sender::new(Faults { idle: None, era: 0, swallow_new: false });
+        let record = Arc::new(Record::default());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve(listener, mode, server, faults.clone(), Arc::clone(&record)));
+        Self { address, faults, record, _tasks: tasks }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on, closes connections over which nothing has gone for so long.
+    pub fn close_idle_after(&self, idle: Duration) {
+        self.faults.send_modify(|faults| faults.idle = Some(idle));
+    }
+
+    /// From now on, nothing goes over the connections that exist; they stay open.
+    pub fn blackhole(&self, new: NewConnections) {
+        self.faults.send_modify(|faults| {
+            faults.era += 1;
+            faults.swallow_new = new == NewConnections::Swallowed;
+        });
+    }
+
+    /// From now on, new connections reach the server. Those that are dead stay dead.
+    pub fn forward_new_connections(&self) {
+        self.faults.send_modify(|faults| {
+            // Those that were swallowed meanwhile belong to the past as well.
+            faults.era += u64::from(faults.swallow_new);
+            faults.swallow_new = false;
+        });
+    }
+
+    /// How many connections have been accepted so far.
+    pub fn connections(&self) -> usize {
+        self.record.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many connections have been closed for being idle so far.
+    pub fn idle_connections_closed(&self) -> usize {
+        self.record.cut.load(Ordering::Relaxed)
+    }
+
+    /// What clients asked to be connected to so far, as `host:port`; requests other than `CONNECT` by their first line.
+    pub fn targets(&self) -> Vec<String> {
+        self.record.targets.lock().expect("lock").clone()
+    }
+}
+
+async fn serve(
+    listener: TcpListener,
+    mode: Mode,
+    server: SocketAddr,
+    faults: watch::Sender<Faults>,
+    record: Arc<Record>,
+) {
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let (born, faults, record) = (*faults.borrow(), faults.subscribe(), Arc::clone(&record));
+        record.connections.fetch_add(1, Ordering::Relaxed);
+        connections.spawn(async move {
+            // An error is the end of a connection, which both sides see.
+            let _ = connection(client, mode, server, born, faults, &record).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn connection(
+    mut client: TcpStream,
+    mode: Mode,
+    server: SocketAddr,
+    born: Faults,
+    faults: watch::Receiver<Faults>,
+    record: &Record,
+) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    if born.swallow_new {
+        return std::future::pending().await;
+    }
+    if mode == Mode::Connect {
+        let request = read_head(&mut client).await?;
+        let line = request.lines().next().unwrap_or_default();
+        let target = line.strip_prefix("CONNECT ").and_then(|rest| rest.strip_suffix(" HTTP/1.1"));
+        record.targets.lock().expect("lock").push(target.unwrap_or(line).to_owned());
+        if target.is_none() {
+            return client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n").await;
+        }
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+    }
+    let server = TcpStream::connect(server).await?;
+    server.set_nodelay(true)?;
+    relay(client, server, faults, born.era, record).await
+}
+
+/// The head of a request, byte by byte: what follows it is not ours.
+async fn read_head(client: &mut TcpStream) -> io::Result<String> {
+    const MOST: usize = 8 * 1024;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") && head.len() < MOST {
+        head.push(client.read_u8().await?);
+    }
+    String::from_utf8(head).map_err(io::Error::other)
+}
+
+/// Until one side closes its connection, which closes the other's.
+async fn relay(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    mut faults: watch::Receiver<Faults>,
+    era: u64,
+    record: &Record,
+) -> io::Result<()> {
+    let (mut up, mut down) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    let mut last = Instant::now();
+    loop {
+        let Faults { idle, era: now, .. } = *faults.borrow_and_update();
+        if era < now {
+            // Both sockets stay open, so that the kernel acknowledges what is sent.
+            return std::future::pending().await;
+        }
+        let idle = async {
+            match idle {
+                Some(idle) => sleep_until(last + idle).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = faults.changed() => changed.map_err(io::Error::other)?,
+            read = client.read(&mut up) => match read? {
+                0 => return Ok(()),
+                count => {
+                    server.write_all(&up[..count]).await?;
+                    last = Instant::now();
+                }
+            },
+            read = server.read(&mut down) => match read? {
+                0 => return Ok(()),
+                count => {
+                    client.write_all(&down[..count]).await?;
+                    last = Instant::now();
+                }
+            },
+            () = idle => {
+                record.cut.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait::{self, LIMIT};
+
+    /// Sends back what it gets.
+    async fn echo() -> (SocketAddr, JoinSet<()>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                connections.spawn(async move {
+                    let (mut read, mut write) = stream.split();
+                    let _ = tokio::io::copy(&mut read, &mut write).await;
+                });
+            }
+        });
+        (address, tasks)
+    }
+
+    async fn connect(proxy: &Proxy) -> TcpStream {
+        TcpStream::connect(proxy.address()).await.unwrap()
+    }
+
+    async fn send(stream: &mut TcpStream) {
+        stream.write_all(b"x").await.unwrap();
+    }
+
+    async fn answers(stream: &mut TcpStream) {
+        send(stream).await;
+        assert_eq!(tokio::time::timeout(LIMIT, stream.read_u8()).await.unwrap().unwrap(), b'x');
+    }
+
+    /// Nothing has come so far: asked after something that was sent later has come back elsewhere.
+    fn is_silent(stream: &TcpStream) -> bool {
+        matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    #[tokio::test]
+    async fn a_blackhole_keeps_old_connections_open_and_silent() {
+        let (server, _tasks) = echo().await;
+        let proxy = Proxy::start(server).await;
+        let mut old = connect(&proxy).await;
+        answers(&mut old).await;
+        proxy.blackhole(NewConnections::Swallowed);
+        send(&mut old).await;
+        let mut swallowed = connect(&proxy).await;
+        send(&mut swallowed).await;
+        wait::until("both connections", LIMIT, async || {
+            if proxy.connections() == 2 { Ok(()) } else { Err("one") }
+        })
+        .await;
+        proxy.forward_new_connections();
+        answers(&mut connect(&proxy).await).await;
+        assert!(is_silent(&old) && is_silent(&swallowed));
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_closed() {
+        let (server, _tasks) = echo().await;
+        let proxy = Proxy::start(server).await;
+        let mut idle = connect(&proxy).await;
+        answers(&mut idle).await;
+        proxy.close_idle_after(Duration::from_millis(100));
+        assert_eq!(tokio::time::timeout(LIMIT, idle.read(&mut [0])).await.unwrap().unwrap(), 0);
+        assert_eq!(proxy.idle_connections_closed(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_connect_proxy_records_where_its_clients_want_to_go() {
+        let (server, _tasks) = echo().await;
+        let proxy = Proxy::start_connect(server).await;
+        let mut client = connect(&proxy).await;
+        client.write_all(b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n").await.unwrap();
+        assert_eq!(read_head(&mut client).await.unwrap(), "HTTP/1.1 200 OK\r\n\r\n");
+        answers(&mut client).await;
+        assert_eq!(proxy.targets(), ["a.example:443"]);
+    }
+}

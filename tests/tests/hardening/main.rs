@@ -1,0 +1,26 @@
+//! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, actors that fight
+//! for the same objects, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
+//! docs/reliability.md: `cargo test -p tests --test hardening -- --nocapture | grep measured`.
+//!
+//! | Variable | What |
+//! |---|---|
+//! | `HARDENING_KIND=upstream` | measure kube-controller-manager instead, where a test can |
+//! | `HARDENING_PATIENCE` | seconds that a test waits for what may take too long, to learn how long it takes |
+//! | `REPAIRS_…` | see [`repairs`] |
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, in its helper functions too"
+)]
+
+mod dead_peer;
+mod dead_webhook;
+mod delegated_endpoints;
+mod etcd_restore;
+mod idle_cut;
+mod proxy_url;
+// mod repairs;
+mod rude_actors;
+mod stage;
+mod stderr_blocked;

@@ -1,0 +1,117 @@
+//! A cluster, the controllers behind a proxy, and how long they take for a change.
+
+use std::env;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::proxy::Proxy;
+use tests::scenario::{Pod, World};
+
+/// How often a condition is looked at whose moment is measured.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Who is measured.
+pub(crate) fn kind() -> Kind {
+    match env::var("HARDENING_KIND").as_deref() {
+        Ok("upstream") => Kind::Upstream,
+        Ok(other) if other != "ours" => panic!("HARDENING_KIND={other}"),
+        _ => Kind::Ours,
+    }
+}
+
+/// How long a test waits, unless told to wait longer.
+pub(crate) fn patience(default: Duration) -> Duration {
+    env::var("HARDENING_PATIENCE").map_or(default, |text| {
+        default.max(Duration::from_secs(text.parse().unwrap_or_else(|_| panic!("HARDENING_PATIENCE={text}"))))
+    })
+}
+
+/// Prints a figure of docs/reliability.md.
+pub(crate) fn measured(what: &str, took: Duration) {
+    println!("measured: {what}, {}: {:.1}", kind().name(), took.as_secs_f64());
+}
+
+/// A cluster with a workload, and the controllers once they have started.
+pub(crate) struct Stage {
+    // Fields drop in this order.
+    pub(crate) manager: Manager,
+    pub(crate) proxy: Proxy,
+    pub(crate) world: World,
+    pub(crate) cluster: Cluster,
+}
+
+impl Stage {
+    /// All controllers, with the proxy between them and the API server, and a Service `web` with the pod `web-0`.
+    pub(crate) async fn behind_a_proxy(options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        cluster.allow_election().await;
+        let world = World::prepare(cluster.client(), Controller::ALL).await;
+        let proxy = Proxy::start(cluster.apiserver_address()).await;
+        let all = ManagerOptions::of(Controller::ALL);
+        let kubeconfig = Some(through(&cluster, &proxy, &all));
+        let options = options(ManagerOptions { kubeconfig, ..all });
+        let manager = Manager::start(kind(), &cluster, &options).await;
+        serve(&world, "web", 0).await;
+        world.expect("web", "IPv4", 1, 1).await;
+        world.sync().await;
+        Self { manager, proxy, world, cluster }
+    }
+}
+
+/// A kubeconfig that names the proxy as the API server. The certificate is for all ports of the address.
+fn through(cluster: &Cluster, proxy: &Proxy, options: &ManagerOptions) -> PathBuf {
+    cluster.kubeconfig_with(options.user, &json!({"server": format!("https://{}", proxy.address())}))
+}
+
+/// A Service with one ready pod, `NAME-0`, whose address is made from `number`.
+pub(crate) async fn serve(world: &World, name: &str, number: u16) {
+    world.pod(Pod::new(&format!("{name}-0"), name, number)).await;
+    let spec = json!({"selector": {"app": name}, "ports": [{"port": 80}], "ipFamilies": ["IPv4"]});
+    world.service(name, json!({}), spec).await;
+}
+
+/// Changes the readiness of `SERVICE-0`, and waits until the slice of its Service says so. Returns how long that took.
+///
+/// # Errors
+/// Says so if it takes longer than `limit`.
+pub(crate) async fn change(
+    world: &World,
+    service: &str,
+    ready: bool,
+    limit: Duration,
+) -> Result<Duration, String> {
+    world.ready(&format!("{service}-0"), ready).await;
+    shows(world, service, ready, limit).await
+}
+
+/// Waits until the slice of a Service has one endpoint with this readiness. Returns how long that took.
+///
+/// # Errors
+/// As [`change`].
+pub(crate) async fn shows(
+    world: &World,
+    service: &str,
+    ready: bool,
+    limit: Duration,
+) -> Result<Duration, String> {
+    let start = Instant::now();
+    loop {
+        let seen = readiness(world, service).await;
+        if seen == Ok(vec![ready]) {
+            return Ok(start.elapsed());
+        }
+        if start.elapsed() > limit {
+            return Err(format!("{service}: not within {} s: {seen:?}", limit.as_secs()));
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+async fn readiness(world: &World, service: &str) -> Result<Vec<bool>, String> {
+    let slices = world.slices_of(service, "IPv4").await?;
+    let endpoints = slices.into_iter().flat_map(|slice| slice.endpoints.unwrap_or_default());
+    Ok(endpoints.map(|it| it.conditions.and_then(|conditions| conditions.ready).unwrap_or(true)).collect())
+}

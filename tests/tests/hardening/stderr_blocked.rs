@@ -1,0 +1,40 @@
+//! stderr is a pipe that nothing reads, as under a log collector that hangs.
+
+use std::time::{Duration, Instant};
+
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::process::Environment;
+use tests::scenario::World;
+
+use crate::stage::{change, measured, serve};
+
+const CHANGES: usize = 50;
+const BOUND: Duration = Duration::from_secs(10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stderr_that_nobody_reads_delays_neither_syncs_nor_the_end() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    let options = ManagerOptions {
+        environment: Environment { stderr_is_stuck: true, ..Environment::default() },
+        // The last one counts.
+        flags: vec!["-v=10".to_owned()],
+        ..ManagerOptions::of(Controller::ALL)
+    };
+    let manager = Manager::ours(&cluster, &options).await;
+    serve(&world, "web", 0).await;
+    world.expect("web", "IPv4", 1, 1).await;
+    let mut longest = Duration::ZERO;
+    for number in 0..CHANGES {
+        let took = change(&world, "web", !number.is_multiple_of(2), BOUND).await.unwrap();
+        longest = longest.max(took);
+    }
+    measured("change while stderr is blocked, longest delay", longest);
+    let start = Instant::now();
+    let status = manager.stop().await;
+    let took = start.elapsed();
+    measured("end after SIGTERM while stderr is blocked", took);
+    assert_eq!(status.code(), Some(0));
+    assert!(took < BOUND, "{took:.1?}");
+}

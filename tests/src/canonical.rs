@@ -92,9 +92,15 @@ impl Snapshot {
         own
     }
 
-    /// Without the times of the last change, which say when something was written, not what.
+    /// Without the times of the last change, which say when something was written and not what, and without the random
+    /// names of slices that no Service has any more.
     #[must_use]
-    pub fn without_trigger_times(mut self) -> Self {
+    pub fn without_times_and_lost_names(mut self) -> Self {
+        for slice in &mut self.slices {
+            if !slice.labels().contains_key(SERVICE_NAME) {
+                slice.metadata.name = Some("lost".to_owned());
+            }
+        }
         let slices = self.slices.iter_mut().map(|slice| &mut slice.metadata);
         let endpoints = self.endpoints.iter_mut().map(|endpoints| &mut endpoints.metadata);
         for meta in slices.chain(endpoints) {

@@ -194,7 +194,11 @@ impl Manager {
         args.push(format!("--leader-elect-resource-name={}", LeaderElection::LEASE));
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
-        Self { process: start("kube-controller-manager", &program, cluster, options, args), port: 0, pages: None }
+        Self {
+            process: start("kube-controller-manager", &program, cluster, options, args),
+            port: 0,
+            pages: None,
+        }
     }
 
     /// Starts ours, and waits for `/readyz`.
@@ -243,7 +247,11 @@ impl Manager {
             Kind::Upstream => ("kube-controller-manager", binaries::servers().kube_controller_manager()),
             Kind::Ours => ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
         };
-        Self { process: start(name, &program, cluster, options, args), port, pages: Some(Pages::anonymous(port)) }
+        Self {
+            process: start(name, &program, cluster, options, args),
+            port,
+            pages: Some(Pages::anonymous(port)),
+        }
     }
 
     /// Waits until `/readyz` of ours answers 200.

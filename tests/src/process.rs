@@ -37,7 +37,7 @@ fn stuck_pipe() -> (PipeReader, PipeWriter) {
     /// Capacity of a Linux pipe (pipe(7)) without the last page.
     const NEARLY_FULL: usize = 65_536 - 4_096;
     let (reader, mut writer) = io::pipe().expect("a pipe");
-    writer.write_all(&[b'\n'; NEARLY_FULL]).expect("filling a pipe");
+    writer.write_all(&vec![b'\n'; NEARLY_FULL]).expect("filling a pipe");
     (reader, writer)
 }
 
@@ -69,16 +69,13 @@ impl Process {
             .envs(environment.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("duplicating a file handle"));
-        let unread = environment.stderr_is_stuck.then(stuck_pipe);
-        let unread = match unread {
-            Some((reader, writer)) => {
-                command.stderr(writer);
-                Some(reader)
-            }
-            None => {
-                command.stderr(output);
-                None
-            }
+        let unread = if environment.stderr_is_stuck {
+            let (reader, writer) = stuck_pipe();
+            command.stderr(writer);
+            Some(reader)
+        } else {
+            command.stderr(output);
+            None
         };
         let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
         Self { name, child, log, _unread: unread }

@@ -278,9 +278,13 @@ mod tests {
         send(&mut old).await;
         let mut swallowed = connect(&proxy).await;
         send(&mut swallowed).await;
-        wait::until("both connections", LIMIT, async || {
-            if proxy.connections() == 2 { Ok(()) } else { Err("one") }
-        })
+        wait::until(
+            "both connections",
+            LIMIT,
+            async || {
+                if proxy.connections() == 2 { Ok(()) } else { Err("one") }
+            },
+        )
         .await;
         proxy.forward_new_connections();
         answers(&mut connect(&proxy).await).await;

@@ -20,7 +20,7 @@ mod delegated_endpoints;
 mod etcd_restore;
 mod idle_cut;
 mod proxy_url;
-// mod repairs;
+mod repairs;
 mod rude_actors;
 mod stage;
 mod stderr_blocked;

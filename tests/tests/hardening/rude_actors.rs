@@ -24,6 +24,8 @@ use crate::stage::{change, kind, measured, serve};
 const FIGHT: Duration = Duration::from_secs(60);
 /// Ten at once, and one a minute.
 const MOST_WRITES: usize = 11;
+/// For a Service that is left in peace again: one write a minute, and what the write takes.
+const PEACE: Duration = Duration::from_secs(75);
 /// For a Service beside them.
 const BOUND: Duration = Duration::from_secs(5);
 
@@ -44,8 +46,13 @@ enum Actor {
 }
 
 impl Actor {
-    const ALL: [Self; 5] =
-        [Self::RelabelSlices, Self::DeleteSlices, Self::EditSlices, Self::DeleteEndpoints, Self::EditEndpoints];
+    const ALL: [Self; 5] = [
+        Self::RelabelSlices,
+        Self::DeleteSlices,
+        Self::EditSlices,
+        Self::DeleteEndpoints,
+        Self::EditEndpoints,
+    ];
 
     /// The Service that it is after.
     fn service(self) -> &'static str {
@@ -100,7 +107,10 @@ impl Actor {
         K: Clone + fmt::Debug + DeserializeOwned + ResourceExt,
     {
         loop {
-            let Ok(stream) = api.watch(&query, "0").await else { continue };
+            let Ok(stream) = api.watch(&query, "0").await else {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
             let mut stream = std::pin::pin!(stream);
             while let Ok(Some(event)) = stream.try_next().await {
                 let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else { continue };
@@ -192,9 +202,12 @@ async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
     let longest = bystander(&world).await;
     sleep_until(end).await;
     actors.shutdown().await;
+    let client = cluster.client();
     let requests = cluster.audit().writes_since(mark, User::EndpointControllers);
 
     measured("change of a Service beside rude actors, longest delay", longest);
+    let peace = Actor::ALL.map(|actor| served_again(actor, &client, &world));
+    let peace = futures::future::join_all(peace).await;
     let mut failures = String::new();
     for actor in Actor::ALL {
         let writes = actor.writes(&requests);
@@ -211,12 +224,43 @@ async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
             writeln!(failures, "{actor:?}: {named} events on {about} name {name}: {warnings:?}").unwrap();
         }
     }
+    for (actor, result) in Actor::ALL.into_iter().zip(peace) {
+        match result {
+            Ok(took) => measured(&format!("repair after {actor:?} has gone"), took),
+            Err(error) => writeln!(failures, "{actor:?}: not repaired afterwards: {error}").unwrap(),
+        }
+    }
     let calm = warnings(&cluster.client(), "bystander").await;
     if longest > BOUND || !calm.is_empty() {
         writeln!(failures, "the bystander waited {longest:.1?} and was told {calm:?}").unwrap();
     }
     assert!(failures.is_empty(), "{failures}");
     assert!(manager.stop().await.success());
+}
+
+/// Waits until a Service is served by objects of ours again. Returns how long that took.
+///
+/// # Errors
+/// Says so if it takes longer than [`PEACE`].
+async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Duration, String> {
+    let (start, service) = (Instant::now(), actor.service());
+    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
+    loop {
+        let slices = world.slices_of(service, "IPv4").await?;
+        let ours = slices.iter().filter(|slice| {
+            slice.labels().get(MANAGED_BY).is_some_and(|by| by == "endpointslice-controller.k8s.io")
+        });
+        let in_slices = ours.flat_map(|slice| slice.endpoints.iter().flatten()).count();
+        let stored = endpoints.get_opt(service).await.map_err(|error| error.to_string())?;
+        let in_endpoints = stored.into_iter().flat_map(|it| it.subsets.unwrap_or_default()).count();
+        if (in_slices, in_endpoints) == (1, 1) {
+            return Ok(start.elapsed());
+        }
+        if start.elapsed() > PEACE {
+            return Err(format!("{in_slices} endpoints in slices, {in_endpoints} subsets"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// How often an actor struck.

@@ -1,0 +1,275 @@
+//! Where edits happen: a namespace for each, with the objects that the controllers made there.
+
+use futures::StreamExt as _;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::edits::{Act, Target};
+
+/// Requests at a time.
+const CONCURRENCY: usize = 8;
+
+/// What the Service of a place is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It selects pods.
+    Plain,
+    /// It selects pods, has no cluster IP, and addresses of both families.
+    Headless,
+    /// It has no selector; somebody else writes its Endpoints.
+    Custom,
+}
+
+/// An edit and where it happens.
+#[derive(Debug, Clone)]
+pub(crate) struct Edit {
+    pub(crate) number: usize,
+    pub(crate) kind: Kind,
+    pub(crate) target: Target,
+    pub(crate) act: Act,
+}
+
+impl Edit {
+    pub(crate) fn namespace(&self) -> String {
+        format!("edit-{}", self.number)
+    }
+
+    /// The first ones of a sequence that the seed decides: everything once before anything twice.
+    pub(crate) fn sequence(seed: u64, count: usize) -> Vec<Self> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut edits = Vec::new();
+        while edits.len() < count {
+            edits.extend(deck(&mut rng));
+        }
+        edits.truncate(count);
+        let edits = edits.into_iter().enumerate();
+        edits.map(|(number, (kind, target, act))| Self { number, kind, target, act }).collect()
+    }
+
+    /// How many edits that is.
+    pub(crate) fn everything_once() -> usize {
+        deck(&mut fastrand::Rng::with_seed(0)).len()
+    }
+
+    /// Why ours need not be as upstream's: a difference that stands in docs/differences.md.
+    pub(crate) fn differs_on_purpose(&self) -> Option<&'static str> {
+        match (self.kind, self.act) {
+            (Kind::Custom, Act::DeleteHeld) => Some("a mirrored slice that is being deleted is replaced"),
+            _ => None,
+        }
+    }
+
+    /// Makes the place: Services `web`, whose objects are edited, and `other`, which has no pods.
+    async fn prepare(&self, client: &Client) {
+        let namespace = self.namespace();
+        create(&api(client, "Namespace", None), json!({"metadata": {"name": namespace}})).await;
+        let services = api(client, "Service", Some(&namespace));
+        let ports = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
+        let mut spec = json!({"ports": ports, "selector": {"app": "web"}, "ipFamilies": ["IPv4"]});
+        if self.kind == Kind::Headless {
+            spec["clusterIP"] = json!("None");
+            spec["ipFamilies"] = json!(["IPv4", "IPv6"]);
+            spec["ipFamilyPolicy"] = json!("RequireDualStack");
+        }
+        let metadata = json!({"name": "web", "labels": {"team": "right"}});
+        if self.kind == Kind::Custom {
+            spec["selector"] = Value::Null;
+            let subset = json!({
+                "addresses": [{"ip": "198.51.100.1"}, {"ip": "198.51.100.2"}],
+                "notReadyAddresses": [{"ip": "198.51.100.3"}],
+                "ports": ports,
+            });
+            let mut metadata = metadata.clone();
+            metadata["annotations"] = json!({"example.com/mirrored": "right"});
+            let endpoints = json!({"metadata": metadata, "subsets": [subset]});
+            create(&api(client, "Endpoints", Some(&namespace)), endpoints).await;
+        } else {
+            for (number, ready) in [(1, true), (2, true), (3, false)] {
+                self.pod(client, number, ready).await;
+            }
+        }
+        create(&services, json!({"metadata": metadata, "spec": spec})).await;
+        let spec = json!({"ports": [{"port": 80}], "selector": {"app": "none"}, "ipFamilies": ["IPv4"]});
+        create(&services, json!({"metadata": {"name": "other"}, "spec": spec})).await;
+    }
+
+    async fn pod(&self, client: &Client, number: u8, ready: bool) {
+        let name = format!("web-{number}");
+        let pods = api(client, "Pod", Some(&self.namespace()));
+        let spec = json!({"nodeName": "a", "containers": [{"name": "main", "image": "none"}]});
+        create(&pods, json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec})).await;
+        let (ipv4, ipv6) = (format!("10.1.0.{number}"), format!("fd00:1::{number}"));
+        let status = if ready { "True" } else { "False" };
+        let status = json!({"status": {
+            "phase": "Running",
+            "podIP": ipv4,
+            "podIPs": [{"ip": ipv4}, {"ip": ipv6}],
+            "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2001-01-01T00:00:00Z"}],
+        }});
+        pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    }
+
+    /// Whether the controllers have made what is edited here.
+    pub(crate) async fn is_prepared(&self, client: &Client) -> Result<(), String> {
+        for target in [Target::Endpoints, self.target] {
+            let object = self.read(client, target).await.map_err(|error| error.to_string())?;
+            let object = object.ok_or_else(|| format!("{self:?}: no {target:?}"))?;
+            let endpoints = object["endpoints"].as_array().map(Vec::len);
+            if matches!(target, Target::Slice(_)) && endpoints != Some(3) {
+                return Err(format!("{self:?}: {endpoints:?} endpoints"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, client: &Client, target: Target) -> kube::Result<Option<Value>> {
+        let objects = self.objects(client, target);
+        let object = match target {
+            Target::Endpoints => objects.get_opt("web").await?,
+            Target::Slice(family) => {
+                let of_web = ListParams::default().labels("kubernetes.io/service-name=web");
+                let mut slices = objects.list(&of_web).await?.items;
+                slices.retain(|slice| slice.data["addressType"] == family);
+                slices.pop()
+            }
+        };
+        Ok(object.map(|object| serde_json::to_value(object).unwrap()))
+    }
+
+    fn objects(&self, client: &Client, target: Target) -> Api<DynamicObject> {
+        let kind = if target == Target::Endpoints { "Endpoints" } else { "EndpointSlice" };
+        api(client, kind, Some(&self.namespace()))
+    }
+
+    /// Makes the edit. Returns what the API server says to it: 200, or the status of its refusal.
+    pub(crate) async fn make(&self, client: &Client) -> u16 {
+        loop {
+            match self.try_to_make(client).await {
+                Ok(()) => return 200,
+                // Somebody was faster.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(kube::Error::Api(status)) => return status.code,
+                Err(error) => panic!("{self:?}: {error}"),
+            }
+        }
+    }
+
+    async fn try_to_make(&self, client: &Client) -> kube::Result<()> {
+        let objects = self.objects(client, self.target);
+        let mut object = self.read(client, self.target).await?.unwrap_or_else(|| panic!("{self:?}"));
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        let now = DeleteParams::default();
+        match self.act {
+            Act::Put(change) => {
+                change.apply(&mut object);
+                replace(&objects, &name, object).await
+            }
+            Act::PutTwo(one, two) => {
+                one.apply(&mut object);
+                two.apply(&mut object);
+                replace(&objects, &name, object).await
+            }
+            Act::Delete => objects.delete(&name, &now).await.map(drop),
+            Act::DeleteHeld => {
+                object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+                replace(&objects, &name, object).await?;
+                objects.delete(&name, &now).await.map(drop)
+            }
+            Act::Recreate(change) => {
+                objects.delete(&name, &now).await?;
+                change.apply(&mut object);
+                objects.create(&PostParams::default(), &remade(object, &name)).await.map(drop)
+            }
+            Act::Copy(change) => {
+                change.apply(&mut object);
+                let copy = remade(object, &format!("{name}-copy"));
+                objects.create(&PostParams::default(), &copy).await.map(drop)
+            }
+        }
+    }
+}
+
+/// Every single edit and some of two changes, in random order.
+fn deck(rng: &mut fastrand::Rng) -> Vec<(Kind, Target, Act)> {
+    const PLACES: [(Kind, Target); 5] = [
+        (Kind::Plain, Target::Slice("IPv4")),
+        (Kind::Plain, Target::Endpoints),
+        (Kind::Headless, Target::Slice("IPv6")),
+        (Kind::Headless, Target::Endpoints),
+        (Kind::Custom, Target::Slice("IPv4")),
+    ];
+    let mut deck = Vec::new();
+    for (kind, target) in PLACES {
+        let single = Act::all(target);
+        let two: Vec<Act> = (0..single.len() / 4).map(|_| Act::two(target, rng)).collect();
+        deck.extend(single.into_iter().chain(two).map(|act| (kind, target, act)));
+    }
+    rng.shuffle(&mut deck);
+    deck
+}
+
+/// Makes the places of all edits.
+pub(crate) async fn prepare(client: &Client, edits: &[Edit]) {
+    let node = json!({"metadata": {"name": "a", "labels": {"topology.kubernetes.io/zone": "a"}}});
+    create(&api(client, "Node", None), node).await;
+    futures::stream::iter(edits).for_each_concurrent(CONCURRENCY, |edit| edit.prepare(client)).await;
+}
+
+/// Makes all edits. Returns what the API server says to each.
+pub(crate) async fn make(client: &Client, edits: &[Edit]) -> Vec<u16> {
+    futures::stream::iter(edits).map(|edit| edit.make(client)).buffered(CONCURRENCY).collect().await
+}
+
+async fn replace(objects: &Api<DynamicObject>, name: &str, object: Value) -> kube::Result<()> {
+    let object = serde_json::from_value(without_nulls(object)).unwrap();
+    objects.replace(name, &PostParams::default(), &object).await.map(drop)
+}
+
+/// As a new object under this name.
+fn remade(mut object: Value, name: &str) -> DynamicObject {
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    for field in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"] {
+        metadata.remove(field);
+    }
+    metadata.insert("name".to_owned(), json!(name));
+    serde_json::from_value(without_nulls(object)).unwrap()
+}
+
+/// A map of labels has no room for a null, which elsewhere means the same as absence.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+            fields.map(|(name, value)| (name, without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}
+
+async fn create(objects: &Api<DynamicObject>, object: Value) {
+    let object: DynamicObject = serde_json::from_value(without_nulls(object)).unwrap();
+    let created = objects.create(&PostParams::default(), &object).await;
+    created.unwrap_or_else(|error| panic!("creating {}: {error}", object.name_any()));
+}
+
+fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+    let (group, plural) = match kind {
+        "EndpointSlice" => ("discovery.k8s.io", "endpointslices".to_owned()),
+        "Endpoints" => ("", "endpoints".to_owned()),
+        kind => ("", format!("{}s", kind.to_lowercase())),
+    };
+    let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let resource = ApiResource {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        api_version,
+        kind: kind.to_owned(),
+        plural,
+    };
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}

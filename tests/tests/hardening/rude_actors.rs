@@ -31,6 +31,26 @@ const BOUND: Duration = Duration::from_secs(5);
 
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// What those who edit publish, and no pod has.
+const RUDE_ADDRESS: &str = "192.0.2.1";
+
+/// Whether slices are those of the controllers.
+fn is_theirs(slice: &EndpointSlice) -> bool {
+    slice.labels().get(MANAGED_BY).is_some_and(|by| by == "endpointslice-controller.k8s.io")
+}
+
+/// Whether a slice publishes pods and nothing else.
+fn serves(slice: &EndpointSlice) -> bool {
+    let mut addresses = slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses).peekable();
+    addresses.peek().is_some() && addresses.all(|address| address != RUDE_ADDRESS)
+}
+
+/// Whether Endpoints publish pods and nothing else.
+fn is_served(endpoints: &Endpoints) -> bool {
+    let subsets = endpoints.subsets.iter().flatten();
+    let mut addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten()).peekable();
+    addresses.peek().is_some() && addresses.all(|address| address.ip != RUDE_ADDRESS)
+}
 
 /// What somebody does to each object of a Service that he sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +58,10 @@ enum Actor {
     /// Makes slices its own.
     RelabelSlices,
     DeleteSlices,
-    /// Takes their endpoints away.
+    /// Publishes another endpoint instead.
     EditSlices,
     DeleteEndpoints,
-    /// Takes their addresses away.
+    /// Publishes another address instead.
     EditEndpoints,
 }
 
@@ -88,16 +108,12 @@ impl Actor {
         if self.resource() == "endpoints" {
             let query = WatchParams::default().fields(&format!("metadata.name={name}"));
             let endpoints: Api<Endpoints> = Api::namespaced(client, NAMESPACE);
-            let is_served = |object: &Endpoints| object.subsets.iter().flatten().next().is_some();
             self.follow(endpoints, query, is_served).await;
         } else {
             let query = WatchParams::default().labels(&format!("{SERVICE_NAME}={name}"));
             let slices: Api<EndpointSlice> = Api::namespaced(client, NAMESPACE);
             let edits = self == Self::EditSlices;
-            let is_theirs = move |slice: &EndpointSlice| {
-                let theirs = slice.labels().get(MANAGED_BY).is_some_and(|by| by.ends_with(".k8s.io"));
-                theirs && !(edits && slice.endpoints.iter().flatten().next().is_none())
-            };
+            let is_theirs = move |slice: &EndpointSlice| is_theirs(slice) && (!edits || serves(slice));
             self.follow(slices, query, is_theirs).await;
         }
     }
@@ -128,8 +144,8 @@ impl Actor {
     {
         let change: Value = match self {
             Self::RelabelSlices => json!({"metadata": {"labels": {MANAGED_BY: "rude.example"}}}),
-            Self::EditSlices => json!({"endpoints": []}),
-            Self::EditEndpoints => json!({"subsets": null}),
+            Self::EditSlices => json!({"endpoints": [{"addresses": [RUDE_ADDRESS]}]}),
+            Self::EditEndpoints => json!({"subsets": [{"addresses": [{"ip": RUDE_ADDRESS}]}]}),
             Self::DeleteSlices | Self::DeleteEndpoints => {
                 return api.delete(name, &DeleteParams::default()).await.map(drop);
             }
@@ -247,17 +263,14 @@ async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Du
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     loop {
         let slices = world.slices_of(service, "IPv4").await?;
-        let ours = slices.iter().filter(|slice| {
-            slice.labels().get(MANAGED_BY).is_some_and(|by| by == "endpointslice-controller.k8s.io")
-        });
-        let in_slices = ours.flat_map(|slice| slice.endpoints.iter().flatten()).count();
         let stored = endpoints.get_opt(service).await.map_err(|error| error.to_string())?;
-        let in_endpoints = stored.into_iter().flat_map(|it| it.subsets.unwrap_or_default()).count();
-        if (in_slices, in_endpoints) == (1, 1) {
+        let in_slices = slices.iter().any(|slice| is_theirs(slice) && serves(slice));
+        let in_endpoints = stored.as_ref().is_some_and(is_served);
+        if in_slices && in_endpoints {
             return Ok(start.elapsed());
         }
         if start.elapsed() > PEACE {
-            return Err(format!("{in_slices} endpoints in slices, {in_endpoints} subsets"));
+            return Err(format!("served by slices: {in_slices}, by Endpoints: {in_endpoints}"));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

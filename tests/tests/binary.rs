@@ -140,7 +140,7 @@ fn an_api_server_that_is_not_there() {
 fn start_unread(args: &[&str]) -> (std::process::Child, std::io::PipeReader) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     // What a pipe holds on Linux: another byte would wait.
-    std::io::Write::write_all(&mut writer, &[b'.'; 65536]).unwrap();
+    std::io::Write::write_all(&mut writer, &vec![b'.'; 65536]).unwrap();
     let mut command = std::process::Command::new(binaries::endpoint_controller_manager());
     command.args(args).stdin(std::process::Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);
     (command.spawn().unwrap(), reader)

@@ -60,7 +60,7 @@ use tokio::time::Instant;
 pub use self::core::QueueKey;
 use self::core::{Core, Next};
 pub use self::lanes::{LIVE_PER_BACKGROUND, Lane};
-pub use self::limit::{Bucket, Cause, NET, RateLimit};
+pub use self::limit::{Bucket, Cause, MAX_CONFLICT_DELAY, NET, RateLimit};
 pub use self::metrics::QueueMetrics;
 use self::metrics::Series;
 

@@ -137,18 +137,7 @@ impl Manager {
         registry.register_collector(Box::new(logs));
         config.gates.register(&mut registry);
         build_metrics::register(&mut registry, config.gates.versions());
-        let candidate = match &config.leader_election {
-            Some(election) => {
-                let metrics = ElectionMetrics::register(&mut registry);
-                let client = {
-                    let _control = handles.control.enter();
-                    clients.unshared(ELECTION)?
-                };
-                let candidate = Candidate::new(election, client, clients.of(ELECTION), metrics);
-                Some(candidate.look(&handles).await?)
-            }
-            None => None,
-        };
+        let candidate = candidate(&config, &clients, &handles, &mut registry).await?;
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
@@ -253,6 +242,23 @@ impl Manager {
             signal = stop.requested() => Err(ManagerError::Impatience(signal)),
         }
     }
+}
+
+/// Who contends for the Lease, with connections of its own on the runtime of the election; none without an election.
+async fn candidate(
+    config: &Config,
+    clients: &Clients<'_>,
+    handles: &Handles,
+    registry: &mut Registry,
+) -> Result<Option<Candidate>, ManagerError> {
+    let Some(election) = &config.leader_election else { return Ok(None) };
+    let metrics = ElectionMetrics::register(registry);
+    let client = {
+        let _control = handles.control.enter();
+        clients.unshared(ELECTION)?
+    };
+    let candidate = Candidate::new(election, client, clients.of(ELECTION), metrics);
+    Ok(Some(candidate.look(handles).await?))
 }
 
 /// Waits for our turn and lets the controllers start; returns only if something goes wrong.

@@ -35,7 +35,7 @@ pub enum Cause {
     /// event never comes, the key is tried again after [`NET`]. Takes no token and leaves the count of failures alone.
     StaleCache,
     /// A write met an object that is newer than the cache shows. Not a failure either, but there need not be an event
-    /// (quotas answer so too): the delay grows from [`RateLimit::base`] to [`NET`], on a count of its own.
+    /// (quotas answer so too): the delay grows from [`RateLimit::base`] to [`MAX_CONFLICT_DELAY`], on a count of its own.
     Conflict,
     /// Anything else.
     Failure {
@@ -48,6 +48,9 @@ pub enum Cause {
     },
 }
 
+/// The longest delay after a conflict that no event ends: an object that another client changes all the time costs a write a
+/// minute, as in any other dispute ([`repairs`](crate::repairs)).
+pub const MAX_CONFLICT_DELAY: Duration = Duration::from_secs(60);
 /// When a key is tried again whose cache is behind, in case the event that it waits for never comes.
 pub const NET: Duration = Duration::from_secs(30);
 
@@ -195,7 +198,7 @@ impl<K: QueueKey> Limiter<K> {
     fn behind(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
         let conflict = causes.contains(&Cause::Conflict).then(|| {
             let conflicts = &mut self.failing.entry(key.clone()).or_default().conflicts;
-            let delay = doubled(self.limit.base, *conflicts).min(NET);
+            let delay = doubled(self.limit.base, *conflicts).min(MAX_CONFLICT_DELAY);
             *conflicts = conflicts.saturating_add(1);
             delay
         });
@@ -313,8 +316,8 @@ mod tests {
             assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));
         }
         assert!(limiter.is_blank());
-        let conflicts = [1, 2, 4, 8, 16, 30, 30].map(|seconds| live(Duration::from_secs(seconds), false));
-        assert_eq!([(); 7].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
+        let conflicts = [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| live(Duration::from_secs(seconds), false));
+        assert_eq!([(); 8].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
         assert_eq!(limiter.failures(&0), 0);
         assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(1), true));
         assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));

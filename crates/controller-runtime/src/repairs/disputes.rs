@@ -40,6 +40,10 @@ struct Dispute {
     open: bool,
     /// The sync under way, or the next try of the one that failed, answers such a change.
     repairing: bool,
+    /// Syncs that answered such changes with writes.
+    repairs: u32,
+    /// The sync under way is one of them.
+    wrote: bool,
     /// Its users have been told.
     told: bool,
     actor: Actor,
@@ -47,7 +51,15 @@ struct Dispute {
 
 impl Dispute {
     fn new(now: Instant) -> Self {
-        Self { full_at: now, open: false, repairing: false, told: false, actor: Actor::Unknown }
+        Self {
+            full_at: now,
+            open: false,
+            repairing: false,
+            repairs: 0,
+            wrote: false,
+            told: false,
+            actor: Actor::Unknown,
+        }
     }
 
     /// The time until a repair is allowed.
@@ -81,6 +93,7 @@ impl Disputes {
     pub(super) fn begin(&mut self, key: &ObjectKey) {
         if let Some(dispute) = self.services.get_mut(key) {
             dispute.repairing |= std::mem::take(&mut dispute.open);
+            dispute.wrote = false;
         }
     }
 
@@ -91,12 +104,14 @@ impl Disputes {
         if let Some(dispute) = self.services.get_mut(key)
             && dispute.repairing
         {
+            dispute.repairs =
+                dispute.repairs.saturating_add(u32::from(!std::mem::replace(&mut dispute.wrote, true)));
             dispute.full_at = (dispute.full_at.max(now) + INTERVAL).min(now + (BURST + 1) * INTERVAL);
         }
     }
 
     /// A sync of this Service succeeded. Returns who is to be named to its users, once in a dispute: when the next repair
-    /// would have to wait.
+    /// would have to wait. One repair is no dispute, however many objects it took: they may have been deleted together.
     pub(super) fn settled(&mut self, key: &ObjectKey, now: Instant) -> Option<Actor> {
         let dispute = self.services.get_mut(key)?;
         dispute.repairing = false;
@@ -104,7 +119,7 @@ impl Disputes {
             self.services.remove(key);
             return None;
         }
-        if dispute.told || dispute.wait(now).is_zero() {
+        if dispute.told || dispute.repairs < 2 || dispute.wait(now).is_zero() {
             return None;
         }
         dispute.told = true;
@@ -203,7 +218,7 @@ mod tests {
         disputes.open(&key("web"), Actor::Unknown, now);
         disputes.begin(&key("web"));
         (0..1000).for_each(|_| disputes.wrote(&key("web"), now));
-        assert_eq!(disputes.settled(&key("web"), now), Some(Actor::Unknown));
+        assert_eq!(disputes.settled(&key("web"), now), None, "one accident is no dispute");
         assert_eq!(wait(&mut disputes, "web", now), 2 * INTERVAL);
     }
 

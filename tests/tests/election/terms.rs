@@ -78,10 +78,17 @@ fn holder(record: &LeaseSpec) -> &str {
     record.holder_identity.as_deref().unwrap_or_default()
 }
 
+/// For how long who wrote this may have overlooked a renewal: client-go compares records in whole seconds (`resourcelock`
+/// `LeaderElectionRecord`), so that it takes a second renewal within a second for the first.
+fn blind_for(request: &Request) -> SignedDuration {
+    SignedDuration::from_secs(i64::from(request.program() == "kube-controller-manager"))
+}
+
 impl Term {
     fn begin(previous: Option<&Self>, record: LeaseSpec, request: &Request) -> Result<Self, String> {
         let time = request.received;
-        let might_lead = |term: &Self| term.released.is_none() && time < term.renewed + term.duration();
+        let might_lead =
+            |term: &Self| term.released.is_none() && time + blind_for(request) < term.renewed + term.duration();
         if let Some(term) = previous.filter(|term| might_lead(term)) {
             return Err(format!("taken while {} might lead, which renewed at {}", term.by, term.renewed));
         }

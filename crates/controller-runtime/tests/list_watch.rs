@@ -106,13 +106,16 @@ async fn requests_say_what_they_accept_and_how_long_they_want_to_live() {
         .into_iter()
         .zip(["application/vnd.kubernetes.protobuf,application/json", "application/json"])
     {
-        let world = World::play(wire, [list(listed(wire).hang())]).await;
-        let seen = &world.script.seen()[0];
-        assert_eq!(seen.headers["accept"], accept);
-        assert_eq!(seen.headers["user-agent"], "test/1.0");
-        assert!(!seen.headers.contains_key("accept-encoding"), "a compressed watch is not read");
-        let lifetime = seen.query.iter().find_map(|part| part.strip_prefix("timeoutSeconds=")).unwrap();
-        assert!((300..=600).contains(&lifetime.parse().unwrap()), "{lifetime}");
+        let steps = [list(listed(wire).pause(a_while())), resume("10", wire.watch(&[]).hang())];
+        let world = World::play(wire, steps).await;
+        let lifetimes = [1800..=3600, 300..=600];
+        for (seen, expected) in world.script.seen().iter().zip(lifetimes) {
+            assert_eq!(seen.headers["accept"], accept);
+            assert_eq!(seen.headers["user-agent"], "test/1.0");
+            assert!(!seen.headers.contains_key("accept-encoding"), "a compressed watch is not read");
+            let lifetime = seen.query.iter().find_map(|part| part.strip_prefix("timeoutSeconds=")).unwrap();
+            assert!(expected.contains(&lifetime.parse().unwrap()), "{lifetime}");
+        }
     }
 }
 
@@ -540,16 +543,17 @@ async fn a_watch_that_goes_silent_is_resumed() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_doesn_t_outlive_its_lifetime() {
     for wire in Wire::BOTH {
-        let chatty = (11..40).fold(listed(wire), |answer, version| {
+        let chatty = (11..40).fold(wire.watch(&[]), |answer, version| {
             answer.pause(Duration::from_secs(60)).then(wire.bookmark(&version.to_string()))
         });
         let script = Script::new([
-            list(chatty),
+            list(listed(wire).pause(a_while())),
+            resume("10", chatty),
             get(wire.watch(&[]).hang()).has("resourceVersion").lacks("sendInitialEvents"),
         ]);
         let world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
         script.played(Duration::from_secs(3600)).await;
-        let gap = world.script.gaps()[0];
+        let gap = world.script.gaps()[1];
         assert!((310.0..615.0).contains(&gap), "{gap}");
     }
 }
@@ -919,8 +923,13 @@ mod over_a_socket {
 
     /// More than a test should take.
     const LIMIT: Duration = Duration::from_secs(30);
-    const PATIENT: Timing =
-        Timing { header: LIMIT, silence: LIMIT, initial_silence: LIMIT, lifetime: Duration::from_secs(300) };
+    const PATIENT: Timing = Timing {
+        header: LIMIT,
+        silence: LIMIT,
+        initial_silence: LIMIT,
+        lifetime: LIMIT,
+        list_lifetime: LIMIT,
+    };
 
     async fn play(wire: Wire, timing: Timing, steps: impl IntoIterator<Item = Step>) -> (Loopback, World) {
         let script = Script::new(steps);

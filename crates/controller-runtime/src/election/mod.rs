@@ -32,7 +32,9 @@
 //! again, best as a new process.
 //!
 //! (client-go gives up as much as one retry period later, does not stop what its process writes until then, and goes
-//! on for that long even when it reads somebody else's name.)
+//! on for that long even when it reads somebody else's name. As a standby it waits for up to a second less than the lease
+//! duration: it compares records as JSON, where `renewTime` has whole seconds, and doesn't see a second renewal within
+//! one. Where it contends too, the lease duration should exceed the renew deadline by more than a second.)
 //!
 //! What this can't see is a machine that sleeps with its monotonic clock stopped, or a Lease that somebody deletes or
 //! edits by hand: until the next renewal, one retry period at most, two may lead. And nobody can look at the clock and

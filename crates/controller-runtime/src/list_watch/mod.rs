@@ -78,6 +78,9 @@ pub struct Timing {
     pub initial_silence: Duration,
     /// The server is asked to end a watch after a time between this and twice this (client-go: 5 minutes).
     pub lifetime: Duration,
+    /// The same of a watch that begins with a list, which would begin again if it were cut: what an API server gives a watch
+    /// that doesn't ask (`--min-request-timeout`: 30 minutes).
+    pub list_lifetime: Duration,
 }
 
 impl Default for Timing {
@@ -87,6 +90,7 @@ impl Default for Timing {
             silence: Duration::from_secs(150),
             initial_silence: Duration::from_secs(30),
             lifetime: Duration::from_secs(300),
+            list_lifetime: Duration::from_secs(1800),
         }
     }
 }
@@ -299,7 +303,8 @@ impl<K: Kind> ListWatch<K> {
     /// One watch, from the last resourceVersion or else with a streaming list before it.
     async fn watch(&mut self) -> Result<(), WatchError> {
         let selection = &self.selection;
-        let lifetime = self.timing.lifetime.mul_f64(1.0 + fastrand::f64());
+        let lifetime = if self.resume.is_some() { self.timing.lifetime } else { self.timing.list_lifetime };
+        let lifetime = lifetime.mul_f64(1.0 + fastrand::f64());
         let seconds = lifetime.as_secs();
         let from = match &self.resume {
             Some(resource_version) => format!("resourceVersion={}", escape(resource_version)),

@@ -38,6 +38,7 @@ pub mod repairs;
 pub mod slice_metrics;
 pub mod slice_sync;
 pub mod slice_writer;
+mod token_bucket;
 pub mod version_guard;
 pub mod worker;
 pub mod write;

@@ -87,8 +87,9 @@ fn blind_for(request: &Request) -> SignedDuration {
 impl Term {
     fn begin(previous: Option<&Self>, record: LeaseSpec, request: &Request) -> Result<Self, String> {
         let time = request.received;
-        let might_lead =
-            |term: &Self| term.released.is_none() && time + blind_for(request) < term.renewed + term.duration();
+        let might_lead = |term: &Self| {
+            term.released.is_none() && time + blind_for(request) < term.renewed + term.duration()
+        };
         if let Some(term) = previous.filter(|term| might_lead(term)) {
             return Err(format!("taken while {} might lead, which renewed at {}", term.by, term.renewed));
         }

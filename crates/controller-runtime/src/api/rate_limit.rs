@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
+
+use crate::token_bucket::{Rate, TokenBucket};
 
 /// A token bucket: `burst` requests at once, then `qps` each second, in the order they came
 /// (`golang.org/x/time/rate`, as client-go's `--kube-api-qps` and `--kube-api-burst`).
@@ -11,31 +13,22 @@ use tokio::time::Instant;
 /// Follows tokio's clock, so tests can pause it.
 #[derive(Debug)]
 pub struct RateLimiter {
-    interval: Option<Duration>,
-    burst: u32,
-    /// When the bucket will be full again, were nothing else taken.
-    full_at: Mutex<Instant>,
+    rate: Option<Rate>,
+    bucket: Mutex<TokenBucket>,
 }
 
 impl RateLimiter {
     /// A bucket that starts full. A `qps` that is not positive means no limit.
     pub fn new(qps: f64, burst: u32) -> Self {
-        let interval = (qps > 0.0).then(|| Duration::try_from_secs_f64(1.0 / qps).unwrap_or(Duration::MAX));
-        Self { interval, burst: burst.max(1), full_at: Mutex::new(Instant::now()) }
+        Self { rate: Rate::per_second(qps, burst), bucket: Mutex::default() }
     }
 
     /// Takes a token, waiting for it if need be. A caller that gives up while waiting has still used its token.
     pub async fn acquire(&self) {
-        let Some(interval) = self.interval else { return };
-        let wait_until = {
-            let mut full_at = self.full_at.lock();
-            let now = Instant::now();
-            let before = (*full_at).max(now);
-            *full_at = before.checked_add(interval).unwrap_or(before);
-            full_at.checked_sub(interval.saturating_mul(self.burst)).filter(|ready| *ready > now)
-        };
-        if let Some(instant) = wait_until {
-            tokio::time::sleep_until(instant).await;
+        let Some(rate) = self.rate else { return };
+        let wait = self.bucket.lock().take_within(Duration::MAX, rate, Instant::now().into_std());
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            sleep(wait).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use endpointslice::{LabelSet, Pod};
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
 use super::few::Few;

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use endpointslice::{LabelSet, Pod, Service};
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use hashbrown::{Equivalent, HashMap};
 
 use super::few::Few;

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use endpointslice::{SliceState, Version};
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message};

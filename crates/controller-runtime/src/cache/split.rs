@@ -98,7 +98,7 @@ impl<T> Split<T> {
 mod tests {
     use std::hash::BuildHasher;
 
-    use foldhash::fast::RandomState;
+    use foldhash::quality::RandomState;
 
     use super::*;
     use crate::cache::hash::{Seed, spread};

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::core::{Map, QueueKey, later};
+use super::core::{Map, QueueKey};
 use super::lanes::Lane;
+use crate::token_bucket::{Rate, TokenBucket};
 
 /// The delays of [`retry`](super::WorkQueue::retry).
 ///
@@ -100,32 +101,20 @@ impl Bucket {
     /// The bucket of every controller queue upstream: 10 a second after a burst of 100.
     pub const DEFAULT: Self = Self { qps: 10.0, burst: 100 };
 
-    /// The time one token takes to come back.
-    fn interval(self) -> Duration {
-        if self.qps > 0.0 {
-            Duration::try_from_secs_f64(self.qps.recip()).unwrap_or(Duration::MAX)
-        } else {
-            Duration::ZERO
-        }
-    }
-
-    /// The time that an empty bucket takes to fill.
-    fn depth(self) -> Duration {
-        self.interval().saturating_mul(self.burst.max(1))
+    fn rate(self) -> Option<Rate> {
+        Rate::per_second(self.qps, self.burst)
     }
 }
 
 /// The failures of each key and the state of the shared bucket.
 ///
-/// The bucket is kept as one instant, the time at which it will be full again (the "generic cell rate algorithm").
-/// That is the same bucket as golang.org/x/time/rate in integer arithmetic: taking a token moves the instant one
-/// interval on. It lies at most `max` beyond the time a whole bucket takes, so that a mass of failures delays those
-/// after it by `max` and no more.
+/// The bucket owes at most `max`, so that a mass of failures delays those after it by `max` and no more.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,
     failing: Map<K, Failing>,
-    full_at: Option<Instant>,
+    rate: Option<Rate>,
+    bucket: TokenBucket,
 }
 
 /// What has failed of one key, and how often in a row.
@@ -145,7 +134,12 @@ pub(super) struct Retry {
 
 impl<K: QueueKey> Limiter<K> {
     pub(super) fn new(limit: RateLimit) -> Self {
-        Self { limit, failing: Map::default(), full_at: None }
+        Self {
+            limit,
+            failing: Map::default(),
+            rate: limit.overall.and_then(Bucket::rate),
+            bucket: TokenBucket::default(),
+        }
     }
 
     /// How often in a row the part of `key` failed that did so most often.
@@ -207,21 +201,12 @@ impl<K: QueueKey> Limiter<K> {
 
     /// What the next taker of a token has to wait.
     fn bucket_delay(&self, now: Instant) -> Duration {
-        let Some(bucket) = self.limit.overall else { return Duration::ZERO };
-        let full_at = later(self.full_at.map_or(now, |at| at.max(now)), bucket.interval());
-        full_at.saturating_duration_since(now).saturating_sub(bucket.depth())
+        self.rate.map(|rate| self.bucket.wait(rate, now)).unwrap_or_default()
     }
 
     /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of; false if none will come within `max`.
     pub(super) fn take_token(&mut self, now: Instant) -> bool {
-        let Some(bucket) = self.limit.overall else { return false };
-        let full_at = later(self.full_at.map_or(now, |at| at.max(now)), bucket.interval());
-        let longest = bucket.depth().saturating_add(self.limit.max);
-        let taken = full_at.saturating_duration_since(now) <= longest;
-        if taken {
-            self.full_at = Some(full_at);
-        }
-        taken
+        self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max, rate, now).is_some())
     }
 
     #[cfg(test)]
@@ -231,8 +216,8 @@ impl<K: QueueKey> Limiter<K> {
 
     /// Returns the token of a retry that will not happen.
     pub(super) fn return_token(&mut self) {
-        if let Some(bucket) = self.limit.overall {
-            self.full_at = self.full_at.and_then(|at| at.checked_sub(bucket.interval()));
+        if let Some(rate) = self.rate {
+            self.bucket.give_back(rate);
         }
     }
 }

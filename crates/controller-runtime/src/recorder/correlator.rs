@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::lru::Lru;
 use super::{EventType, cut};
+use crate::token_bucket::{Rate, TokenBucket};
 
 /// How many objects, groups and events are remembered, each (`maxLruCacheEntries`).
 pub(super) const REMEMBERED: usize = 4096;
@@ -20,6 +21,7 @@ pub(super) const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
 pub(super) const SPAM_BURST: u32 = 25;
 /// … and how long until one more may be (`defaultSpamQPS`).
 pub(super) const SPAM_INTERVAL: Duration = Duration::from_secs(300);
+const SPAM_LIMIT: Rate = Rate::every(SPAM_INTERVAL, SPAM_BURST);
 
 const COMBINED: &str = "(combined from similar events): ";
 
@@ -74,7 +76,7 @@ pub(super) struct Correlator {
     component: String,
     groups: Lru<Group>,
     series: Lru<Series>,
-    buckets: Lru<Bucket>,
+    buckets: Lru<TokenBucket>,
     /// Messages are told apart by a hash, with a key that nobody can know.
     hasher: RandomState,
     /// The number in the last name, so that no two are equal.
@@ -95,12 +97,6 @@ struct Series {
     count: i32,
     name: String,
     first: Option<Time>,
-}
-
-/// The spam limit of one object: a token bucket, kept as the time at which it will be full again.
-#[derive(Debug, Default)]
-struct Bucket {
-    full_at: Option<Instant>,
 }
 
 impl Correlator {
@@ -137,9 +133,7 @@ impl Correlator {
         }
         series.count = series.count.saturating_add(1);
         let first = series.first.get_or_insert(Time(at)).clone();
-        if !self.buckets.touch(&keys.object).take(now) {
-            return None;
-        }
+        self.buckets.touch(&keys.object).take_within(Duration::ZERO, SPAM_LIMIT, now)?;
         let namespace = object.namespace.clone().filter(|namespace| !namespace.is_empty());
         // client-go leaves these two out of combined events.
         let reporter = if combined { "" } else { &self.component };
@@ -207,18 +201,6 @@ impl Group {
             self.messages.push(message);
         }
         crowded
-    }
-}
-
-impl Bucket {
-    /// Takes a token if there is one.
-    fn take(&mut self, now: Instant) -> bool {
-        let full_at = self.full_at.map_or(now, |at| at.max(now)) + SPAM_INTERVAL;
-        let allowed = full_at.saturating_duration_since(now) <= SPAM_INTERVAL * SPAM_BURST;
-        if allowed {
-            self.full_at = Some(full_at);
-        }
-        allowed
     }
 }
 

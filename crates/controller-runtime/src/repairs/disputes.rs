@@ -8,11 +8,13 @@ use tokio::time::Instant;
 
 use super::Actor;
 use crate::cache::ObjectKey;
+use crate::token_bucket::{Rate, TokenBucket};
 
 /// Repairs of one Service that may follow each other at once.
 pub(super) const BURST: u32 = 10;
 /// The time after which one more repair is allowed.
 pub(super) const INTERVAL: Duration = Duration::from_secs(60);
+const LIMIT: Rate = Rate::every(INTERVAL, BURST);
 /// The least number of Services for which it is worth looking for disputes that are over.
 const SWEEP_AT: usize = 64;
 
@@ -34,8 +36,7 @@ impl Default for Disputes {
 /// A Service whose objects another client changed.
 #[derive(Debug)]
 struct Dispute {
-    /// When the bucket is full again; each repair moves it by one [`INTERVAL`].
-    full_at: Instant,
+    repairs_left: TokenBucket,
     /// A change has not been looked at.
     open: bool,
     /// The sync under way, or the next try of the one that failed, answers such a change.
@@ -50,9 +51,9 @@ struct Dispute {
 }
 
 impl Dispute {
-    fn new(now: Instant) -> Self {
+    fn new() -> Self {
         Self {
-            full_at: now,
+            repairs_left: TokenBucket::default(),
             open: false,
             repairing: false,
             repairs: 0,
@@ -64,11 +65,11 @@ impl Dispute {
 
     /// The time until a repair is allowed.
     fn wait(&self, now: Instant) -> Duration {
-        (self.full_at.saturating_duration_since(now)).saturating_sub((BURST - 1) * INTERVAL)
+        self.repairs_left.wait(LIMIT, now.into_std())
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        !self.open && !self.repairing && self.full_at <= now
+        !self.open && !self.repairing && self.repairs_left.is_full(now.into_std())
     }
 }
 
@@ -80,7 +81,7 @@ impl Disputes {
             self.sweep_at = SWEEP_AT.max(2 * self.services.len());
         }
         if self.services.get(key).is_none_or(|dispute| dispute.is_over(now)) {
-            self.services.insert(key.clone(), Dispute::new(now));
+            self.services.insert(key.clone(), Dispute::new());
         }
         let Some(dispute) = self.services.get_mut(key) else { return Duration::ZERO };
         dispute.open = true;
@@ -106,7 +107,7 @@ impl Disputes {
         {
             dispute.repairs =
                 dispute.repairs.saturating_add(u32::from(!std::mem::replace(&mut dispute.wrote, true)));
-            dispute.full_at = (dispute.full_at.max(now) + INTERVAL).min(now + (BURST + 1) * INTERVAL);
+            dispute.repairs_left.take_within(INTERVAL, LIMIT, now.into_std());
         }
     }
 

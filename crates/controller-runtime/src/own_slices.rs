@@ -24,8 +24,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use endpointslice::SliceTracker;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
+use endpointslice::{AddressTypePlan, SlicePlan, SliceTracker};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
@@ -35,7 +35,7 @@ use crate::echoes::{Echoes, UnderSync};
 use crate::queue::WorkQueue;
 use crate::recorder::Recorder;
 use crate::repairs::{Actor, Repairs};
-use crate::slice_writer::Written;
+use crate::slice_writer::{Applied, MAX_WRITES, Turn, Written};
 use crate::write::WriteError;
 
 /// What one controller knows about its slices between syncs. The keys of its queue are Services.
@@ -47,6 +47,10 @@ pub struct OwnSlices {
     tracker: Mutex<SliceTracker>,
     /// Services whose last read found the cache behind our own writes; the slice that was missing wakes them.
     stale: Mutex<HashSet<ObjectKey>>,
+    /// Services whose last write met a slice newer than the cache shows; its event wakes them.
+    conflicted: Mutex<HashSet<ObjectKey>>,
+    /// Services whose last turn ended before their plan.
+    unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
     echoes: Echoes<CachedSlice>,
 }
 
@@ -57,6 +61,14 @@ pub struct Found {
     pub staying: Vec<Arc<CachedSlice>>,
     /// Those that are, and still exist because of finalizers.
     pub leaving: Vec<Arc<CachedSlice>>,
+}
+
+/// A plan whose turn is over.
+struct Unfinished {
+    /// How many of its writes are left.
+    left: usize,
+    /// The turn made some of them.
+    progress: bool,
 }
 
 /// The cache does not show our own last writes yet.
@@ -70,8 +82,8 @@ impl OwnSlices {
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
-        let (tracker, stale, echoes) = Default::default();
-        Self { managed_by, queue, delay, repairs, tracker, stale, echoes }
+        let (tracker, stale, conflicted, unfinished, echoes) = Default::default();
+        Self { managed_by, queue, delay, repairs, tracker, stale, conflicted, unfinished, echoes }
     }
 
     /// The same; `manager` is the controller's own field manager, which is not named as the author of foreign changes.
@@ -85,6 +97,7 @@ impl OwnSlices {
         &'a self,
         key: &'a ObjectKey,
     ) -> UnderSync<'a, CachedSlice, impl FnMut(&Change<CachedSlice>)> {
+        self.conflicted.lock().remove(key);
         self.repairs.begin(key);
         self.echoes.begin(key, |change| self.judge(change))
     }
@@ -146,10 +159,48 @@ impl OwnSlices {
     /// the next event of the Service's slices adds it to the queue. To be called before the sync is over, so that no event
     /// slips by.
     pub fn failed(&self, key: &ObjectKey, errors: &[WriteError]) {
-        let met_newer = errors.iter().filter(|error| error.heals_by_itself()).count();
-        (0..met_newer).for_each(|_| self.repairs.wrote(key));
-        if met_newer > 0 {
-            self.stale.lock().insert(key.clone());
+        for _ in errors {
+            self.repairs.wrote(key);
+        }
+        if errors.iter().any(WriteError::heals_by_itself) {
+            self.conflicted.lock().insert(key.clone());
+        }
+    }
+
+    /// How much of this plan the sync of this Service may carry out: a turn, or all of it if the last turn brought it no
+    /// nearer to its end.
+    pub fn turn(&self, key: &ObjectKey, plan: &SlicePlan) -> Turn<'_> {
+        let last = self.unfinished.lock().remove(key);
+        if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
+            Turn::to_the_end(&self.queue)
+        } else {
+            Turn::of(&self.queue)
+        }
+    }
+
+    /// Notes what became of a plan.
+    pub fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
+        self.failed(key, &applied.errors);
+        if applied.unfinished {
+            // Without any success it is the back-off that brings the key back, and then all of the plan is tried.
+            let progress = applied.writes > 0;
+            let left = if progress { size(plan).saturating_sub(applied.writes) } else { 0 };
+            self.unfinished.lock().insert(key.clone(), Unfinished { left, progress });
+        }
+    }
+
+    /// To be called when the sync of this Service is over: if its turn ended before its plan, it goes on behind all other
+    /// keys. If another client has changed a slice meanwhile, it goes on when that may be repaired.
+    pub fn go_on(&self, key: &ObjectKey) {
+        let mut unfinished = self.unfinished.lock();
+        // Once for each turn: a sync that finds the cache behind makes none.
+        if !unfinished.get_mut(key).is_some_and(|last| std::mem::take(&mut last.progress)) {
+            return;
+        }
+        if self.repairs.is_open(key) {
+            unfinished.remove(key);
+        } else {
+            self.queue.add_again(key.clone());
         }
     }
 
@@ -168,6 +219,8 @@ impl OwnSlices {
     /// controller, its slices have to be deleted, all of them and in their last version; if it was deleted, the notes go
     /// with the slices.
     pub fn leave(&self, key: &ObjectKey) {
+        self.unfinished.lock().remove(key);
+        self.conflicted.lock().remove(key);
         self.tracker.lock().let_go(&key.namespace, &key.name);
         self.stale.lock().remove(key);
         self.repairs.forget(key);
@@ -211,7 +264,8 @@ impl OwnSlices {
             self.repairs.foreign_change(ObjectKey::new(namespace, service), self.delay, Actor::Unknown);
         }
         let waiting = std::mem::take(&mut *self.stale.lock());
-        for key in waiting {
+        let conflicted = std::mem::take(&mut *self.conflicted.lock());
+        for key in waiting.into_iter().chain(conflicted) {
             self.queue.add(key);
         }
     }
@@ -288,12 +342,18 @@ impl OwnSlices {
 
     /// If a sync of this Service waits for the cache to catch up, it may have now.
     fn wake(&self, slice: &CachedSlice) {
-        if let Some(key) = service_key(slice)
-            && self.stale.lock().remove(&key)
-        {
+        let Some(key) = service_key(slice) else { return };
+        let conflicted = self.conflicted.lock().remove(&key);
+        // A write that met another client's may meet the next one as well: then it waits as any repair.
+        if self.stale.lock().remove(&key) || conflicted && self.repairs.wait(&key).is_zero() {
             self.queue.add(key);
         }
     }
+}
+
+/// The writes of a plan.
+fn size(plan: &SlicePlan) -> usize {
+    plan.types.iter().map(AddressTypePlan::changes).sum::<usize>() + plan.delete_if_unchanged.len()
 }
 
 /// The Service that a slice names, if it names one.

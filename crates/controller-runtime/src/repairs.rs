@@ -78,8 +78,18 @@ impl Repairs {
 
     /// Another client changed an object of this Service: it is synced after `delay`, or when the next repair is allowed.
     pub fn foreign_change(&self, key: ObjectKey, delay: Duration, actor: Actor) {
-        let wait = self.disputes.lock().open(&key, actor, Instant::now());
-        self.queue.add_after(key, delay.max(wait));
+        let delay = self.disputes.lock().open(&key, actor, delay, Instant::now());
+        self.queue.add_after(key, delay);
+    }
+
+    /// True if another client has changed an object of this Service since its sync began, and a repair is due later.
+    pub fn is_open(&self, key: &ObjectKey) -> bool {
+        self.disputes.lock().is_open(key)
+    }
+
+    /// The time until what another client does to this Service's objects may be repaired.
+    pub fn wait(&self, key: &ObjectKey) -> Duration {
+        self.disputes.lock().wait(key, Instant::now())
     }
 
     /// A sync of this Service begins.
@@ -87,7 +97,7 @@ impl Repairs {
         self.disputes.lock().begin(key);
     }
 
-    /// The sync of this Service made a write, or a write of it met another client's.
+    /// The sync of this Service made a write, or a write of it failed.
     pub fn wrote(&self, key: &ObjectKey) {
         self.disputes.lock().wrote(key, Instant::now());
     }

@@ -35,6 +35,8 @@ pub struct Applied {
     pub incomplete: Vec<AddressType>,
     /// The turn was over before the plan was.
     pub unfinished: bool,
+    /// The writes that succeeded.
+    pub writes: usize,
     /// The writes made of the address type that the end of the turn cut off.
     pub cut_after: Option<usize>,
 }
@@ -57,6 +59,12 @@ impl<'a> Turn<'a> {
     /// The turn of a key of this queue.
     pub fn of(queue: &'a WorkQueue<ObjectKey>) -> Self {
         Self { queue: Some(queue), left: MAX_WRITES }
+    }
+
+    /// The whole plan, unless the queue is shut down: for a Service whose turns don't bring it nearer to its end, because
+    /// the API server stores something other than what is sent, or refuses it.
+    pub fn to_the_end(queue: &'a WorkQueue<ObjectKey>) -> Self {
+        Self { queue: Some(queue), left: usize::MAX }
     }
 
     /// Whatever it takes.
@@ -127,15 +135,19 @@ impl SliceWriter {
     /// the type. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
     /// Deletes give the uid along, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The others don't
-    /// insist on that, because our own last write could be in the way: the tracker goes by generations, and mirrored
-    /// annotations don't change those.
+    /// insist on that, because our own last write could be in the way: it may be newer than what the
+    /// plan was made of.
     pub async fn apply_within(
         &self,
         turn: &mut Turn<'_>,
         plan: &SlicePlan,
         mut written: impl FnMut(Written<'_>),
     ) -> Applied {
-        let mut applied = Applied::default();
+        let (mut applied, mut writes) = (Applied::default(), 0);
+        let mut written = |write: Written<'_>| {
+            writes += 1;
+            written(write);
+        };
         for plan in &plan.types {
             let before = turn.left;
             match self.apply_type(turn, plan, &mut written).await {
@@ -160,6 +172,7 @@ impl SliceWriter {
                 Err(Stop::Failed(error)) => applied.errors.push(error),
             }
         }
+        applied.writes = writes;
         applied
     }
 

@@ -54,6 +54,13 @@ impl TokenBucket {
         Some(wait)
     }
 
+    /// Takes a token whether there is one or not, but leaves the bucket no more than `debt` below empty.
+    pub(crate) fn take_in_debt(&mut self, debt: Duration, rate: Rate, now: Instant) {
+        let after = self.after_next(rate, now);
+        let lowest = now.checked_add(rate.depth().saturating_add(debt));
+        self.full_at = Some(lowest.map_or(after, |lowest| after.min(lowest)));
+    }
+
     /// Returns a token that was taken and not used.
     pub(crate) fn give_back(&mut self, rate: Rate) {
         self.full_at = self.full_at.and_then(|at| at.checked_sub(rate.interval));
@@ -101,6 +108,13 @@ mod tests {
         let free = Some(Duration::ZERO);
         assert_eq!([(); 4].map(|()| within(Duration::ZERO)), [free, free, free, None]);
         assert_eq!(within(100 * MS), Some(100 * MS));
+    }
+
+    #[test]
+    fn a_debt_has_a_limit() {
+        let (mut bucket, now) = (TokenBucket::default(), Instant::now());
+        (0..100).for_each(|_| bucket.take_in_debt(50 * MS, TEN, now));
+        assert_eq!(bucket.wait(TEN, now), 150 * MS);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! One Service: from a consistent read of the cache to the one write it may need.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use controller_runtime::api::ApiError;
 use controller_runtime::cache::{
@@ -14,17 +13,14 @@ use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service, ServiceType, Skipped};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use kube_protobuf::DecodeError;
+use tokio::time::Instant;
 use tracing::debug;
 
 use crate::controller::{EndpointsController, NAME};
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
-use crate::tracker::Orphan;
-
-/// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
-/// of a watch.
-const LATE: Duration = Duration::from_secs(600);
+use crate::tracker::{LATE, Orphan};
 
 /// True if this is a create after which the object may be stored, whatever the cache shows.
 fn may_be_stored(error: &WriteError) -> bool {
@@ -125,7 +121,10 @@ impl EndpointsController {
         match &result {
             Ok(()) => self.repairs.settled(key, &self.cache, &self.recorder, "Endpoints"),
             // The cache may be behind, or the write may have been stored although the answer was lost.
-            Err(_) => self.tracker.lock().wait(key),
+            Err(error) if error.heals_by_itself() || error.source.is_unanswered() => {
+                self.tracker.lock().wait(key);
+            }
+            Err(_) => {}
         }
         Ok(result?)
     }
@@ -133,7 +132,13 @@ impl EndpointsController {
     /// If it can't be deleted now, it is what the Service left behind until it can.
     async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
         let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false };
-        self.delete(key, endpoints).await.inspect_err(|_| self.tracker.lock().orphan(key, orphan))
+        let deleted = self.delete(key, endpoints).await;
+        let mut tracker = self.tracker.lock();
+        match &deleted {
+            Ok(()) => tracker.settled(key),
+            Err(_) => tracker.orphan(key, orphan),
+        }
+        deleted
     }
 
     /// Reads the cache (`endpoints_controller.go` `syncService`).
@@ -274,9 +279,7 @@ impl EndpointsController {
                 Ok(())
             }
             Err(error) => {
-                if error.heals_by_itself() {
-                    self.repairs.wrote(key);
-                }
+                self.repairs.wrote(key);
                 if may_be_stored(&error) {
                     self.tracker.lock().unanswered(key);
                 }
@@ -294,7 +297,7 @@ impl EndpointsController {
 
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
-        if self.tracker.lock().forget(key) {
+        if self.tracker.lock().forget(key, Instant::now()) {
             self.queue.add_after(key.clone(), LATE);
         }
         self.repairs.forget(key);

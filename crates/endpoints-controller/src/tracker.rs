@@ -1,9 +1,15 @@
 //! What we wrote, and the cache may not show yet.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use controller_runtime::cache::ObjectKey;
 use endpointslice::Version;
+use tokio::time::Instant;
+
+/// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
+/// of a watch.
+pub(crate) const LATE: Duration = Duration::from_secs(600);
 
 /// Knows the last version of each object that this process wrote, and which keys wait for the cache to catch up.
 ///
@@ -25,8 +31,8 @@ pub(crate) struct Tracker {
 struct Unanswered {
     /// How many lists had begun when the create failed.
     lists: u64,
-    /// The Service is gone, and its key was forgotten once.
-    forgotten: bool,
+    /// When the Service was first found to be gone.
+    gone_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -54,7 +60,7 @@ impl Tracker {
 
     /// A create failed, perhaps after it was stored.
     pub(crate) fn unanswered(&mut self, key: &ObjectKey) {
-        self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, forgotten: false });
+        self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, gone_since: None });
     }
 
     /// The object is as the Service wants it.
@@ -146,15 +152,17 @@ impl Tracker {
         (ours || orphan.uid.as_deref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
     }
 
-    /// Forgets a Service that is gone, and that it waits for an event. True if its object may yet appear, and must go too
-    /// then: the event still wakes the key, until it is forgotten a second time.
+    /// Forgets a Service that is gone, and that it waits for an event. A create that may have been stored is remembered for
+    /// [`LATE`], in which its event still wakes the key. True the first time: the key is to be looked at again after that.
     #[must_use]
-    pub(crate) fn forget(&mut self, key: &ObjectKey) -> bool {
+    pub(crate) fn forget(&mut self, key: &ObjectKey, now: Instant) -> bool {
         self.written.remove(key);
-        if let Some(create) = self.unanswered.get_mut(key)
-            && !std::mem::replace(&mut create.forgotten, true)
-        {
-            return true;
+        if let Some(create) = self.unanswered.get_mut(key) {
+            let first = create.gone_since.is_none();
+            let since = *create.gone_since.get_or_insert(now);
+            if now.saturating_duration_since(since) < LATE {
+                return first;
+            }
         }
         self.unanswered.remove(key);
         self.waiting.remove(key);
@@ -188,23 +196,27 @@ mod tests {
         tracker.gone(&key, "8".into());
         assert!(!tracker.is_behind(&key, None, 7), "ours is gone");
         tracker.wrote(&key, "uid".to_owned(), "9".into());
-        assert!(!tracker.forget(&key));
+        assert!(!tracker.forget(&key, Instant::now()));
         assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
     }
 
     #[test]
     fn a_service_that_is_gone_leaves_nothing_waiting_but_a_late_create() {
         let key = ObjectKey::new("ns", "web");
-        let mut tracker = Tracker::default();
+        let (mut tracker, now) = (Tracker::default(), Instant::now());
         tracker.wait(&key);
-        assert!(!tracker.forget(&key) && !tracker.wake(&key));
+        assert!(!tracker.forget(&key, now) && !tracker.wake(&key));
         tracker.unanswered(&key);
         tracker.wait(&key);
-        assert!(tracker.forget(&key) && tracker.waiting.contains(&key), "it may appear");
-        assert!(!tracker.forget(&key) && !tracker.wake(&key), "it has not");
+        assert!(tracker.forget(&key, now) && tracker.waiting.contains(&key), "it may appear");
+        assert!(
+            !tracker.forget(&key, now) && tracker.waiting.contains(&key),
+            "whatever else wakes the key meanwhile"
+        );
+        assert!(!tracker.forget(&key, now + LATE) && !tracker.wake(&key), "it has not");
         tracker.unanswered(&key);
         tracker.settled(&key);
-        assert!(!tracker.forget(&key), "another write was answered");
+        assert!(!tracker.forget(&key, now), "another write was answered");
         let Tracker { written, lists: _, waiting, unanswered, orphaned } = tracker;
         assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty() && orphaned.is_empty());
     }

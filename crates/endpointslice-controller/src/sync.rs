@@ -6,7 +6,7 @@ use std::time::Instant;
 use controller_runtime::cache::{CachedSlice, ObjectKey};
 use controller_runtime::own_slices::decode_all;
 use controller_runtime::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
-use controller_runtime::slice_writer::{Applied, Turn};
+use controller_runtime::slice_writer::Applied;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,
@@ -40,13 +40,16 @@ struct Planned {
 impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _under_sync = self.slices.begin_sync(key);
+        let under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
             self.slices.settled(key, &self.cache, &self.recorder);
         }
+        // Only then the events that came meanwhile are judged.
+        drop(under_sync);
+        self.slices.go_on(key);
         result
     }
 
@@ -94,6 +97,7 @@ impl EndpointSliceController {
                 return Ok(Found::Nothing);
             };
             if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
+                self.unfinished.lock().remove(key);
                 return Ok(Found::Nothing);
             }
             Ok(Found::Service(Snapshot::of(service, &self.slices, state)?))
@@ -111,16 +115,13 @@ impl EndpointSliceController {
 
     /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
     async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
-        let mut turn = Turn::of(&self.queue);
+        let mut turn = self.slices.turn(key, plan);
         let applied = self.writer.apply_within(&mut turn, plan, |written| {
             self.slices.written(key, &written);
             self.metrics.written(&written);
         });
         let applied = applied.await;
-        self.slices.failed(key, &applied.errors);
-        if applied.unfinished {
-            self.queue.add_again(key.clone());
-        }
+        self.slices.applied(key, plan, &applied);
         applied
     }
 

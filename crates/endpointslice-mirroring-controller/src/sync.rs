@@ -7,7 +7,7 @@ use controller_runtime::cache::{CachedEndpoints, ObjectKey};
 use controller_runtime::own_slices::{Found, decode_all};
 use controller_runtime::slice_metrics::{Distribution, Figures};
 use controller_runtime::slice_sync::SyncError;
-use controller_runtime::slice_writer::{Applied, Turn, Written};
+use controller_runtime::slice_writer::{Applied, Written};
 use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
@@ -25,13 +25,16 @@ struct Snapshot {
 impl EndpointSliceMirroringController {
     /// Makes the slices of one Endpoints object as they should be.
     pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _under_sync = self.slices.begin_sync(key);
+        let under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
             self.slices.settled(key, &self.cache, &self.recorder);
         }
+        // Only then the events that came meanwhile are judged.
+        drop(under_sync);
+        self.slices.go_on(key);
         result
     }
 
@@ -103,16 +106,13 @@ impl EndpointSliceMirroringController {
 
     /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
     async fn apply(&self, key: &ObjectKey, plan: &SlicePlan, count: impl Fn(&Written<'_>)) -> Applied {
-        let mut turn = Turn::of(&self.queue);
+        let mut turn = self.slices.turn(key, plan);
         let applied = self.writer.apply_within(&mut turn, plan, |written| {
             self.slices.written(key, &written);
             count(&written);
         });
         let applied = applied.await;
-        self.slices.failed(key, &applied.errors);
-        if applied.unfinished {
-            self.queue.add_again(key.clone());
-        }
+        self.slices.applied(key, plan, &applied);
         applied
     }
 

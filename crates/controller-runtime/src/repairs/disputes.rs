@@ -39,6 +39,8 @@ struct Dispute {
     repairs_left: TokenBucket,
     /// A change has not been looked at.
     open: bool,
+    /// There was such a change since the last sync began.
+    changed: bool,
     /// The sync under way, or the next try of the one that failed, answers such a change.
     repairing: bool,
     /// Syncs that answered such changes with writes.
@@ -55,6 +57,7 @@ impl Dispute {
         Self {
             repairs_left: TokenBucket::default(),
             open: false,
+            changed: false,
             repairing: false,
             repairs: 0,
             wrote: false,
@@ -65,7 +68,8 @@ impl Dispute {
 
     /// The time until a repair is allowed.
     fn wait(&self, now: Instant) -> Duration {
-        self.repairs_left.wait(LIMIT, now.into_std())
+        // One accident is no dispute, even if it is seen in two parts.
+        if self.repairs < 2 { Duration::ZERO } else { self.repairs_left.wait(LIMIT, now.into_std()) }
     }
 
     fn is_over(&self, now: Instant) -> bool {
@@ -74,8 +78,9 @@ impl Dispute {
 }
 
 impl Disputes {
-    /// Another client changed an object of this Service. Returns the time until it may be repaired.
-    pub(super) fn open(&mut self, key: &ObjectKey, actor: Actor, now: Instant) -> Duration {
+    /// Another client changed an object of this Service, which is to be answered after `delay`. Returns the time until it may
+    /// be.
+    pub(super) fn open(&mut self, key: &ObjectKey, actor: Actor, delay: Duration, now: Instant) -> Duration {
         if self.services.len() >= self.sweep_at {
             self.services.retain(|_, dispute| !dispute.is_over(now));
             self.sweep_at = SWEEP_AT.max(2 * self.services.len());
@@ -83,22 +88,35 @@ impl Disputes {
         if self.services.get(key).is_none_or(|dispute| dispute.is_over(now)) {
             self.services.insert(key.clone(), Dispute::new());
         }
-        let Some(dispute) = self.services.get_mut(key) else { return Duration::ZERO };
+        let Some(dispute) = self.services.get_mut(key) else { return delay };
+        let delay = delay.max(dispute.wait(now));
         dispute.open = true;
+        dispute.changed = true;
         // A name is worth more than none: it stays when the next change is a deletion.
         dispute.actor = std::mem::replace(&mut dispute.actor, Actor::Unknown).or(actor);
-        dispute.wait(now)
+        delay
+    }
+
+    /// Whether there was a change since the last sync of this Service began.
+    pub(super) fn is_open(&self, key: &ObjectKey) -> bool {
+        self.services.get(key).is_some_and(|dispute| dispute.changed)
+    }
+
+    /// The time until a repair of this Service is allowed.
+    pub(super) fn wait(&self, key: &ObjectKey, now: Instant) -> Duration {
+        self.services.get(key).map(|dispute| dispute.wait(now)).unwrap_or_default()
     }
 
     /// A sync of this Service begins.
     pub(super) fn begin(&mut self, key: &ObjectKey) {
         if let Some(dispute) = self.services.get_mut(key) {
             dispute.repairing |= std::mem::take(&mut dispute.open);
+            dispute.changed = false;
             dispute.wrote = false;
         }
     }
 
-    /// A sync of this Service wrote, or tried to and met another client's change. Counts if it repairs.
+    /// A sync of this Service wrote, or tried to and failed. Counts if it repairs.
     ///
     /// A repair that takes many writes empties the bucket, and one more: the next is never more than two intervals away.
     pub(super) fn wrote(&mut self, key: &ObjectKey, now: Instant) {
@@ -107,7 +125,7 @@ impl Disputes {
         {
             dispute.repairs =
                 dispute.repairs.saturating_add(u32::from(!std::mem::replace(&mut dispute.wrote, true)));
-            dispute.repairs_left.take_within(INTERVAL, LIMIT, now.into_std());
+            dispute.repairs_left.take_in_debt(INTERVAL, LIMIT, now.into_std());
         }
     }
 
@@ -158,14 +176,14 @@ mod tests {
 
     /// One change and its repair; returns what is to be told.
     fn repair(disputes: &mut Disputes, name: &str, now: Instant) -> Option<Actor> {
-        disputes.open(&key(name), manager("rude"), now);
+        disputes.open(&key(name), manager("rude"), Duration::ZERO, now);
         disputes.begin(&key(name));
         disputes.wrote(&key(name), now);
         disputes.settled(&key(name), now)
     }
 
     fn wait(disputes: &mut Disputes, name: &str, now: Instant) -> Duration {
-        let wait = disputes.open(&key(name), Actor::Unknown, now);
+        let wait = disputes.open(&key(name), Actor::Unknown, Duration::ZERO, now);
         disputes.begin(&key(name));
         disputes.settled(&key(name), now);
         wait
@@ -186,6 +204,8 @@ mod tests {
             assert_eq!(wait(&mut disputes, "web", now), INTERVAL);
         }
         now += 10 * INTERVAL;
+        disputes.begin(&key("web"));
+        disputes.settled(&key("web"), now);
         let told: Vec<_> = (0..10).filter_map(|_| repair(&mut disputes, "web", now)).collect();
         assert_eq!(told.len(), 1, "another dispute");
     }
@@ -205,7 +225,7 @@ mod tests {
     #[test]
     fn a_try_that_failed_is_still_a_repair() {
         let (mut disputes, now) = (Disputes::default(), Instant::now());
-        disputes.open(&key("web"), manager("rude"), now);
+        disputes.open(&key("web"), manager("rude"), Duration::ZERO, now);
         for _ in 0..10 {
             disputes.begin(&key("web"));
             disputes.wrote(&key("web"), now);
@@ -216,10 +236,15 @@ mod tests {
     #[test]
     fn a_repair_of_many_objects_delays_the_next_by_no_more_than_two_minutes() {
         let (mut disputes, now) = (Disputes::default(), Instant::now());
-        disputes.open(&key("web"), Actor::Unknown, now);
+        disputes.open(&key("web"), Actor::Unknown, Duration::ZERO, now);
         disputes.begin(&key("web"));
         (0..1000).for_each(|_| disputes.wrote(&key("web"), now));
         assert_eq!(disputes.settled(&key("web"), now), None, "one accident is no dispute");
+        assert_eq!(wait(&mut disputes, "web", now), Duration::ZERO, "perhaps seen in two parts");
+        disputes.open(&key("web"), Actor::Unknown, Duration::ZERO, now);
+        disputes.begin(&key("web"));
+        (0..1000).for_each(|_| disputes.wrote(&key("web"), now));
+        assert_eq!(disputes.settled(&key("web"), now), Some(Actor::Unknown));
         assert_eq!(wait(&mut disputes, "web", now), 2 * INTERVAL);
     }
 
@@ -229,7 +254,7 @@ mod tests {
         for actor in
             [Actor::Unknown, Actor::Admission, manager("a"), Actor::Unknown, manager("b"), Actor::Admission]
         {
-            disputes.open(&key("web"), actor, now);
+            disputes.open(&key("web"), actor, Duration::ZERO, now);
         }
         assert_eq!(disputes.services[&key("web")].actor, manager("b"));
     }
@@ -252,7 +277,7 @@ mod tests {
             let (mut now, mut times) = (start, Vec::new());
             for pause in pauses {
                 now += Duration::from_secs(pause);
-                now += disputes.open(&key("web"), Actor::Unknown, now);
+                now += disputes.open(&key("web"), Actor::Unknown, Duration::ZERO, now);
                 disputes.begin(&key("web"));
                 disputes.wrote(&key("web"), now);
                 disputes.settled(&key("web"), now);

@@ -206,3 +206,16 @@ async fn a_webhook_that_takes_new_slices_away_costs_a_write_a_minute_and_is_told
         assert!(message.contains("an admission webhook or policy"), "{message}");
     }
 }
+
+/// The slice changes each time that a write is sent.
+#[tokio::test(start_paused = true)]
+async fn conflicts_with_a_client_that_fights_for_slices_count_as_writes() {
+    let fake = settled().await;
+    fake.conflict(usize::MAX);
+    for _ in 0..2 * 60 * 30 {
+        fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        fake.advance(Duration::from_millis(500)).await;
+    }
+    let writes = fake.requests().len();
+    assert!(writes <= 60, "{writes} tries in half an hour");
+}

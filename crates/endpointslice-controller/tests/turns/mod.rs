@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointslice::Pod;
-use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY};
 use fake_api::{FakeApi, merged};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
@@ -61,6 +61,54 @@ async fn the_next_turn_waits_for_the_cache_to_show_the_last_one() {
     fake.release_events();
     fake.settle().await;
     assert_eq!((fake.requests().len(), fake.slice_count("big")), (MANY, MANY));
+}
+
+/// A policy that adds a label to every slice: each sync would write each slice again, as upstream's does; but one sync is not
+/// the reason for the next.
+#[tokio::test(start_paused = true)]
+async fn slices_that_are_stored_otherwise_than_they_are_sent_cause_no_endless_turns() {
+    let api = FakeApi::default();
+    api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    big(&api);
+    let fake = Fake::start_small(&api);
+    fake.advance(Duration::from_secs(3600)).await;
+    let requests = fake.requests();
+    assert!(requests.len() <= 2 * MANY, "{} requests", requests.len());
+    assert_eq!(count(&requests, "POST big-"), MANY);
+}
+
+/// What is created and taken away at once is repaired ever more rarely, however many turns it would take.
+#[tokio::test(start_paused = true)]
+async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes() {
+    let api = FakeApi::default();
+    api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
+    });
+    big(&api);
+    let fake = Fake::start_small(&api);
+    fake.advance(Duration::from_secs(3600)).await;
+    let turns = fake.requests().len() / 50;
+    assert!((20..=45).contains(&turns), "{turns} turns in an hour");
+}
+
+/// Slices that cannot be deleted are tried again with the back-off, all of them.
+#[tokio::test(start_paused = true)]
+async fn refused_deletions_back_off_and_stop_none_of_the_others() {
+    let api = FakeApi::default();
+    big(&api);
+    let fake = Fake::start_small(&api);
+    fake.settle().await;
+    fake.forget_requests();
+    fake.refuse(usize::MAX);
+    fake.hide::<endpointslice::Service>("big");
+    fake.delegate("big");
+    fake.advance(Duration::from_secs(60)).await;
+    let requests = fake.requests();
+    assert!(requests.len() <= 8 * MANY, "{} requests in a minute", requests.len());
+    let different: std::collections::BTreeSet<_> = requests.iter().collect();
+    assert_eq!(different.len(), MANY, "each was tried");
 }
 
 /// Also the slices of a Service that is handed to another controller go turn by turn.

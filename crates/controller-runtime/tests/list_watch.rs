@@ -673,6 +673,16 @@ async fn retry_after_is_honoured() {
     }
 }
 
+/// It was not served at all: that says nothing about streams.
+#[tokio::test(start_paused = true)]
+async fn streaming_lists_that_are_told_when_to_come_back_are_not_followed_by_pages() {
+    for wire in Wire::BOTH {
+        let busy = || list(wire.refusal(&Refusal { retry_after: 7, ..refused(429) }));
+        let world = World::play(wire, [busy(), busy(), busy(), busy(), list(listed(wire).hang())]).await;
+        assert!(world.is_synced(), "{wire:?}");
+    }
+}
+
 /// A cache must not stand still for a day because a proxy says so.
 #[tokio::test(start_paused = true)]
 async fn an_absurd_retry_after_is_cut_short_and_an_unreadable_one_ignored() {

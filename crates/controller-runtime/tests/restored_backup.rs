@@ -143,6 +143,53 @@ async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_t
     assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are no new evidence");
 }
 
+/// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then be
+/// taken for another restore.
+#[tokio::test(start_paused = true)]
+async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
+    let slice = |version: &str| EndpointSlice {
+        metadata: serde_json::from_value(
+            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
+        )
+        .unwrap(),
+        address_type: "IPv4".to_owned(),
+        ..EndpointSlice::default()
+    };
+    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
+    let put = |version| {
+        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
+        Step::new(Method::PUT, path, Answer::new(200, WIRE.content_type(), body))
+    };
+    let old_story = || {
+        let watch = WIRE.watch(&[WIRE.bookmark("4500")]).hang();
+        [list(SLICES, "4000", 2 * SECOND), resume(SLICES, "4000", watch)]
+    };
+    let versions = ["1101", "1102", "1103", "1104"];
+    let script = Script::new(
+        old_story()
+            .into_iter()
+            .chain(versions.iter().flat_map(|version| [put(version)].into_iter().chain(old_story()))),
+    );
+    let guard = VersionGuard::default();
+    let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    watches.caches().synced().await;
+    sleep(20 * SECOND).await;
+    // Three come soon after one another, the last one doesn't.
+    for (number, pause) in [20, 20, 130, 20].into_iter().enumerate() {
+        write::update(&client, &ObjectKey::new("shop", "a"), &slice("900")).await.unwrap();
+        assert_eq!(*guard.restores().borrow(), u64::try_from(number + 1).unwrap());
+        sleep(pause * SECOND).await;
+    }
+    script.played(LONG).await;
+    let gaps = script.gaps();
+    let waits: Vec<f64> = [2, 5, 8, 11].iter().map(|put| *gaps.get(*put).unwrap()).collect();
+    let [first, second, third, late] = *waits else { panic!("{waits:?}") };
+    assert!(first < 0.1 && (0.8..1.7).contains(&second) && (1.6..3.3).contains(&third), "{waits:?}");
+    assert!(late < 0.1, "{waits:?}");
+}
+
 /// One kind's list shows it: the others need not wait until their own watches have been silent for long enough.
 #[tokio::test(start_paused = true)]
 async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {

@@ -244,14 +244,16 @@ impl ApiClient {
         self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body))).await
     }
 
-    /// Reads a list that is not cut into pages, of up to 4 GiB. The body may take ten minutes, as long as it goes on coming.
+    /// Reads a list that is not cut into pages, of up to 4 GiB. The body may take ten minutes, as long as it goes on coming;
+    /// `came` is called for each piece of it.
     pub(crate) async fn whole_list(
         &self,
         path_and_query: &str,
         header_timeout: Duration,
+        came: impl Fn(),
     ) -> Result<(Encoding, Bytes), ApiError> {
-        self.list(path_and_query, header_timeout, |body| within(LIST_TIMEOUT, read_while_it_comes(body)))
-            .await
+        let read = |body| within(LIST_TIMEOUT, read_while_it_comes(body, came));
+        self.list(path_and_query, header_timeout, read).await
     }
 
     async fn list<F: Future<Output = Result<Bytes, ApiError>>>(
@@ -422,13 +424,14 @@ async fn read_all(body: Body) -> Result<Bytes, ApiError> {
 }
 
 /// Reads a large body. Each piece of it may take as long as other answers as a whole.
-async fn read_while_it_comes(body: Body) -> Result<Bytes, ApiError> {
+async fn read_while_it_comes(body: Body, came: impl Fn()) -> Result<Bytes, ApiError> {
     let mut body = Limited::new(body, MAX_LIST);
     let mut bytes = BytesMut::new();
     let silent = |_| ApiError::Timeout(REQUEST_TIMEOUT);
     while let Some(frame) = timeout(REQUEST_TIMEOUT, body.frame()).await.map_err(silent)? {
         if let Ok(data) = frame.map_err(broken_body)?.into_data() {
             bytes.extend_from_slice(&data);
+            came();
         }
     }
     Ok(bytes.freeze())

@@ -36,9 +36,10 @@ pub struct ConnectError {
 /// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's answer must reach the work
 /// queue instead of being retried out of sight for minutes.
 ///
-/// Over TLS, the server is offered HTTP/2 and else spoken to by HTTP/1.1, as always without TLS. With HTTP/2 all requests
+/// Over TLS, the server is offered HTTP/2 and else spoken to by HTTP/1.1, as always without TLS. With HTTP/2 requests
 /// share one connection, on which an API server takes 100 at a time; so what must not wait for others, such as watches and
-/// the Lease, has a client of its own. A variable `DISABLE_HTTP2` that isn't empty does what it does to client-go.
+/// the Lease, has a client of its own. A request that comes 60 s or more after the one before it opens a new connection;
+/// watches that are under way stay on the old one. A variable `DISABLE_HTTP2` that isn't empty does what it does to client-go.
 ///
 /// A proxy is used as `proxy_url` says, else as the environment does (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), by Go's
 /// rules.

@@ -44,7 +44,8 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// fewer. Memory is used only for what came and was not read.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// A request that is given up after this time without the header of an answer casts doubt on its connection.
-const DOUBTFUL_AFTER: Duration = Duration::from_secs(3);
+/// Below the shortest time that an election gives a request (1 s, counted from a moment before this).
+const DOUBTFUL_AFTER: Duration = Duration::from_millis(900);
 
 type Pool = legacy::Client<Connector, Body>;
 

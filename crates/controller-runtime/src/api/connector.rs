@@ -150,11 +150,11 @@ impl Service<Uri> for Route {
         match self {
             Self::Direct(tcp) => tcp.call(server).map(|stream| Ok(stream?.into())).boxed(),
             Self::Http(tunnel) => {
-                // Without a port the tunnel would lead to 443.
+                // Without a port the tunnel would lead to 443, and so would SOCKS.
                 tunnel.call(with_port(server)).map(|stream| Ok(stream?.into())).boxed()
             }
             Self::Https(tunnel) => tunnel.call(with_port(server)).map(|stream| Ok(stream?)).boxed(),
-            Self::Socks(socks) => socks.call(server).map(|stream| Ok(stream?.into())).boxed(),
+            Self::Socks(socks) => socks.call(with_port(server)).map(|stream| Ok(stream?.into())).boxed(),
         }
     }
 }
@@ -170,8 +170,10 @@ fn with_port(server: Uri) -> Uri {
 #[cfg(test)]
 mod tests {
     use socket2::SockRef;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
+    use super::super::proxy::Environment;
     use super::*;
 
     #[tokio::test]
@@ -209,6 +211,24 @@ mod tests {
             let MaybeHttpsStream::Https(stream) = stream.unwrap() else { panic!("not over TLS") };
             assert_eq!(stream.inner().get_ref().1.alpn_protocol(), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn socks_leads_to_the_port_of_the_scheme() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("socks5://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let server: Uri = "http://192.0.2.1".parse().unwrap();
+        let proxy = Proxy::select(Some(&url), &server, &Environment::default()).unwrap();
+        let config = kube::Config::new(server.clone());
+        let mut connector = Connector::new(&config, proxy.as_ref(), true).unwrap();
+        let connecting = tokio::spawn(connector.call(server));
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.read_exact(&mut [0; 3]).await.unwrap();
+        stream.write_all(&[5, 0]).await.unwrap();
+        let mut request = [0; 10];
+        stream.read_exact(&mut request).await.unwrap();
+        assert_eq!(request, [5, 1, 0, 1, 192, 0, 2, 1, 0, 80], "version 5, connect, reserved, IPv4, port");
+        connecting.abort();
     }
 
     #[test]

@@ -240,13 +240,12 @@ struct JsonList<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Reads one page of a list.
+/// Reads one page of a list. The interner is locked for one object at a time: others read theirs meanwhile.
 pub(super) fn list_page<K: Kind>(
     encoding: Encoding,
     body: &[u8],
     interner: &Mutex<Interner>,
 ) -> Result<ListPage<K>, WatchError> {
-    let mut interner = interner.lock();
     match encoding {
         Encoding::Protobuf => {
             let envelope = Unknown::parse(body)?;
@@ -254,7 +253,7 @@ pub(super) fn list_page<K: Kind>(
             let mut items = Vec::new();
             for raw in list.items() {
                 let raw = raw?;
-                let read = K::from_protobuf(raw, &mut interner);
+                let read = K::from_protobuf(raw, &mut interner.lock());
                 items.push(read.map_err(|error| Unreadable::of_protobuf(raw, &error)));
             }
             Ok(ListPage {
@@ -267,7 +266,7 @@ pub(super) fn list_page<K: Kind>(
             let list: JsonList<'_> = serde_json::from_slice(body)?;
             let items = list.items.into_iter().flatten();
             let items = items.map(|item| {
-                let read = K::from_json(item.get(), &mut interner);
+                let read = K::from_json(item.get(), &mut interner.lock());
                 read.map_err(|error| Unreadable::of_json(item.get(), &error))
             });
             Ok(ListPage {

@@ -42,7 +42,7 @@ impl ListWatchMetrics {
         let metrics = Self { name, ..Self::default() };
         registry.register(
             "informer_processing_latency_seconds",
-            "[ALPHA] Time taken to store an event, or a page of a list, and to queue the keys that it concerns",
+            "[ALPHA] Time taken to store up to 128 events that arrived together, or a page of a list, and to queue the keys that they concern",
             metrics.latency.clone(),
         );
         registry.register(

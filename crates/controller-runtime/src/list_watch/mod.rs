@@ -103,6 +103,12 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest pause before a broken watch is resumed: whatever broke it may have broken those of many clients.
 const RESUME_JITTER: Duration = Duration::from_millis(500);
+/// Restores of the API server's storage that are noticed within this time of one another are taken for one that is noticed
+/// again, as while the watch cache of one of several API servers still tells what was before it.
+const RESTORES_APART: Duration = Duration::from_secs(120);
+/// The longest wait for the header of a whole list. An API server gives a request 60 s (`--request-timeout`), and may need
+/// most of them before the first byte.
+const WHOLE_LIST_HEADER: Duration = Duration::from_secs(68);
 /// How long the server may still take to end a watch after its lifetime.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -126,7 +132,7 @@ pub struct ListWatch<K> {
     before_list: Option<Before>,
     /// The latest wish when the attempt under way began.
     wish: u64,
-    /// Until then the server wants to be left alone.
+    /// Nothing is asked for until then: the server wants to be left alone, or restores repeat.
     not_before: Instant,
     /// Where to go on from; `None` asks for a list.
     resume: Option<String>,
@@ -180,7 +186,7 @@ impl<K: Kind> ListWatch<K> {
     }
 
     /// Asks for a new list whenever this number rises, whatever is under way: a watch, another list, or a wait between
-    /// attempts, unless the server asked for that wait.
+    /// attempts, unless the server asked for that wait, or restores repeat.
     #[must_use]
     pub fn with_wishes(self, wishes: watch::Receiver<u64>) -> Self {
         Self { wishes, ..self }
@@ -209,6 +215,7 @@ impl<K: Kind> ListWatch<K> {
     pub async fn run(mut self) {
         let (mut wishes, mut restores) = (self.wishes.clone(), self.client.version_guard().restores());
         let dealt_with = Arc::clone(&self.restores);
+        let (mut again, mut last_restore) = (Backoff::default(), None::<Instant>);
         loop {
             self.wish = *wishes.borrow_and_update();
             dealt_with.store(*restores.borrow(), Ordering::Relaxed);
@@ -217,6 +224,10 @@ impl<K: Kind> ListWatch<K> {
                 Ok(()) = wishes.changed() => info!(resource = K::RESOURCE, "Listing again, as asked"),
                 Ok(_) = restores.wait_for(|now| *now != dealt_with.load(Ordering::Relaxed)) => {
                     info!(resource = K::RESOURCE, "Listing again, as resourceVersions went back");
+                    let now = Instant::now();
+                    if last_restore.replace(now).is_some_and(|last| now - last < RESTORES_APART) {
+                        self.not_before = self.not_before.max(now + again.next_delay());
+                    }
                 }
                 never = self.keep_in_step() => match never {},
             }
@@ -279,7 +290,8 @@ impl<K: Kind> ListWatch<K> {
         if self.resume.is_none() && !self.fallback.is_paged() {
             if error.is_silence() {
                 self.fallback.streaming_failed();
-            } else if !error.is_unreachable() {
+            } else if !error.is_unreachable() && error.retry_after().is_zero() {
+                // One that is told when to come back was not served at all.
                 self.fallback.streaming_broke();
             }
         }
@@ -502,7 +514,8 @@ impl<K: Kind> ListWatch<K> {
             Some(selection) => format!("{}?{selection}", K::PATH),
             None => K::PATH.to_owned(),
         };
-        let answer = self.client.whole_list(&query, self.timing.header).await?;
+        let came = || self.progress.moved();
+        let answer = self.client.whole_list(&query, WHOLE_LIST_HEADER, came).await?;
         match self.store_page(answer).await? {
             Some(_) => Err(WatchError::Incomplete),
             None => Ok(()),
@@ -515,15 +528,18 @@ impl<K: Kind> ListWatch<K> {
         (encoding, body): (Encoding, Bytes),
     ) -> Result<Option<String>, WatchError> {
         let page = list_page::<K>(encoding, &body, self.cache.interner())?;
-        let start = Instant::now();
         let resource_version = of_a_moment(page.resource_version)?;
         let mut items = page.items.into_iter();
+        let mut took = Duration::ZERO;
         while items.len() > 0 {
+            let start = Instant::now();
             let portion = items.by_ref().take(PORTION);
             let news = portion.map(|item| item.map_or_else(|object| self.unreadable(object), News::Present));
             self.cache.apply(news.collect::<Vec<_>>(), "", Lane::Background);
+            took += start.elapsed();
+            yield_now().await;
         }
-        self.metrics.processed(start.elapsed());
+        self.metrics.processed(took);
         self.progress.moved();
         if page.continue_token.is_empty() {
             self.finish_list(resource_version).await;

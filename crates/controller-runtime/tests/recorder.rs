@@ -38,8 +38,10 @@ enum Answer {
     /// Breaks after having done what was asked.
     Lose,
     Never,
+    /// After half a second.
+    Slow,
 }
-use Answer::{Break, Lose, Never, Ok as Fine, Refuse, Terminating};
+use Answer::{Break, Lose, Never, Ok as Fine, Refuse, Slow, Terminating};
 
 const NOT_FOUND: Answer = Refuse(404, "NotFound");
 
@@ -134,6 +136,10 @@ impl Server {
             }
             Break => return Err(std::io::ErrorKind::ConnectionRefused.into()),
             Never => pending().await,
+            Slow => {
+                sleep(SECOND / 2).await;
+                self.execute(&seen)
+            }
             Refuse(code, reason) => Some((code, reason, json!({}))),
             Terminating => Some((403, "Forbidden", json!({"causes": [{"reason": "NamespaceTerminating"}]}))),
         };
@@ -462,8 +468,19 @@ async fn the_end_waits_only_so_long_and_loses_no_write_under_way() {
     world.stop.send(()).unwrap();
     let start = Instant::now();
     world.running.await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 5);
+    assert_eq!(start.elapsed().as_secs(), 6, "one for the write under way, five for all");
     assert_eq!(world.recorder.lost(), 2);
+}
+
+/// A cancelled request would be an error in the API server's log.
+#[tokio::test(start_paused = true)]
+async fn a_write_under_way_at_the_end_may_finish() {
+    let world = World::new(&Server::answers([Slow]));
+    world.fail("a").await;
+    world.stop.send(()).unwrap();
+    world.running.await.unwrap();
+    assert_eq!(world.server.shown(), ["POST a 1"], "once");
+    assert_eq!(world.recorder.lost(), 0);
 }
 
 #[tokio::test(start_paused = true)]

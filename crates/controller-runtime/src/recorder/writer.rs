@@ -26,6 +26,9 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const MAX_WAITING: usize = 1000;
 /// How long the events left at the end may take.
 pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long before that the write under way may take. A request that is cancelled after its header
+/// is an error in the API server's log, and would be repeated.
+const UNDER_WAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Writes what a [`Recorder`](super::Recorder) records.
 ///
@@ -71,25 +74,44 @@ impl EventWriter {
 
     /// Writes events until `stop` completes, or until all recorders are gone and everything is written.
     ///
-    /// At the end, whatever is left gets one more try, all together within 5 s.
+    /// At the end, the write under way has a second to finish; then whatever is left gets one more try, all together
+    /// within 5 s.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        tokio::select! {
+        while let Some(name) = tokio::select! {
             biased;
-            () = &mut stop => {}
-            () = self.work() => return,
+            () = &mut stop => None,
+            name = self.next() => match name {
+                Some(name) => Some(name),
+                None => return,
+            },
+        } {
+            let mut attempt = pin!(self.attempt(&name));
+            tokio::select! {
+                biased;
+                () = &mut attempt => continue,
+                () = &mut stop => {}
+            }
+            let _ = timeout(UNDER_WAY_TIMEOUT, attempt).await;
+            break;
         }
+        self.flush_within(FLUSH_TIMEOUT).await;
+    }
+
+    /// Writes what is left, and counts what is not written by then.
+    async fn flush_within(mut self, limit: Duration) {
         self.queue.close();
-        let _ = timeout(FLUSH_TIMEOUT, self.flush()).await;
+        let _ = timeout(limit, self.flush()).await;
         for name in self.waiting.keys() {
             self.losses.add(name, "not written by the end");
         }
     }
 
-    /// Fresh events first, then those whose next try is due; while too many wait, only those.
+    /// The name of the next write: fresh events first, then those whose next try is due; while too many wait, only
+    /// those. None if there will not be another.
     ///
     /// Cancelling this loses nothing.
-    async fn work(&mut self) {
+    async fn next(&mut self) -> Option<String> {
         loop {
             let next_try = self.waiting.iter().map(|(name, waiting)| (waiting.due, name)).min();
             let next_try = next_try.map(|(due, name)| (due, name.clone()));
@@ -98,10 +120,10 @@ impl EventWriter {
                 biased;
                 Some(occurrence) = self.queue.recv(), if has_room => self.take_in(occurrence),
                 Some(name) = when_due(next_try) => Some(name),
-                else => return,
+                else => return None,
             };
-            if let Some(name) = name {
-                self.attempt(&name).await;
+            if name.is_some() {
+                return name;
             }
         }
     }

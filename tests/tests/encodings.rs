@@ -1,8 +1,8 @@
 //! Protobuf and JSON of the same objects, as the real API server sends them, are read into identical values.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helper functions too")]
 
-use controller_runtime::cache::{CachedEndpoints, CachedSlice};
-use controller_runtime::kinds::Kind as CachedKind;
+use endpoint_informers::cache::{CachedEndpoints, CachedSlice};
+use endpoint_informers::kinds::Kind as CachedKind;
 use endpointslice::{Interner, Node, Pod, Service};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Endpoints;

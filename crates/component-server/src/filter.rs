@@ -90,7 +90,7 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Filter<A, Z> {
                 Some(refusal::forbidden(asked, &user.name, &verb, &path, &reason))
             }
             Err(error) => {
-                let text = controller_runtime::error_chain(&error);
+                let text = kube_api::error_chain(&error);
                 if self.log_limit.admits() {
                     error!(err = %text, "Unable to authorize the request");
                 }

@@ -11,9 +11,9 @@ use component_server::{
     AccessReview, AccessVerdict, ApiReviews, AuthenticationApi, AuthenticationOptions, Authenticator,
     AuthorizationApi, AuthorizationOptions, Authorizer, Peer, ReviewError, User,
 };
-use controller_runtime::api::{ApiClient, Encoding};
 use http::{Request, Response};
 use kube::client::Body;
+use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;

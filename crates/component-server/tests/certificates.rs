@@ -163,7 +163,7 @@ async fn a_server_that_cannot_be_says_why() {
     let error = async |change: fn(&mut ServingOptions)| {
         let mut options = ServingOptions { secure_port: 1, ..ServingOptions::default() };
         change(&mut options);
-        controller_runtime::error_chain(&SecureServer::bind(&options).await.err().unwrap())
+        kube_api::error_chain(&SecureServer::bind(&options).await.err().unwrap())
     };
     let flags = error(|options| {
         options.secure_port = 70000;
@@ -185,7 +185,7 @@ async fn a_server_that_cannot_be_says_why() {
         ..ServingOptions::default()
     };
     let error = SecureServer::with_listener(listener, &missing).await.err().unwrap();
-    let message = controller_runtime::error_chain(&error);
+    let message = kube_api::error_chain(&error);
     let expected =
         "unable to load the serving certificate: cannot read /no/such.crt: No such file or directory";
     assert!(message.starts_with(expected), "{message}");

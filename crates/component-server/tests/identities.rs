@@ -243,11 +243,11 @@ async fn files_that_hold_no_authority_are_refused_by_flag() {
     let error = Authenticator::load(options.clone(), None::<FakeApi>).await.err().unwrap();
     let message =
         format!("--client-ca-file: {}: data does not contain any valid certificates", empty.display());
-    assert_eq!(controller_runtime::error_chain(&error), message);
+    assert_eq!(kube_api::error_chain(&error), message);
     options.client_ca_file = None;
     options.request_header.client_ca_file = Some(folder.path().join("missing.crt"));
     let error = Authenticator::load(options, None::<FakeApi>).await.err().unwrap();
-    let message = controller_runtime::error_chain(&error);
+    let message = kube_api::error_chain(&error);
     assert!(message.starts_with("--requestheader-client-ca-file: cannot read "), "{message}");
 }
 

@@ -1,9 +1,9 @@
 //! Who this process is to the API server, and how much it may ask of it.
 
-use controller_runtime::api::{
+use kube_api::version_guard::VersionGuard;
+use kube_api::{
     ApiClient, ClientMetrics, Encoding, RateLimiter, ServiceAccount, connect, connect_anonymously,
 };
-use controller_runtime::version_guard::VersionGuard;
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;

@@ -7,9 +7,9 @@ mod server;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use controller_runtime::api::Encoding;
-use controller_runtime::election;
+use controller_kit::election;
 use endpointslice::Conditions;
+use kube_api::Encoding;
 
 use crate::controllers::{self, Controller};
 use crate::gates::{self, FeatureGates};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use controller_runtime::api::{ApiClient, ApiError, ConnectError, Encoding, connect};
-use controller_runtime::error_chain;
 use http::Uri;
 use http::uri::InvalidUri;
 use kube::config::{Cluster, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube_api::error_chain;
+use kube_api::{ApiClient, ApiError, ConnectError, Encoding, connect};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 

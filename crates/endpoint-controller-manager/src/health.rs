@@ -1,7 +1,7 @@
 //! What `/healthz`, `/livez` and `/readyz` ask.
 
 use component_server::Checks;
-use controller_runtime::list_watch::Caches;
+use endpoint_informers::list_watch::Caches;
 use tokio::sync::watch;
 
 use crate::leading::Candidate;

@@ -3,9 +3,9 @@
 use std::future::pending;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::election::{ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost};
-use controller_runtime::recorder::{EventWriter, Recorder};
+use controller_kit::election::{ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost};
+use controller_kit::recorder::{EventWriter, Recorder};
+use kube_api::ApiClient;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
@@ -190,8 +190,8 @@ pub(crate) mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use axum::routing::{get, put};
-    use controller_runtime::api::{Encoding, connect};
-    use controller_runtime::election::Config;
+    use controller_kit::election::Config;
+    use kube_api::{Encoding, connect};
     use serde_json::{Value, json};
 
     use super::*;

@@ -32,12 +32,14 @@ use crate::config::LogFormat;
 use crate::process_metrics::{self, Total};
 
 /// The crates whose logs are ours.
-const OURS: [&str; 6] = [
+const OURS: [&str; 8] = [
     "endpoint_controller_manager",
     "endpoints_controller",
     "endpointslice_controller",
     "endpointslice_mirroring_controller",
-    "controller_runtime",
+    "kube_api",
+    "controller_kit",
+    "endpoint_informers",
     "component_server",
 ];
 

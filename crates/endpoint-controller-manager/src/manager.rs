@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use component_server::Checks;
-use controller_runtime::cache::Cache;
-use controller_runtime::election::ElectionMetrics;
-use controller_runtime::error_chain;
-use controller_runtime::list_watch::{Behind, Caches, ListWatchMetrics, ListWatches};
-use controller_runtime::queue::QueueMetrics;
+use controller_kit::election::ElectionMetrics;
+use controller_kit::queue::QueueMetrics;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::list_watch::{Behind, Caches, ListWatchMetrics, ListWatches};
+use kube_api::error_chain;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};

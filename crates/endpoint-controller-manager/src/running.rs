@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::Cache;
-use controller_runtime::queue::QueueMetrics;
-use controller_runtime::recorder::EventWriter;
+use controller_kit::queue::QueueMetrics;
+use controller_kit::recorder::EventWriter;
+use endpoint_informers::cache::Cache;
 use endpoints_controller::EndpointsController;
 use endpointslice_controller::EndpointSliceController;
 use endpointslice_mirroring_controller::EndpointSliceMirroringController;
 use futures::future::BoxFuture;
+use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 use tokio::sync::watch;

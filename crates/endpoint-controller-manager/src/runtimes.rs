@@ -110,7 +110,7 @@ mod tests {
         let renew_deadline = Duration::from_secs(3);
         Runtimes::start().unwrap().run(async |handles: Handles| {
             let leases = crate::leading::tests::lease_server();
-            let timing = controller_runtime::election::Config::new(
+            let timing = controller_kit::election::Config::new(
                 2 * renew_deadline,
                 renew_deadline,
                 Duration::from_millis(300),

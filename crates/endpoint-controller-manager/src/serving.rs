@@ -7,8 +7,8 @@ use std::sync::Arc;
 use component_server::{
     ApiReviews, Authenticator, Authorizer, BuildFacts, Endpoints, LoadError, SecureServer, ServeError, Slis,
 };
-use controller_runtime::api::RateLimiter;
 use jiff::Timestamp;
+use kube_api::RateLimiter;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;

@@ -1,7 +1,7 @@
 //! What is watched: each kind once, and only what somebody needs.
 
-use controller_runtime::cache::{CachedEndpoints, CachedSlice, DelegatedService};
-use controller_runtime::list_watch::ListWatches;
+use endpoint_informers::cache::{CachedEndpoints, CachedSlice, DelegatedService};
+use endpoint_informers::list_watch::ListWatches;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Node, Pod, Service};
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, CachedEndpoints, ObjectKey, State};
-use controller_runtime::echoes::Echoes;
-use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
-use controller_runtime::recorder::{EventWriter, Recorder};
-use controller_runtime::repairs::Repairs;
-use controller_runtime::worker::{Start, run_workers_from};
+use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_kit::recorder::{EventWriter, Recorder};
+use controller_kit::worker::{Start, run_workers_from};
+use endpoint_informers::cache::{Cache, Cached as _, CachedEndpoints, ObjectKey, State};
+use endpoint_informers::echoes::Echoes;
+use endpoint_informers::repairs::Repairs;
 use endpointslice::TriggerTimes;
 use endpointslice::well_known::LEADER;
+use kube_api::ApiClient;
 use parking_lot::Mutex;
 
 use crate::events::COMPONENT;
@@ -83,7 +83,7 @@ impl EndpointsController {
     pub async fn run(self: Arc<Self>) {
         let mut services = Vec::new();
         self.cache.attach(Arc::clone(&self) as _, |state| {
-            services = state.services.iter().map(|service| ObjectKey::from(&**service)).collect();
+            services = state.services.iter().map(|service| service.key()).collect();
             for key in &services {
                 self.queue.add_background(key.clone());
             }
@@ -104,7 +104,7 @@ impl EndpointsController {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
                 && !elects_a_leader(endpoints)
             {
-                let key = ObjectKey::from(&**endpoints);
+                let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
                 self.tracker.lock().orphan(&key, Orphan { uid, selected: false });
                 self.queue.add_background(key);

@@ -1,10 +1,10 @@
 //! What users are told, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
 
-use controller_runtime::cache::ObjectKey;
-use controller_runtime::error_chain;
-use controller_runtime::recorder::EventType;
-use controller_runtime::write::{Verb, WriteError};
+use controller_kit::recorder::EventType;
+use controller_kit::write::{Verb, WriteError};
+use endpoint_informers::cache::ObjectKey;
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
+use kube_api::error_chain;
 
 use crate::controller::EndpointsController;
 

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use controller_runtime::cache::{CachedEndpoints, Change, Handler, ListPhase, ObjectKey, State};
-use controller_runtime::queue::Lane;
-use controller_runtime::repairs::Actor;
+use controller_kit::queue::Lane;
+use endpoint_informers::cache::{Cached as _, CachedEndpoints, Change, Handler, ListPhase, State};
+use endpoint_informers::repairs::Actor;
 use endpointslice::{Pod, Service};
 
 use crate::controller::EndpointsController;
@@ -27,7 +27,7 @@ impl Handler for EndpointsController {
     }
 
     fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
-        let key = ObjectKey::from(&**change.latest());
+        let key = change.latest().key();
         let mut tracker = self.tracker.lock();
         match change {
             Change::Deleted(service) => {
@@ -42,7 +42,7 @@ impl Handler for EndpointsController {
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
-        if !self.echoes.keep(&ObjectKey::from(&**change.latest()), change) {
+        if !self.echoes.keep(&change.latest().key(), change) {
             self.judge(change, state);
         }
     }
@@ -68,7 +68,7 @@ impl EndpointsController {
     /// Takes in a change of an object, at the latest when its key is no longer under sync.
     pub(crate) fn judge(&self, change: &Change<CachedEndpoints>, state: &State) {
         let object = change.latest();
-        let key = ObjectKey::from(&**object);
+        let key = object.key();
         let deleted = matches!(change, Change::Deleted(_));
         let (awaited, foreign) = {
             let mut tracker = self.tracker.lock();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{
     ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTS_OVER_CAPACITY, HEADLESS, LAST_CHANGE_TRIGGER_TIME,

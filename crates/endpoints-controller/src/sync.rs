@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use controller_runtime::api::ApiError;
-use controller_runtime::cache::{
+use controller_kit::queue::Cause;
+use controller_kit::worker;
+use controller_kit::write::{Verb, WriteError};
+use endpoint_informers::cache::{
     CachedEndpoints, Change, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject,
 };
-use controller_runtime::queue::Cause;
-use controller_runtime::worker;
-use controller_runtime::write::{Verb, WriteError};
+use endpoint_informers::references;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service, ServiceType, Skipped};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
+use kube_api::ApiError;
 use kube_protobuf::DecodeError;
 use tokio::time::Instant;
 use tracing::debug;
@@ -220,7 +221,7 @@ impl EndpointsController {
         // Also if nothing is written: the next change counts from here.
         let trigger_time = self.trigger_times.lock().compute(service, pods.iter().map(|pod| &**pod));
         let (plan, refused) = self.writes(service, pods, stored, trigger_time);
-        self.recorder.refused_addresses(service, &refused, "Endpoints");
+        references::refused_addresses(&self.recorder, service, &refused, "Endpoints");
         plan
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use controller_runtime::cache::ObjectKey;
+use endpoint_informers::cache::ObjectKey;
 use endpointslice::Version;
 use tokio::time::Instant;
 

@@ -1,10 +1,10 @@
 //! The only place that writes Endpoints, and asks about them.
 
-use controller_runtime::api::{ApiClient, ApiError, Preconditions};
-use controller_runtime::cache::{CachedEndpoints, ObjectKey};
-use controller_runtime::write::{self, WriteError};
+use controller_kit::write::{self, WriteError};
+use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
+use kube_api::{ApiClient, ApiError, Preconditions};
 
 /// Writes Endpoints with one client.
 pub(crate) struct EndpointsWriter {

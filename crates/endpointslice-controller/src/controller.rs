@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, ObjectKey, State};
-use controller_runtime::own_slices::OwnSlices;
-use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
-use controller_runtime::recorder::{EventWriter, Recorder};
-use controller_runtime::slice_writer::SliceWriter;
-use controller_runtime::worker::{Start, run_workers_from};
+use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_kit::recorder::{EventWriter, Recorder};
+use controller_kit::worker::{Start, run_workers_from};
+use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::own_slices::OwnSlices;
+use endpoint_informers::slice_writer::SliceWriter;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Conditions, TopologyCache, TriggerTimes};
+use kube_api::ApiClient;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
@@ -124,9 +124,9 @@ impl EndpointSliceController {
 
 /// What is looked at once at the start.
 fn everything(state: &State) -> Vec<ObjectKey> {
-    let services = state.services.iter().map(|service| ObjectKey::from(&**service));
+    let services = state.services.iter().map(|service| service.key());
     let delegated = state.delegated.iter().filter(|service| {
         !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty()
     });
-    services.chain(delegated.map(|service| ObjectKey::from(&**service))).collect()
+    services.chain(delegated.map(|service| service.key())).collect()
 }

@@ -1,8 +1,9 @@
 //! What users are told about a Service, with upstream's reasons and messages (`endpointslice_controller.go`).
 
-use controller_runtime::recorder::{EventType, service_reference};
-use controller_runtime::slice_sync::SyncError;
-use controller_runtime::worker::SyncError as _;
+use controller_kit::recorder::EventType;
+use controller_kit::worker::SyncError as _;
+use endpoint_informers::references::service_reference;
+use endpoint_informers::slice_sync::SyncError;
 use endpointslice::{Service, TopologyEvent};
 
 use crate::controller::EndpointSliceController;
@@ -25,6 +26,10 @@ impl EndpointSliceController {
     /// Tells of hints that came or went.
     pub(crate) fn report_hints(&self, service: &Service, events: Vec<TopologyEvent>) {
         for TopologyEvent { event_type, reason, message } in events {
+            let event_type = match event_type {
+                endpointslice::EventType::Normal => EventType::Normal,
+                endpointslice::EventType::Warning => EventType::Warning,
+            };
             self.tell(service, event_type, reason, message);
         }
     }

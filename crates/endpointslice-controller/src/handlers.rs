@@ -2,10 +2,10 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_runtime::cache::{
-    CachedSlice, Change, DelegatedService, Handler, ListPhase, ObjectKey, State,
+use controller_kit::queue::Lane;
+use endpoint_informers::cache::{
+    Cached as _, CachedSlice, Change, DelegatedService, Handler, ListPhase, State,
 };
-use controller_runtime::queue::Lane;
 use endpointslice::{Node, Pod, Service};
 
 use crate::controller::EndpointSliceController;
@@ -19,13 +19,13 @@ impl Handler for EndpointSliceController {
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, _lane: Lane) {
-        self.queue.add(ObjectKey::from(&**change.latest()));
+        self.queue.add(change.latest().key());
     }
 
     /// One that is no longer delegated comes into our view, and that is its own event.
     fn delegated(&self, change: &Change<DelegatedService>, _state: &State, _lane: Lane) {
         if let Change::Added(service) = change {
-            self.queue.add(ObjectKey::from(&**service));
+            self.queue.add(service.key());
         }
     }
 

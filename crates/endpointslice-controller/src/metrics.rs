@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use controller_runtime::cache::ObjectKey;
-use controller_runtime::slice_metrics::{Distribution, Figures, SliceMetrics};
-use controller_runtime::slice_sync::SyncError;
-use controller_runtime::slice_writer::Written;
+use endpoint_informers::cache::ObjectKey;
+use endpoint_informers::slice_metrics::{Distribution, Figures, SliceMetrics};
+use endpoint_informers::slice_sync::SyncError;
+use endpoint_informers::slice_writer::Written;
 use endpointslice::{AddressTypePlan, Service, SlicePlan, TrafficDistribution};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use controller_runtime::cache::{CachedSlice, ObjectKey};
-use controller_runtime::own_slices::decode_all;
-use controller_runtime::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
-use controller_runtime::slice_writer::Applied;
+use endpoint_informers::cache::{Cached as _, CachedSlice, ObjectKey};
+use endpoint_informers::own_slices::decode_all;
+use endpoint_informers::references;
+use endpoint_informers::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
+use endpoint_informers::slice_writer::Applied;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,
@@ -76,7 +77,7 @@ impl EndpointSliceController {
             self.report_failure(&snapshot.service, error);
         }
         self.metrics.skipped(skipped.iter().filter(|skipped| !may_come(skipped)).count());
-        self.recorder.refused_addresses(&snapshot.service, &skipped, "EndpointSlices");
+        references::refused_addresses(&self.recorder, &snapshot.service, &skipped, "EndpointSlices");
         self.report_hints(&snapshot.service, events);
         outcome
     }
@@ -141,7 +142,7 @@ impl EndpointSliceController {
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
         let service = &snapshot.service;
         let trigger_time = self.trigger_times.lock().compute(service, snapshot.pods());
-        let unfinished = self.unfinished.lock().remove(&ObjectKey::from(&**service));
+        let unfinished = self.unfinished.lock().remove(&service.key());
         let continues = unfinished.is_some();
         // All slices of one plan carry its time, in whichever sync they are written.
         let trigger_time = unfinished.flatten().into_iter().chain(trigger_time).min();

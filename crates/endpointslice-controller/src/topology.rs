@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use controller_runtime::cache::{Change, ObjectKey, State};
+use endpoint_informers::cache::{Cached as _, Change, ObjectKey, State};
 use endpointslice::{Hints, Node, Service, SlicePlan, TopologyEvent};
 use tokio::time::sleep;
 
@@ -55,7 +55,7 @@ impl EndpointSliceController {
     ) -> Vec<TopologyEvent> {
         let recorded = self.topology.lock().record(service, hints, plan);
         if recorded.sync_again {
-            self.queue.add(ObjectKey::from(service));
+            self.queue.add(service.key());
         }
         recorded.events
     }

@@ -33,7 +33,7 @@ mod unreadable;
 
 use std::time::Duration;
 
-use controller_runtime::cache::CachedSlice;
+use endpoint_informers::cache::CachedSlice;
 use endpointslice::{Pod, Service};
 use fake::{Fake, pod, service};
 use fake_api::merged;

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, ObjectKey, State};
-use controller_runtime::own_slices::{OwnSlices, service_key};
-use controller_runtime::queue::{QueueMetrics, RateLimit, WorkQueue};
-use controller_runtime::recorder::{EventWriter, Recorder};
-use controller_runtime::slice_metrics::SliceMetrics;
-use controller_runtime::slice_writer::SliceWriter;
-use controller_runtime::worker::{Start, run_workers_from};
+use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
+use controller_kit::recorder::{EventWriter, Recorder};
+use controller_kit::worker::{Start, run_workers_from};
+use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::own_slices::{OwnSlices, service_key};
+use endpoint_informers::slice_metrics::SliceMetrics;
+use endpoint_informers::slice_writer::SliceWriter;
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
+use kube_api::ApiClient;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
@@ -96,7 +96,7 @@ impl EndpointSliceMirroringController {
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
         let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
         let ours = ours.filter_map(|slice| service_key(slice));
-        endpoints.map(|endpoints| ObjectKey::from(&**endpoints)).chain(ours).collect()
+        endpoints.map(|endpoints| endpoints.key()).chain(ours).collect()
     }
 
     /// Takes no more work; [`Self::run`] returns when what is under way is done.

@@ -1,8 +1,9 @@
 //! What users are told about their Endpoints, with upstream's reasons and messages
 //! (`endpointslicemirroring/reconciler.go`, `events.go`). Failures are not told, as upstream doesn't.
 
-use controller_runtime::cache::{CachedEndpoints, ObjectKey};
-use controller_runtime::recorder::{EventType, object_reference};
+use controller_kit::recorder::EventType;
+use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use endpoint_informers::references::object_reference;
 
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::Mirror;

@@ -2,8 +2,10 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_runtime::cache::{CachedEndpoints, CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
-use controller_runtime::queue::Lane;
+use controller_kit::queue::Lane;
+use endpoint_informers::cache::{
+    Cached as _, CachedEndpoints, CachedSlice, Change, Handler, ListPhase, State,
+};
 use endpointslice::Service;
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 
@@ -19,7 +21,7 @@ impl Handler for EndpointSliceMirroringController {
         };
         // Those that begin to opt out are cleaned up after.
         if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
-            self.queue.add(ObjectKey::from(&**endpoints));
+            self.queue.add(endpoints.key());
         }
     }
 
@@ -36,7 +38,7 @@ impl Handler for EndpointSliceMirroringController {
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };
         if concerned {
-            self.queue.add(ObjectKey::from(&**service));
+            self.queue.add(service.key());
         }
     }
 

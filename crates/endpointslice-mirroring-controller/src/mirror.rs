@@ -1,6 +1,6 @@
 //! Which Endpoints are mirrored, and what that comes to.
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
 use endpointslice::{
     Hints, Mirrored, Packing, Rules, Service, SlicePlan, SliceTemplate, desired_from_endpoints, plan,

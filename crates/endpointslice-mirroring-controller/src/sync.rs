@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use controller_runtime::cache::{CachedEndpoints, ObjectKey};
-use controller_runtime::own_slices::{Found, decode_all};
-use controller_runtime::slice_metrics::{Distribution, Figures};
-use controller_runtime::slice_sync::SyncError;
-use controller_runtime::slice_writer::{Applied, Written};
+use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use endpoint_informers::own_slices::{Found, decode_all};
+use endpoint_informers::slice_metrics::{Distribution, Figures};
+use endpoint_informers::slice_sync::SyncError;
+use endpoint_informers::slice_writer::{Applied, Written};
 use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;

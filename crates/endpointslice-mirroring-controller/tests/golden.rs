@@ -18,9 +18,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use controller_runtime::cache::CachedEndpoints;
-use controller_runtime::kinds::Kind;
-use controller_runtime::slice_metrics::Figures;
+use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::Kind;
+use endpoint_informers::slice_metrics::Figures;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice::{Interner, PortSet, Service, SlicePlan, repack_subsets};
 use endpointslice_mirroring_controller::{Mirror, is_mirrored, mirror};

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::{Cache, CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
-use controller_runtime::own_slices::OwnSlices;
-use controller_runtime::queue::{Lane, RateLimit, WorkQueue};
-use controller_runtime::recorder::{EventType, Recorder, object_reference};
-use controller_runtime::slice_sync::{Snapshot, SyncError};
-use controller_runtime::slice_writer::SliceWriter;
-use controller_runtime::worker::run_workers;
+use controller_kit::queue::{Lane, RateLimit, WorkQueue};
+use controller_kit::recorder::{EventType, Recorder};
+use controller_kit::worker::run_workers;
+use endpoint_informers::cache::{
+    Cache, Cached as _, CachedSlice, Change, Handler, ListPhase, ObjectKey, State,
+};
+use endpoint_informers::own_slices::OwnSlices;
+use endpoint_informers::references::object_reference;
+use endpoint_informers::slice_sync::{Snapshot, SyncError};
+use endpoint_informers::slice_writer::SliceWriter;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{
     Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
     desired_from_service_with, plan,
 };
+use kube_api::ApiClient;
 
 use crate::network_status::{self, Malformed};
 
@@ -57,7 +60,7 @@ impl SecondaryNetworkController {
         self.cache.attach(Arc::clone(&self) as _, |state| {
             // Also those without a network: they may have had one when we last ran.
             for service in state.services.iter() {
-                self.queue.add_background(ObjectKey::from(&**service));
+                self.queue.add_background(service.key());
             }
         });
         run_workers(NAME, self.queue.clone(), WORKERS, move |key| {
@@ -153,7 +156,7 @@ impl Handler for SecondaryNetworkController {
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        self.queue.add_to(lane, ObjectKey::from(&**change.latest()));
+        self.queue.add_to(lane, change.latest().key());
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {

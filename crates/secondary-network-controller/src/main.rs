@@ -4,13 +4,14 @@ use std::error::Error;
 use std::future::pending;
 use std::sync::Arc;
 
-use controller_runtime::api::{ApiClient, Encoding, connect};
-use controller_runtime::cache::{Cache, CachedSlice};
-use controller_runtime::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock, lead};
-use controller_runtime::list_watch::ListWatches;
-use controller_runtime::recorder::Recorder;
+use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_kit::recorder::Recorder;
+use endpoint_informers::cache::{Cache, CachedSlice};
+use endpoint_informers::lead::lead;
+use endpoint_informers::list_watch::ListWatches;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
+use kube_api::{ApiClient, Encoding, connect};
 use secondary_network_controller::{ANNOTATIONS, NAME, SecondaryNetworkController};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -7,8 +7,8 @@
     reason = "tests fail by panicking; objects are made to be given away"
 )]
 
-use controller_runtime::kinds::Kind;
-use controller_runtime::recorder::Recorder;
+use controller_kit::recorder::Recorder;
+use endpoint_informers::kinds::Kind;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Interner, Node, Pod, Service};
 use fake_api::{FakeApi, NAMESPACE, Running, merged};

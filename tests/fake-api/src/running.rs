@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use controller_runtime::api::ApiClient;
-use controller_runtime::cache::Cache;
-use controller_runtime::queue::QueueMetrics;
-use controller_runtime::recorder::EventWriter;
+use controller_kit::queue::QueueMetrics;
+use controller_kit::recorder::EventWriter;
+use endpoint_informers::cache::Cache;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
 
 use crate::{FakeApi, Served};

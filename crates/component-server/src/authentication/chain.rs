@@ -104,7 +104,7 @@ impl<A: AuthenticationApi> Authenticator<A> {
                     *self.looked_up.lock() = Instant::now();
                 }
                 Err(error) => {
-                    warn!(err = %controller_runtime::error_chain(&error), "Cannot look up authentication configuration")
+                    warn!(err = %kube_api::error_chain(&error), "Cannot look up authentication configuration")
                 }
             }
         }
@@ -185,7 +185,7 @@ async fn first_look_up<A: AuthenticationApi>(
             return Err(LoadError::LookUp(error));
         }
         Err(error) => {
-            let error = controller_runtime::error_chain(&error);
+            let error = kube_api::error_chain(&error);
             warn!(err = %error, "Continuing without authentication configuration of the cluster");
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn replace<T>(part: &mut Option<Arc<T>>, read: Result<Option<T>, TlsE
         Ok(Some(new)) => *part = Some(Arc::new(new)),
         Ok(None) => (),
         Err(error) => {
-            warn!(err = %controller_runtime::error_chain(&error), "Keeping the authorities that were read before")
+            warn!(err = %kube_api::error_chain(&error), "Keeping the authorities that were read before")
         }
     }
 }

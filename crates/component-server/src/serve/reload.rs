@@ -67,7 +67,7 @@ impl Certificates {
                 }
                 Ok(None) => (),
                 Err(error) => {
-                    let error = controller_runtime::error_chain(&error);
+                    let error = kube_api::error_chain(&error);
                     warn!(err = %error, "Keeping the serving certificates that were read before");
                 }
             }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use controller_runtime::api::Encoding;
-use controller_runtime::election;
+use controller_kit::election;
+use kube_api::Encoding;
 
 use super::{LeaderElection, LogFormat};
 use crate::gates::{self, FeatureGates, Versions};

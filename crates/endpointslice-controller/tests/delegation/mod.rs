@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use controller_runtime::cache::DelegatedService;
+use endpoint_informers::cache::DelegatedService;
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use fake_api::NAMESPACE;

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
 use fake_api::{FakeApi, NAMESPACE, Running, merged, object};

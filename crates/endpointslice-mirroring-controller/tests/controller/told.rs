@@ -1,6 +1,6 @@
 //! Events and metrics.
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use serde_json::json;
 
 use crate::NOTHING;

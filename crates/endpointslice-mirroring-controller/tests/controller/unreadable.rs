@@ -1,6 +1,6 @@
 //! Objects that the first list shows and that can't be read.
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::Service;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Which Endpoints are mirrored, and what becomes of slices when they no longer are.
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{LEADER, SKIP_MIRROR};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller_runtime::cache::CachedEndpoints;
+use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::well_known::{
     LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
 };

@@ -1,6 +1,6 @@
 //! Endpoints, their slices, and what an API server makes of writes.
 
-use controller_runtime::slice_metrics::Figures;
+use endpoint_informers::slice_metrics::Figures;
 use endpointslice::AddressTypePlan;
 use endpointslice_mirroring_controller::{Mirror, mirror};
 use k8s_openapi::api::discovery::v1::EndpointSlice;

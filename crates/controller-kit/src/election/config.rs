@@ -1,0 +1,185 @@
+//! How long everything takes.
+
+use std::time::Duration;
+
+/// The waits of an election that fit together.
+///
+/// ```
+/// use std::time::Duration;
+/// use controller_kit::election::Config;
+///
+/// let seconds = Duration::from_secs;
+/// assert_eq!(Config::new(seconds(15), seconds(10), seconds(2))?, Config::default());
+/// let error = Config::new(seconds(10), seconds(10), seconds(2)).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "--leader-elect-lease-duration (10s) must be greater than --leader-elect-renew-deadline (10s)"
+/// );
+/// # Ok::<(), controller_kit::election::ConfigError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    lease_duration: Duration,
+    renew_deadline: Duration,
+    retry_period: Duration,
+}
+
+/// Durations that can't work together, by the flags they come from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A duration of zero.
+    #[error("{0} must be greater than zero")]
+    Zero(&'static str),
+    /// Another would take the Lease from a leader that still tries to renew it.
+    #[error(
+        "{LEASE_DURATION} ({lease_duration:?}) must be greater than {RENEW_DEADLINE} ({renew_deadline:?})"
+    )]
+    LeaseTooShort {
+        /// How long others wait.
+        lease_duration: Duration,
+        /// How long the leader tries.
+        renew_deadline: Duration,
+    },
+    /// The leader would give up before its second try.
+    #[error(
+        "{RENEW_DEADLINE} ({renew_deadline:?}) must be greater than {RETRY_PERIOD} ({retry_period:?}) times \
+         {JITTER_FACTOR}"
+    )]
+    DeadlineTooShort {
+        /// How long the leader tries.
+        renew_deadline: Duration,
+        /// How long it waits between tries.
+        retry_period: Duration,
+    },
+}
+
+const LEASE_DURATION: &str = "--leader-elect-lease-duration";
+const RENEW_DEADLINE: &str = "--leader-elect-renew-deadline";
+const RETRY_PERIOD: &str = "--leader-elect-retry-period";
+/// client-go's `JitterFactor`.
+const JITTER_FACTOR: f64 = 1.2;
+/// The least that a request is given.
+const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+impl Config {
+    /// Checks what client-go's `NewLeaderElector` checks: all are above zero, `lease_duration` is longer than
+    /// `renew_deadline`, and that is longer than `retry_period` × 1.2.
+    ///
+    /// The Lease counts in whole seconds, so `lease_duration` is rounded up there. (client-go cuts it off, which makes
+    /// 15.8 s shorter than a renew deadline of 15.5 s.)
+    pub fn new(
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Result<Self, ConfigError> {
+        let flags = [LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD];
+        for (flag, duration) in flags.into_iter().zip([lease_duration, renew_deadline, retry_period]) {
+            if duration.is_zero() {
+                return Err(ConfigError::Zero(flag));
+            }
+        }
+        if lease_duration <= renew_deadline {
+            return Err(ConfigError::LeaseTooShort { lease_duration, renew_deadline });
+        }
+        if renew_deadline.as_secs_f64() <= retry_period.as_secs_f64() * JITTER_FACTOR {
+            return Err(ConfigError::DeadlineTooShort { renew_deadline, retry_period });
+        }
+        Ok(Self { lease_duration, renew_deadline, retry_period })
+    }
+
+    /// For how long others wait for a leader that is silent, in seconds, as it stands in the Lease.
+    pub(super) fn lease_seconds(&self) -> i32 {
+        let seconds = i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX);
+        seconds.saturating_add((self.lease_duration.subsec_nanos() > 0).into())
+    }
+
+    /// For how long others wait for a leader that is silent.
+    pub fn lease_duration(&self) -> Duration {
+        self.lease_duration
+    }
+
+    /// For how long a leader may go on after it sent the last renewal that succeeded.
+    pub fn renew_deadline(&self) -> Duration {
+        self.renew_deadline
+    }
+
+    /// The wait of a leader before each try.
+    pub(super) fn retry_period(&self) -> Duration {
+        self.retry_period
+    }
+
+    /// The wait of a standby before it looks again: with jitter, so that many don't come at once, but never longer
+    /// than the retry period, so that a release is noticed within it.
+    pub(super) fn standby_wait(&self) -> Duration {
+        self.retry_period.mul_f64(0.5 + 0.5 * fastrand::f64())
+    }
+
+    /// How long one request may take: one that hangs must leave time for another (`resourcelock.NewFromKubeconfig`).
+    pub(super) fn request_timeout(&self) -> Duration {
+        (self.renew_deadline / 2).max(MIN_REQUEST_TIMEOUT)
+    }
+}
+
+impl Default for Config {
+    /// Upstream's: 15 s, 10 s, 2 s.
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { lease_duration: seconds(15), renew_deadline: seconds(10), retry_period: seconds(2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(lease: u64, renew: u64, retry: u64) -> Result<Config, ConfigError> {
+        let milliseconds = Duration::from_millis;
+        Config::new(milliseconds(lease), milliseconds(renew), milliseconds(retry))
+    }
+
+    #[test]
+    fn wrong_durations_are_refused_by_the_name_of_the_flag() {
+        let cases = [
+            ((0, 10_000, 2000), "--leader-elect-lease-duration must be greater than zero"),
+            ((15_000, 0, 2000), "--leader-elect-renew-deadline must be greater than zero"),
+            ((15_000, 10_000, 0), "--leader-elect-retry-period must be greater than zero"),
+            (
+                (9999, 10_000, 2000),
+                "--leader-elect-lease-duration (9.999s) must be greater than --leader-elect-renew-deadline (10s)",
+            ),
+            (
+                (15_000, 2400, 2000),
+                "--leader-elect-renew-deadline (2.4s) must be greater than --leader-elect-retry-period (2s) \
+                 times 1.2",
+            ),
+        ];
+        for ((lease, renew, retry), message) in cases {
+            assert_eq!(config(lease, renew, retry).unwrap_err().to_string(), message);
+        }
+        assert!(config(15_000, 2401, 2000).is_ok());
+        assert!(config(10_001, 10_000, 2000).is_ok());
+        assert!(Config::new(Duration::MAX, Duration::MAX / 2, Duration::from_nanos(1)).is_ok(), "no panic");
+    }
+
+    #[test]
+    fn the_lease_is_never_shorter_than_the_deadline_when_counted_in_seconds() {
+        assert_eq!(config(15_000, 10_000, 2000).unwrap().lease_seconds(), 15);
+        assert_eq!(config(15_800, 15_500, 2000).unwrap().lease_seconds(), 16);
+        assert_eq!(
+            config(2, 1, 0).map(|config| config.lease_seconds()),
+            Err(ConfigError::Zero(RETRY_PERIOD))
+        );
+        let longest = Config::new(Duration::MAX, Duration::from_secs(10), Duration::from_secs(2)).unwrap();
+        assert_eq!(longest.lease_seconds(), i32::MAX);
+    }
+
+    #[test]
+    fn a_standby_waits_for_half_to_one_retry_period() {
+        let config = Config::default();
+        for _ in 0..1000 {
+            let wait = config.standby_wait();
+            assert!((Duration::from_secs(1)..=Duration::from_secs(2)).contains(&wait), "{wait:?}");
+        }
+        assert_eq!(config.request_timeout(), Duration::from_secs(5));
+    }
+}

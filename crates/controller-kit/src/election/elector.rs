@@ -1,0 +1,301 @@
+//! The loop that takes a Lease and keeps it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::{debug, info, warn};
+
+use super::claim::{self, Claim, Observation};
+use super::config::Config;
+use super::lock::{Identity, LeaseLock};
+use super::metrics::ElectionMetrics;
+use crate::recorder::{EventType, Recorder};
+use kube_api::ApiError;
+use kube_api::error_chain;
+use kube_api::{Leadership, LeadershipState as State};
+
+/// Why a leader no longer leads.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseLost {
+    /// The Lease could not be renewed in time; the log says why.
+    #[error("lease {lease} was not renewed within {deadline:?}")]
+    Deadline {
+        /// The Lease as `namespace/name`.
+        lease: String,
+        /// The renew deadline.
+        deadline: Duration,
+    },
+    /// Somebody has it who did not wait, such as a person with kubectl.
+    #[error("lease {lease} was taken by {holder}")]
+    Taken {
+        /// The Lease as `namespace/name`.
+        lease: String,
+        /// Who has it now.
+        holder: String,
+    },
+}
+
+/// Contends for a Lease, and keeps it.
+///
+/// ```no_run
+/// use kube_api::ApiClient;
+/// use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+/// use controller_kit::recorder::Recorder;
+/// use tokio::sync::oneshot;
+///
+/// # async fn example(client: ApiClient, writer: ApiClient, recorder: Recorder, metrics: ElectionMetrics) {
+/// let lock = LeaseLock::new(client, "kube-system", "endpoint-controller-manager");
+/// let identity = Identity::unique("host-1");
+/// let (elector, leadership) = Elector::new(Config::default(), lock, identity, recorder, metrics);
+/// let writer = writer.with_leadership(leadership.clone());
+/// let (release, released) = oneshot::channel::<()>();
+/// let election = tokio::spawn(elector.run(async move { drop(released.await) }));
+///
+/// if leadership.gained().await {
+///     // … start the workers; on a signal, stop them, wait for them, and only then:
+///     drop(release);
+/// }
+/// match election.await {
+///     Ok(Ok(())) => {} // released
+///     lost => {}       // writes are refused already; end the process
+/// }
+/// # }
+/// ```
+#[must_use = "nothing is elected unless this runs"]
+pub struct Elector {
+    config: Config,
+    lock: LeaseLock,
+    identity: Identity,
+    recorder: Recorder,
+    metrics: ElectionMetrics,
+    state: watch::Sender<State>,
+    observed: Option<Observation>,
+    /// We sent a write with our name; whether it arrived or not.
+    claimed: bool,
+    /// Since when the Lease is free, as long as it is; then, since when it is ours or free.
+    vacant_since: Option<Instant>,
+}
+
+/// What came of looking at the Lease.
+enum Standing {
+    /// It is ours, by a write that was sent then.
+    Leader { sent: Instant },
+    /// It is somebody else's, for so long at least.
+    Standby { left: Duration },
+}
+
+impl Elector {
+    /// An elector, and what it achieves for this process.
+    ///
+    /// The recorder gets upstream's events about the Lease: `LeaderElection`, `<identity> became leader` and `<identity>
+    /// stopped leading`. Upstream names the component as their source.
+    pub fn new(
+        config: Config,
+        lock: LeaseLock,
+        identity: Identity,
+        recorder: Recorder,
+        metrics: ElectionMetrics,
+    ) -> (Self, Leadership) {
+        let (state, leadership) = Leadership::new();
+        metrics.set_leading(lock.name(), false);
+        let elector = Self {
+            config,
+            lock,
+            identity,
+            recorder,
+            metrics,
+            state,
+            observed: None,
+            claimed: false,
+            vacant_since: None,
+        };
+        (elector, leadership)
+    }
+
+    /// Looks at the Lease without contending for it.
+    ///
+    /// Whoever does that before the cache is filled, and then finds the Lease as it was, knows that nobody else has
+    /// written meanwhile ([`Leadership::alone_since`]). If it fails, that is not known, and nothing else is lost.
+    pub async fn look(&mut self) {
+        if let Err(error) = self.read().await {
+            debug!(lock = %self.lock, err = error_chain(&error), "Failed to look at the lease");
+        }
+    }
+
+    /// Contends until `stop` completes, or until leadership was gained and lost.
+    ///
+    /// `stop` should complete when nothing writes any more: until then the Lease is renewed, and then it is released,
+    /// so that another may have it at once. That takes a round trip or two, and never longer than the renew deadline;
+    /// if it fails, the Lease runs out by itself. Failures before leadership is gained are retried for ever.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), LeaseLost> {
+        let outcome = tokio::select! {
+            biased;
+            () = pin!(stop) => Ok(()),
+            lost = self.contend() => Err(lost),
+        };
+        let led = matches!(self.state.send_replace(State::Over), State::Leading { .. });
+        self.metrics.set_leading(self.lock.name(), false);
+        match &outcome {
+            Ok(()) if self.claimed => self.release().await,
+            Ok(()) => {}
+            Err(lost) => warn!(lock = %self.lock, err = %lost, "Lost the lease"),
+        }
+        if led {
+            self.event("stopped leading");
+        }
+        outcome
+    }
+
+    async fn contend(&mut self) -> LeaseLost {
+        info!(lock = %self.lock, identity = %self.identity, "Attempting to acquire leader lease");
+        let acquired = self.acquire().await;
+        self.metrics.set_leading(self.lock.name(), true);
+        info!(lock = %self.lock, identity = %self.identity, "Successfully acquired lease");
+        self.event("became leader");
+        self.keep(acquired).await
+    }
+
+    async fn acquire(&mut self) -> Instant {
+        loop {
+            let wait = self.config.standby_wait();
+            let wait = match self.attempt().await {
+                Ok(Standing::Leader { sent }) if sent.elapsed() < self.config.renew_deadline() => {
+                    return sent;
+                }
+                // The process was stopped meanwhile. Others may have the Lease by now.
+                Ok(Standing::Leader { .. }) => continue,
+                Ok(Standing::Standby { left }) => wait.min(left),
+                Err(error) => {
+                    warn!(lock = %self.lock, err = error_chain(&error), "Failed to acquire lease");
+                    wait
+                }
+            };
+            sleep(wait).await;
+        }
+    }
+
+    /// Renews for as long as that succeeds in time.
+    async fn keep(&mut self, mut renewed: Instant) -> LeaseLost {
+        loop {
+            let until = renewed.checked_add(self.config.renew_deadline()).unwrap_or(renewed);
+            let alone_since = self.vacant_since.unwrap_or(renewed);
+            self.state.send_replace(State::Leading { until, alone_since });
+            let renewal = tokio::select! {
+                // First, so that a process that was stopped for too long neither believes an old answer nor renews.
+                biased;
+                () = sleep_until(until) => {
+                    let deadline = self.config.renew_deadline();
+                    Err(LeaseLost::Deadline { lease: self.lock.to_string(), deadline })
+                }
+                renewal = self.renew() => renewal,
+            };
+            match renewal {
+                Ok(sent) => renewed = sent,
+                Err(lost) => return lost,
+            }
+        }
+    }
+
+    /// Tries until the Lease is renewed, and returns when the write that did it was sent.
+    async fn renew(&mut self) -> Result<Instant, LeaseLost> {
+        loop {
+            sleep(self.config.retry_period()).await;
+            match self.write().await {
+                Ok(sent) => return Ok(sent),
+                Err(error) => {
+                    let err = error_chain(&error);
+                    debug!(lock = %self.lock, err, "Failed to update lease optimistically, reading it");
+                }
+            }
+            match self.attempt().await {
+                Ok(Standing::Leader { sent }) => return Ok(sent),
+                Ok(Standing::Standby { .. }) => {
+                    let holder = self.observed.as_ref().map_or("", Observation::holder).to_owned();
+                    return Err(LeaseLost::Taken { lease: self.lock.to_string(), holder });
+                }
+                Err(error) => warn!(lock = %self.lock, err = error_chain(&error), "Failed to renew lease"),
+            }
+        }
+    }
+
+    /// Reads the Lease and, if it may be ours, writes it.
+    async fn attempt(&mut self) -> Result<Standing, ApiError> {
+        self.read().await?;
+        match self.observed.as_ref().map(|known| known.claim(self.identity.as_str(), Instant::now())) {
+            Some(Claim::Wait(left)) => return Ok(Standing::Standby { left }),
+            Some(Claim::Renew) => self.metrics.count_slow_path(self.lock.name()),
+            Some(Claim::TakeOver) | None => {}
+        }
+        self.write().await.map(|sent| Standing::Leader { sent })
+    }
+
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let lease = self.lock.get(self.config.request_timeout()).await?;
+        let (known, now) = (self.observed.take(), Instant::now());
+        self.observed = lease.map(|lease| Observation::new(lease, known.as_ref(), now));
+        self.note_vacancy(now);
+        let holder = self.observed.as_ref().map_or("", Observation::holder);
+        if holder != known.as_ref().map_or("", Observation::holder) {
+            info!(lock = %self.lock, holder, "Lease changed hands");
+        }
+        Ok(())
+    }
+
+    /// Takes note of whether anybody else may lead, after the Lease was read.
+    fn note_vacancy(&mut self, now: Instant) {
+        match &self.observed {
+            // Still ours: what was true when it became so.
+            Some(lease) if lease.holder() == self.identity.as_str() => {}
+            Some(lease) => self.vacant_since = lease.vacant_since(now),
+            None => self.vacant_since = Some(self.vacant_since.unwrap_or(now)),
+        }
+    }
+
+    /// Writes our name into the Lease as it was last seen, and returns when that was sent.
+    async fn write(&mut self) -> Result<Instant, ApiError> {
+        self.claimed = true;
+        let sent = Instant::now();
+        let known = self.observed.as_ref().map(Observation::lease);
+        let previous = known.and_then(|lease| lease.spec.as_ref());
+        let (identity, seconds) = (self.identity.as_str(), self.config.lease_seconds());
+        let spec = claim::held(previous, identity, seconds, Timestamp::now());
+        let lease = self.lock.put(known, spec, self.config.request_timeout()).await?;
+        self.observed = Some(Observation::new(lease, None, Instant::now()));
+        Ok(sent)
+    }
+
+    async fn release(&mut self) {
+        match timeout(self.config.renew_deadline(), self.try_release()).await {
+            Ok(Ok(())) => info!(lock = %self.lock, "Released lease"),
+            Ok(Err(error)) => {
+                warn!(lock = %self.lock, err = error_chain(&error), "Failed to release lease")
+            }
+            Err(_) => warn!(lock = %self.lock, "Failed to release lease in time"),
+        }
+    }
+
+    /// A write of ours may still have been under way, so the Lease is read, and again after a conflict.
+    async fn try_release(&mut self) -> Result<(), ApiError> {
+        loop {
+            self.read().await?;
+            let Some(known) = self.observed.as_ref().filter(|known| known.holder() == self.identity.as_str())
+            else {
+                return Ok(());
+            };
+            let spec = claim::released(known.lease().spec.as_ref(), Timestamp::now());
+            match self.lock.put(Some(known.lease()), spec, self.config.request_timeout()).await {
+                Err(error) if error.is_conflict() => {}
+                outcome => return outcome.map(drop),
+            }
+        }
+    }
+
+    fn event(&self, what: &str) {
+        let lease = self.lock.reference(self.observed.as_ref().map(Observation::lease));
+        let message = format!("{} {what}", self.identity);
+        self.recorder.event(&lease, EventType::Normal, "LeaderElection", message);
+    }
+}

@@ -1,0 +1,130 @@
+//! The Lease on the API server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_protobuf::Message;
+use tokio::time::timeout;
+
+use kube_api::{ApiClient, ApiError};
+
+/// The name under which a process contends: no other process has it, before or after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity(Arc<str>);
+
+impl Identity {
+    /// The host's name, for people, and a random number of 128 bits.
+    pub fn unique(hostname: &str) -> Self {
+        Self(format!("{hostname}_{:032x}", fastrand::u128(..)).into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A Lease by name, and the client to reach it. Displayed as `namespace/name`.
+#[derive(Clone)]
+pub struct LeaseLock {
+    client: ApiClient,
+    namespace: String,
+    name: String,
+}
+
+impl LeaseLock {
+    /// The Lease need not exist.
+    ///
+    /// The client should have no limit on its requests and connections of its own, so that an election never waits behind
+    /// something else, and must not depend on [`Leadership`](super::Leadership). It may get, create and update this Lease; nothing else is
+    /// asked of it.
+    pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The Lease as it is now, or `None` if there is none.
+    pub(super) async fn get(&self, limit: Duration) -> Result<Option<Lease>, ApiError> {
+        match self.ask(limit, self.client.get(&self.path())).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the Lease a new record, if it is still as `known`; creates it if none is known.
+    pub(super) async fn put(
+        &self,
+        known: Option<&Lease>,
+        spec: LeaseSpec,
+        limit: Duration,
+    ) -> Result<Lease, ApiError> {
+        let spec = Some(spec);
+        if let Some(known) = known {
+            let lease = Lease { metadata: known.metadata.clone(), spec };
+            return self.ask(limit, self.client.update(&self.path(), &lease)).await;
+        }
+        let metadata = ObjectMeta {
+            namespace: Some(self.namespace.clone()),
+            name: Some(self.name.clone()),
+            ..ObjectMeta::default()
+        };
+        let lease = Lease { metadata, spec };
+        self.ask(limit, self.client.create(&self.collection(), &lease)).await
+    }
+
+    /// Waits for an answer, waits that the server asks for included. Answers tell whether its storage went back in time.
+    async fn ask(
+        &self,
+        limit: Duration,
+        request: impl Future<Output = Result<Lease, ApiError>>,
+    ) -> Result<Lease, ApiError> {
+        let before = self.client.version_guard().before(&self.path());
+        let answer = timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)));
+        if let Ok(lease) = &answer {
+            let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
+            self.client.version_guard().read(&before, version);
+        }
+        answer
+    }
+
+    /// The Lease as the object of an event.
+    pub(super) fn reference(&self, known: Option<&Lease>) -> ObjectReference {
+        let metadata = known.map(|lease| &lease.metadata);
+        ObjectReference {
+            api_version: Some(Lease::API_VERSION.to_owned()),
+            kind: Some(Lease::KIND.to_owned()),
+            namespace: Some(self.namespace.clone()),
+            name: Some(self.name.clone()),
+            uid: metadata.and_then(|metadata| metadata.uid.clone()),
+            resource_version: metadata.and_then(|metadata| metadata.resource_version.clone()),
+            ..ObjectReference::default()
+        }
+    }
+
+    fn collection(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+}
+
+impl fmt::Display for LeaseLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}

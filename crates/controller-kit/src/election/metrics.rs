@@ -1,0 +1,50 @@
+//! The two `leader_election_*` metrics of every Kubernetes component.
+
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use kube_api::plain_counter::PlainCounter;
+
+type Labels = [(&'static str, String); 1];
+
+/// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default nobody sees them.
+///
+/// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`).
+#[derive(Clone, Debug, Default)]
+pub struct ElectionMetrics {
+    master_status: Family<Labels, Gauge>,
+    slow_path: Family<Labels, PlainCounter>,
+}
+
+impl ElectionMetrics {
+    /// Adds the metrics to `registry`. A second call on the same registry would expose every name twice.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "leader_election_master_status",
+            "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates \
+             master. 'name' is the string used to identify the lease. Please make sure to group by name",
+            metrics.master_status.clone(),
+        );
+        registry.register(
+            "leader_election_slowpath_total",
+            "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify \
+             the lease. Please make sure to group by name",
+            metrics.slow_path.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn set_leading(&self, lease: &str, leading: bool) {
+        self.master_status.get_or_create_owned(&labels(lease)).set(leading.into());
+    }
+
+    pub(super) fn count_slow_path(&self, lease: &str) {
+        self.slow_path.get_or_create_owned(&labels(lease)).inc();
+    }
+}
+
+fn labels(lease: &str) -> Labels {
+    [("name", lease.to_owned())]
+}

@@ -1,0 +1,194 @@
+//! What pods cost in the cache: `cargo run --release -p controller-runtime --example cache_cost [PODS...]`.
+//!
+//! Prints, for pods whose labels no other pod has and for pods that share theirs: memory, the cost of each way in and
+//! out, and the longest single hold of the cache's lock, with a handler that asks which Services a pod concerns, as
+//! controllers do.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use controller_kit::queue::Lane;
+use endpoint_informers::cache::{Cache, Change, Handler, News, PORTION, State};
+use endpointslice::{Interner, LabelSet, Pod, PodFields, Service, ServiceFields};
+use parking_lot::Mutex;
+
+const NAMESPACES: usize = 10;
+const SERVICES: usize = 1000;
+const NODES: usize = 5000;
+/// The best of so many rounds is shown: other processes can only make things slower.
+const ROUNDS: usize = 3;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Labels {
+    Unique,
+    Shared,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [labels, pods] = arguments.as_slice()
+        && let Some(labels) = [Labels::Unique, Labels::Shared].into_iter().find(|l| l.name() == labels)
+    {
+        return measure(pods.parse().unwrap(), labels);
+    }
+    let sizes: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let sizes = if sizes.is_empty() { vec!["10000", "100000", "300000"] } else { sizes };
+    for labels in [Labels::Unique, Labels::Shared] {
+        for pods in &sizes {
+            println!("{pods} pods with {} labels:", labels.name());
+            // In a process of its own, so that memory is measured from the start.
+            let this = std::env::current_exe().unwrap();
+            assert!(Command::new(this).args([labels.name(), pods]).status().unwrap().success());
+        }
+    }
+}
+
+impl Labels {
+    fn name(self) -> &'static str {
+        if self == Self::Unique { "unique" } else { "shared" }
+    }
+}
+
+/// A handler that does what those of controllers do, but for the queue, and notes when it was called last: what follows
+/// of a call to the cache is unlocking, and giving memory back.
+#[derive(Default)]
+struct Concerned(Mutex<Option<Instant>>);
+
+impl Handler for Concerned {
+    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
+        std::hint::black_box(state.services_concerned_by(change));
+        *self.0.lock() = Some(Instant::now());
+    }
+}
+
+/// The total and the longest of many holds of the lock.
+#[derive(Default)]
+struct Holds {
+    total: Duration,
+    longest: Duration,
+}
+
+impl Holds {
+    fn measure<T>(&mut self, handler: &Concerned, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = run();
+        let end = handler.0.lock().take().unwrap_or_else(Instant::now);
+        self.total += end - start;
+        self.longest = self.longest.max(end - start);
+        result
+    }
+}
+
+/// The best of the rounds so far.
+struct Best {
+    what: &'static str,
+    each: Duration,
+    longest: Duration,
+}
+
+fn note(best: &mut Vec<Best>, what: &'static str, holds: &Holds, pods: usize) {
+    let (each, longest) = (holds.total / u32::try_from(pods).unwrap(), holds.longest);
+    match best.iter_mut().find(|best| best.what == what) {
+        Some(best) => (best.each, best.longest) = (best.each.min(each), best.longest.min(longest)),
+        None => best.push(Best { what, each, longest }),
+    }
+}
+
+fn pod(number: usize, version: &str, labels: Labels, interner: &mut Interner) -> Pod {
+    let namespace = format!("ns-{}", number % NAMESPACES);
+    let app = format!("app-{}", number / NAMESPACES % (SERVICES / NAMESPACES));
+    let (name, node) = (format!("{app}-7d9c5b8f4-{number}"), format!("node-{}", number % NODES));
+    let uid = format!("{number:08x}-0000-4000-8000-000000000000");
+    let address = format!("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255);
+    let mut pairs = vec![("app", app.as_str()), ("pod-template-hash", "7d9c5b8f4"), ("team", "shop")];
+    if labels == Labels::Unique {
+        pairs.extend([("apps.kubernetes.io/pod-name", name.as_str()), ("controller-uid", uid.as_str())]);
+    }
+    let fields = PodFields {
+        namespace: &namespace,
+        name: &name,
+        uid: &uid,
+        resource_version: version,
+        labels: pairs,
+        node_name: &node,
+        addresses: vec![&address],
+        ..PodFields::default()
+    };
+    Pod::new(fields, interner)
+}
+
+fn filled_with_services(handler: &Arc<Concerned>, interner: &mut Interner) -> Cache {
+    let cache = Cache::default();
+    cache.attach(Arc::clone(handler) as _, |_| {});
+    for number in 0..SERVICES {
+        let (namespace, app) =
+            (format!("ns-{}", number % NAMESPACES), format!("app-{}", number / NAMESPACES));
+        let (name, selector) = (app.as_str(), vec![("app", app.as_str())]);
+        let fields = ServiceFields { namespace: &namespace, name, selector, ..ServiceFields::default() };
+        cache.upsert(Service::new(fields, interner), Lane::Live);
+    }
+    cache
+}
+
+fn measure(pods: usize, labels: Labels) {
+    let (mut best, mut bytes) = (Vec::new(), None);
+    for _ in 0..ROUNDS {
+        let used = round(pods, labels, &mut best);
+        bytes.get_or_insert(used / pods);
+    }
+    println!("{:>10} bytes each, resident", bytes.unwrap_or_default());
+    for Best { what, each, longest } in best {
+        println!("{:>10} ns each, longest hold of the lock {longest:>9.3?}  {what}", each.as_nanos());
+    }
+}
+
+/// Returns the memory that the pods take.
+fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
+    let (handler, mut interner) = (Arc::new(Concerned::default()), Interner::default());
+    let cache = filled_with_services(&handler, &mut interner);
+    let before = resident();
+    note(best, "listed, in portions", &list(&cache, &handler, pods, labels, &mut interner), pods);
+    let used = resident().saturating_sub(before);
+
+    let mut selected = Holds::default();
+    let selector: LabelSet = [("app", "app-1")].into_iter().collect();
+    let found = selected.measure(&handler, || cache.read(|state| state.pods_selected("ns-1", &selector)));
+    note(best, "selected by one Service", &selected, found.sorted().len());
+
+    let names = |pod: &Arc<Pod>| (pod.namespace.to_string(), pod.name.to_string());
+    let names: Vec<(String, String)> = cache.read(|state| state.pods.iter().map(names).collect());
+    let mut removed = Holds::default();
+    for (namespace, name) in names {
+        removed.measure(&handler, || cache.remove::<Pod>(&namespace, &name, Lane::Live));
+    }
+    note(best, "removed one by one", &removed, pods);
+
+    list(&cache, &handler, pods, labels, &mut interner);
+    cache.begin_list::<Pod>();
+    let mut vanished = Holds::default();
+    let mut end = vanished.measure(&handler, || cache.end_list::<Pod>("1"));
+    while vanished.measure(&handler, || end.step()) {}
+    note(best, "vanished during a gap", &vanished, pods);
+    used
+}
+
+fn list(cache: &Cache, handler: &Concerned, pods: usize, labels: Labels, interner: &mut Interner) -> Holds {
+    let mut holds = Holds::default();
+    cache.begin_list::<Pod>();
+    for first in (0..pods).step_by(PORTION) {
+        let numbers = first..pods.min(first + PORTION);
+        let news = numbers.map(|number| News::Present(pod(number, "1", labels, interner)));
+        let news: Vec<News<Pod>> = news.collect();
+        holds.measure(handler, || cache.apply(news, "", Lane::Background));
+    }
+    cache.finish_list::<Pod>("1");
+    holds
+}
+
+/// Resident memory of this process, in bytes; 0 where there is no `/proc`.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or_default() * 4096
+}

@@ -1,0 +1,177 @@
+//! Connections over HTTP/2: what is noticed of a dead one, and what is sent again.
+use std::time::Duration;
+
+use endpoint_informers::list_watch::Timing;
+use endpointslice::Pod;
+use http::{Request, Version};
+use http_body_util::BodyExt as _;
+use k8s_openapi::api::core::v1::Endpoints;
+use kube::client::Body;
+use kube_api::{ApiClient, ApiError, Encoding, KeepAlive, connect, connect_with};
+use tokio::time::{Instant, advance, pause, resume, sleep, timeout};
+
+use crate::world::World;
+use scripted_api::http2::{Act, BlackHole, Server};
+use scripted_api::script::Script;
+use scripted_api::wire::{Wire, pod};
+
+/// More than a test should take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Never in a test.
+const NEVER: KeepAlive = KeepAlive { interval: LIMIT, timeout: LIMIT };
+const ENDPOINTS: &str = "/api/v1/namespaces/shop/endpoints/web";
+
+fn client(server: &Server) -> ApiClient {
+    ApiClient::new(connect_with(&server.config(), NEVER).unwrap(), Encoding::Json, "test/1.0")
+}
+
+fn answer() -> Act {
+    Act::Answer("{}".to_owned())
+}
+
+async fn write(client: &ApiClient) -> Result<Endpoints, ApiError> {
+    client.update(ENDPOINTS, &Endpoints::default()).await
+}
+
+#[tokio::test]
+async fn requests_share_a_connection() {
+    let mut server = Server::start((0..20).map(|_| answer())).await;
+    let client = connect(&server.config()).unwrap();
+    let get = || async {
+        let answer = client.send(Request::get("/version").body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(answer.version(), Version::HTTP_2);
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "{}");
+    };
+    futures::future::join_all((0..20).map(|_| get())).await;
+    for _ in 0..20 {
+        assert_eq!(server.asked().await, 0);
+    }
+}
+
+/// As many as there are kinds, and more. The server sends what it may at once: a megabyte for each.
+#[tokio::test]
+async fn watches_that_nobody_reads_leave_room_for_other_answers() {
+    const WATCHES: usize = 15;
+    let unread = || Act::Begin("x".repeat(1 << 20));
+    let mut server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
+    let kube_client = connect(&server.config()).unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES {
+        let watch = kube_client.send(Request::get("/watch").body(Body::empty()).unwrap());
+        watches.push(timeout(LIMIT, watch).await.unwrap().unwrap());
+    }
+    let client = ApiClient::new(kube_client, Encoding::Json, "test/1.0");
+    assert_eq!(client.get_raw("/version").await.unwrap(), "{}");
+    for _ in 0..=WATCHES {
+        assert_eq!(server.asked().await, 0, "one connection that bears all of them");
+    }
+    drop(watches);
+}
+
+/// With the default of 15 s and 10 s, that is within 25 s.
+#[tokio::test]
+async fn a_watch_goes_on_soon_after_its_server_is_gone_behind_a_proxy_that_is_not() {
+    let wire = Wire(Encoding::Json);
+    let text = |events: &[bytes::Bytes]| Act::Begin(String::from_utf8(events.concat()).unwrap());
+    let a = wire.added(&pod("a", "1", "10.0.0.1"));
+    let later = [wire.added(&pod("b", "11", "10.0.0.2"))];
+    // Should the machine be so slow that a live connection looks dead, there is more than one later watch.
+    let acts = std::iter::once(text(&[a, wire.end_of_list("10")])).chain((0..100).map(|_| text(&later)));
+    let mut server = Server::start(acts).await;
+    let hole = BlackHole::before(server.address).await;
+    let keep_alive = KeepAlive { interval: Duration::from_millis(500), timeout: Duration::from_millis(500) };
+    let client = connect_with(&server.config_at(hole.address), keep_alive).unwrap();
+    let timing = Timing { header: LIMIT, silence: LIMIT, initial_silence: LIMIT, ..Timing::default() };
+    let mut world = World::start::<Pod>(client, &Script::new([]), wire, timing);
+    timeout(LIMIT, world.synced.wait_for(|synced| *synced)).await.unwrap().unwrap();
+    assert_eq!(server.asked().await, 0);
+
+    hole.swallow();
+    let start = Instant::now();
+    assert!(server.asked().await > 0, "over another connection");
+    while world.pods().len() < 2 {
+        assert!(start.elapsed() < LIMIT / 2, "noticed only by the silence of the watch");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A pooled connection to a dead server: the next request must not meet another one like it, nor wait for the ping.
+#[tokio::test]
+async fn after_a_request_without_an_answer_come_new_connections() {
+    let mut server = Server::start([answer(), Act::Ignore, Act::Ignore, answer()]).await;
+    let client = client(&server);
+    write(&client).await.unwrap();
+    assert_eq!(server.asked().await, 0);
+
+    let asking = |client: ApiClient| tokio::spawn(async move { write(&client).await });
+    let short = asking(client.clone());
+    assert_eq!(server.asked().await, 0);
+    short.abort();
+    assert!(short.await.unwrap_err().is_cancelled());
+
+    let long = asking(client.clone());
+    assert_eq!(server.asked().await, 0, "one that was given up early says nothing about the connection");
+    pause();
+    // The shortest time that an election gives a request.
+    advance(Duration::from_secs(1)).await;
+    resume();
+    long.abort();
+    assert!(long.await.unwrap_err().is_cancelled());
+    write(&client).await.unwrap();
+    assert_eq!(server.asked().await, 1);
+}
+
+#[tokio::test]
+async fn a_write_that_the_server_has_not_looked_at_is_sent_again() {
+    for (unseen, connection) in [(Act::Refuse, 0), (Act::GoAway, 1)] {
+        let mut server = Server::start([answer(), unseen.clone(), answer()]).await;
+        let client = client(&server);
+        write(&client).await.unwrap();
+        write(&client).await.unwrap();
+        let connections = [server.asked().await, server.asked().await, server.asked().await];
+        assert_eq!(connections, [0, 0, connection], "{unseen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_is_sent_four_times_at_most() {
+    let mut server = Server::start((0..10).map(|_| Act::Refuse)).await;
+    let error = write(&client(&server)).await.unwrap_err();
+    assert!(matches!(error, ApiError::Transport(_)), "{error:?}");
+    assert_eq!(server.more(), 4);
+}
+
+#[tokio::test]
+async fn a_write_whose_fate_is_unknown_is_not_sent_again() {
+    for unknown in [Act::Fail, Act::Close, Act::Begin("{".to_owned())] {
+        let mut server = Server::start([answer(), unknown.clone(), answer()]).await;
+        let client = client(&server);
+        write(&client).await.unwrap();
+        let outcome = match unknown {
+            Act::Begin(_) => {
+                let writing = tokio::spawn(async move { write(&client).await });
+                server.asked().await;
+                server.asked().await;
+                drop(server);
+                assert!(matches!(writing.await.unwrap(), Err(ApiError::Transport(_))));
+                continue;
+            }
+            _ => write(&client).await,
+        };
+        assert!(matches!(outcome, Err(ApiError::Transport(_))), "{unknown:?}: {outcome:?}");
+        assert_eq!(server.more(), 2, "{unknown:?}");
+    }
+}
+
+/// Nobody listens: the server is asked again a few times, and then the caller decides.
+#[tokio::test]
+async fn a_connection_that_cannot_be_made_is_tried_again_after_pauses() {
+    let server = Server::start([]).await;
+    let (config, address) = (server.config(), server.address);
+    drop(server);
+    let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test/1.0");
+    let start = Instant::now();
+    let error = write(&client).await.unwrap_err();
+    assert!(matches!(error, ApiError::Transport(_)), "{error:?} at {address}");
+    assert!(start.elapsed() >= Duration::from_millis(300), "with pauses");
+}

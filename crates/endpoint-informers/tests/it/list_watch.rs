@@ -1,0 +1,1020 @@
+//! List-watches against everything a server, a proxy or a network can do to them.
+//!
+//! Most tests play in memory on a paused clock, in both encodings; what only a socket can do is at the end.
+use std::time::Duration;
+
+use endpoint_informers::cache::CachedSlice;
+use endpoint_informers::list_watch::Timing;
+use endpointslice::{Node, Pod};
+use futures::future::join_all;
+use http::Method;
+use kube_api::{Encoding, connect};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::world::World;
+use scripted_api::loopback::{Loopback, reserve};
+use scripted_api::script::{Answer, Script, Step};
+use scripted_api::wire::{EXPIRED, Refusal, Wire, frame, message, pod};
+
+const PODS: &str = "/api/v1/pods";
+
+/// A streaming list is asked for.
+fn list(answer: Answer) -> Step {
+    let step = get(answer).has("watch=true").has("allowWatchBookmarks=true").has("sendInitialEvents=true");
+    step.has("resourceVersionMatch=NotOlderThan")
+        .has("timeoutSeconds")
+        .lacks("resourceVersion")
+        .lacks("limit")
+}
+
+/// A watch from there is asked for.
+fn resume(version: &str, answer: Answer) -> Step {
+    let step = get(answer).has("watch=true").has("allowWatchBookmarks=true").has("timeoutSeconds");
+    step.has(&format!("resourceVersion={version}")).lacks("sendInitialEvents").lacks("resourceVersionMatch")
+}
+
+/// The first page of a list is asked for.
+fn first_page(answer: Answer) -> Step {
+    get(answer).has("limit=500").lacks("watch").lacks("continue").lacks("resourceVersion")
+}
+
+/// A further page is asked for.
+fn next_page(token: &str, answer: Answer) -> Step {
+    get(answer).has("limit=500").lacks("watch").has(&format!("continue={token}"))
+}
+
+fn get(answer: Answer) -> Step {
+    Step::new(Method::GET, PODS, answer)
+}
+
+/// An answer with `a` and `b`, complete at version 10, and the watch goes on.
+fn listed(wire: Wire) -> Answer {
+    wire.watch(&[
+        wire.added(&pod("a", "1", "10.0.0.1")),
+        wire.added(&pod("b", "2", "10.0.0.2")),
+        wire.end_of_list("10"),
+    ])
+}
+
+const LISTED: [&str; 2] = ["+a 10.0.0.1 (list)", "+b 10.0.0.2 (list)"];
+
+/// Time enough for a watch not to have ended early.
+fn a_while() -> Duration {
+    Duration::from_secs(2)
+}
+
+/// Far more than any script takes, on a paused clock.
+const LONG: Duration = Duration::from_secs(24 * 3600);
+
+fn refused(code: u16) -> Refusal {
+    Refusal { code, reason: "", message: "no", cause: None, retry_after: 0 }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_ends_with_the_annotated_bookmark_and_no_other() {
+    for wire in Wire::BOTH {
+        let beginning = wire.watch(&[
+            wire.bookmark("3"),
+            wire.added(&pod("a", "1", "10.0.0.1")),
+            wire.bookmark("4"),
+            wire.added(&pod("b", "2", "10.0.0.2")),
+            wire.bookmark("5"),
+        ]);
+        let world = World::play(wire, [list(beginning.hang())]).await;
+        assert!(!world.is_synced(), "{wire:?}");
+        assert_eq!(world.pods(), ["a 10.0.0.1", "b 10.0.0.2"], "shown as they come, {wire:?}");
+
+        let world = World::play(wire, [list(listed(wire).hang())]).await;
+        assert!(world.is_synced(), "{wire:?}");
+        assert_eq!(world.changes(), LISTED);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_say_what_they_accept_and_how_long_they_want_to_live() {
+    for (wire, accept) in Wire::BOTH
+        .into_iter()
+        .zip(["application/vnd.kubernetes.protobuf,application/json", "application/json"])
+    {
+        let steps = [list(listed(wire).pause(a_while())), resume("10", wire.watch(&[]).hang())];
+        let world = World::play(wire, steps).await;
+        let lifetimes = [1800..=3600, 300..=600];
+        for (seen, expected) in world.script.seen().iter().zip(lifetimes) {
+            assert_eq!(seen.headers["accept"], accept);
+            assert_eq!(seen.headers["user-agent"], "test/1.0");
+            assert!(!seen.headers.contains_key("accept-encoding"), "a compressed watch is not read");
+            let lifetime = seen.query.iter().find_map(|part| part.strip_prefix("timeoutSeconds=")).unwrap();
+            assert!(expected.contains(&lifetime.parse().unwrap()), "{lifetime}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_from_the_last_event_or_bookmark() {
+    for wire in Wire::BOTH {
+        let moved = pod("a", "12", "10.0.0.3");
+        let world = World::play(
+            wire,
+            [
+                list(listed(wire).pause(a_while())),
+                resume("10", wire.watch(&[wire.modified(&moved)]).pause(a_while())),
+                resume("12", wire.watch(&[wire.bookmark("20")]).pause(a_while())),
+                resume("20", wire.watch(&[wire.deleted(&pod("b", "25", "10.0.0.2"))]).pause(a_while())),
+                resume("25", wire.watch(&[wire.added(&pod("c", "26", "10.0.0.4"))]).pause(a_while())),
+                resume("26", wire.watch(&[]).hang()),
+            ],
+        )
+        .await;
+        assert_eq!(world.changes()[2..], ["~a 10.0.0.3 was a 10.0.0.1", "-b 10.0.0.2", "+c 10.0.0.4"]);
+        assert_eq!(world.pods(), ["a 10.0.0.3", "c 10.0.0.4"]);
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().all(|gap| (2.0..2.1).contains(gap)), "resumed at once, not {gaps:?}");
+    }
+}
+
+/// What a second list finds: `a` as it was, `b` changed, `c` new; `d` is gone.
+#[tokio::test(start_paused = true)]
+async fn an_expired_watch_lists_again_and_reports_what_was_missed() {
+    for wire in Wire::BOTH {
+        let without_code = Refusal { code: 0, ..EXPIRED };
+        for expired in [
+            wire.refusal(&EXPIRED),
+            Answer::new(410, "text/plain", "gone"),
+            wire.watch(&[wire.error(&EXPIRED)]),
+            wire.watch(&[wire.error(&EXPIRED)]).pause(a_while()),
+            wire.watch(&[wire.error(&without_code)]),
+        ] {
+            let first = wire.watch(&[
+                wire.added(&pod("a", "1", "10.0.0.1")),
+                wire.added(&pod("b", "2", "10.0.0.2")),
+                wire.added(&pod("d", "3", "10.0.0.4")),
+                wire.added(&pod("e", "4", "10.0.0.5")),
+                wire.end_of_list("10"),
+            ]);
+            let second = wire.watch(&[
+                wire.added(&pod("a", "1", "10.0.0.1")),
+                wire.added(&pod("b", "15", "10.0.0.7")),
+                wire.added(&pod("c", "16", "10.0.0.3")),
+                wire.added(&pod("e", "17", "10.0.0.5").reborn()),
+                wire.end_of_list("20"),
+            ]);
+            let steps = [
+                list(first.pause(a_while())),
+                resume("10", expired),
+                list(second.pause(a_while())),
+                resume("20", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            let expected = [
+                "~b 10.0.0.7 was b 10.0.0.2 (list)",
+                "+c 10.0.0.3 (list)",
+                "~e 10.0.0.5 was e 10.0.0.5 (list)",
+                "-d 10.0.0.4",
+            ];
+            assert_eq!(world.changes()[4..], expected, "{wire:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_content_is_served_while_a_list_is_under_way() {
+    for wire in Wire::BOTH {
+        let half = wire.watch(&[wire.added(&pod("a", "15", "10.0.0.9"))]);
+        let steps =
+            [list(listed(wire).pause(a_while())), resume("10", wire.refusal(&EXPIRED)), list(half.hang())];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.pods(), ["a 10.0.0.9", "b 10.0.0.2"]);
+        assert!(world.is_synced(), "once synced, always synced");
+    }
+}
+
+/// A server whose history is always too short must not be asked for a list ten times a second.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_at_once_is_not_hammered() {
+    for wire in Wire::BOTH {
+        let forget = || list(listed(wire).then(wire.error(&EXPIRED)));
+        let steps = std::iter::repeat_with(forget).take(8).chain([list(listed(wire).hang())]);
+        let world = World::play(wire, steps).await;
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().all(|gap| *gap >= 0.8) && gaps[7] >= 30.0, "{gaps:?}");
+        assert_eq!(world.changes(), LISTED);
+        drop(world);
+
+        let page = || wire.page(&[], "10", "");
+        let forget = || [first_page(page()), resume("10", wire.refusal(&EXPIRED))];
+        let steps = std::iter::repeat_with(forget).take(8).flatten();
+        let steps = [list(wire.refusal(&refused(400)))].into_iter().chain(steps);
+        let world =
+            World::play(wire, steps.chain([first_page(page()), resume("10", wire.watch(&[]).hang())])).await;
+        let total: f64 = world.script.gaps().iter().sum();
+        assert!(total > 30.0, "{:?}", world.script.gaps());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_streaming_lists_is_listed_in_pages() {
+    for wire in Wire::BOTH {
+        for refusal in
+            [wire.refusal(&refused(422)), wire.refusal(&refused(400)), Answer::new(400, "", "what?")]
+        {
+            let (a, b, c) = (pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2"), pod("c", "3", "10.0.0.3"));
+            let steps = [
+                list(refusal),
+                first_page(wire.page(&[a.clone(), b], "10", "to+ken/1==")),
+                next_page("to%2Bken%2F1%3D%3D", wire.page(&[], "10", "2")),
+                next_page("2", wire.page(&[c], "10", "")),
+                resume("10", wire.watch(&[]).pause(a_while())),
+                resume("10", wire.refusal(&EXPIRED)),
+                first_page(wire.page(&[a], "20", "")),
+                resume("20", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert!(world.is_synced());
+            let expected = [LISTED[0], LISTED[1], "+c 10.0.0.3 (list)", "-b 10.0.0.2", "-c 10.0.0.3"];
+            assert_eq!(world.changes(), expected, "{wire:?}");
+            assert!(world.script.gaps()[..4].iter().all(|gap| *gap < 0.1), "no back-off in between");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_expire_are_followed_by_one_list_without_pages() {
+    for wire in Wire::BOTH {
+        let (a, b) = (pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2"));
+        let whole =
+            |answer| get(answer).lacks("limit").lacks("continue").lacks("resourceVersion").lacks("watch");
+        let steps = [
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[a, b.clone()], "10", "1")),
+            next_page("1", wire.refusal(&EXPIRED)),
+            whole(wire.page(&[b], "20", "")),
+            resume("20", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), [LISTED[0], LISTED[1], "-a 10.0.0.1"], "{wire:?}");
+        assert!(world.script.gaps().iter().all(|gap| *gap < 0.1), "no back-off in between");
+    }
+}
+
+/// It may be gigabytes, so that only silence counts against it.
+#[tokio::test(start_paused = true)]
+async fn a_list_without_pages_may_take_as_long_as_it_goes_on_coming() {
+    let wire = Wire(Encoding::Json);
+    let slow = Answer::new(200, wire.content_type(), r#"{"metadata":{"resourceVersion":"20"},"items":["#);
+    let slow = (0..9).fold(slow, |answer, _| answer.pause(Duration::from_secs(20)).then(" ")).then("]}");
+    let expired = || {
+        [
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[], "10", "1")),
+            next_page("1", wire.refusal(&EXPIRED)),
+        ]
+    };
+    let steps = expired().into_iter().chain([get(slow), resume("20", wire.watch(&[]).hang())]);
+    assert!(World::play(wire, steps).await.is_synced());
+
+    let silent = Answer::new(200, wire.content_type(), "{").hang();
+    let again = [first_page(wire.page(&[], "10", "")), resume("10", wire.watch(&[]).hang())];
+    let steps = expired().into_iter().chain([get(silent)]).chain(again);
+    let world = World::play(wire, steps).await;
+    let gap = world.script.gaps()[3];
+    assert!((30.8..31.7).contains(&gap), "a silence and a back-off, not {gap}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_inside_the_list_deletes_nothing() {
+    for wire in Wire::BOTH {
+        let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1")), wire.bookmark("5")]);
+        let steps = [
+            list(beginning()),
+            list(beginning().cut()),
+            list(listed(wire).pause(a_while())),
+            resume("10", wire.refusal(&EXPIRED)),
+            list(beginning().then(wire.error(&refused(500)))),
+            list(listed(wire).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), LISTED, "{wire:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_event_is_asked_for_again() {
+    for wire in Wire::BOTH {
+        let (first, second) = (pod("a", "11", "10.0.0.3"), pod("b", "12", "10.0.0.4"));
+        let whole = wire.modified(&second);
+        for length in [1, 3, 4, 5, whole.len() / 2, whole.len() - 1] {
+            let cut_event = || wire.watch(&[wire.modified(&first), whole.slice(..length)]);
+            let steps = [
+                list(listed(wire).pause(a_while())),
+                resume("10", cut_event().cut()),
+                resume("11", wire.watch(&[whole.slice(..length)])),
+                resume("11", wire.watch(std::slice::from_ref(&whole)).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            let expected = ["~a 10.0.0.3 was a 10.0.0.1", "~b 10.0.0.4 was b 10.0.0.2"];
+            assert_eq!(world.changes()[2..], expected, "{wire:?} cut after {length}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_doesn_t_matter_how_the_network_cuts_a_stream() {
+    for wire in Wire::BOTH {
+        for size in [1, 2, 5, 64, 1000] {
+            let events = wire.watch(&[wire.deleted(&pod("a", "11", "10.0.0.1")), wire.bookmark("12")]);
+            let steps = [
+                list(listed(wire).in_chunks_of(size).pause(a_while())),
+                resume("10", events.in_chunks_of(size).pause(a_while())),
+                resume("12", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.changes(), [LISTED[0], LISTED[1], "-a 10.0.0.1"], "{wire:?} in {size}");
+        }
+    }
+}
+
+/// Nonsense on the wire may be a damaged byte or come again and again from the same place in history. Listing again
+/// gets past both.
+#[tokio::test(start_paused = true)]
+async fn nonsense_in_a_watch_leads_to_a_new_list() {
+    for wire in Wire::BOTH {
+        let nonsense = match wire {
+            Wire(Encoding::Protobuf) => {
+                [vec![0xff; 40], frame(b"\xff\xff"), frame(b""), frame(b"\x0a\x05ADDED\x12\x03\x0a\x01x")]
+            }
+            Wire(Encoding::Json) => [
+                b"\xff\xff\n".to_vec(),
+                b"{\"type\":\"ADDED\"}\n".to_vec(),
+                b"{\"type\":\"ADDED\",\"object\":7}\n".to_vec(),
+                b"<html>Welcome to our proxy</html>\n".to_vec(),
+            ],
+        };
+        let unknown = wire.event("EXPLODED", &pod("a", "1", "10.0.0.1")).to_vec();
+        for nonsense in nonsense.into_iter().chain([unknown]) {
+            let steps = [
+                list(wire.watch(&[]).then(nonsense.clone())),
+                list(listed(wire).pause(a_while())),
+                resume("10", wire.watch(&[wire.bookmark("11")]).then(nonsense.clone())),
+                list(listed(wire).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.changes(), LISTED, "{wire:?}");
+            let gaps = world.script.gaps();
+            assert!(gaps[0] >= 0.8 && gaps[2] >= 0.8, "with back-off, not {gaps:?}");
+        }
+    }
+}
+
+/// A resourceVersion that the server finds unreadable will not become readable.
+#[tokio::test(start_paused = true)]
+async fn a_place_in_history_that_the_server_refuses_is_given_up() {
+    for wire in Wire::BOTH {
+        for code in [400, 422] {
+            let steps = [
+                list(listed(wire).pause(a_while())),
+                resume("10", wire.refusal(&refused(code))),
+                list(listed(wire).hang()),
+            ];
+            World::play(wire, steps).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_says_nothing_about_history_keeps_its_place() {
+    for wire in Wire::BOTH {
+        for code in [401, 403, 404, 429, 500, 502, 503, 504] {
+            let steps = [
+                list(listed(wire).pause(a_while())),
+                resume("10", wire.refusal(&refused(code))),
+                resume("10", wire.watch(&[wire.error(&refused(code))])),
+                resume("10", Answer::new(code, "text/html", "<html>")),
+                resume("10", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert!(world.script.gaps()[1..].iter().all(|gap| *gap >= 0.8));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_object_stays_as_it_was_and_holds_up_nobody() {
+    for wire in Wire::BOTH {
+        let (a, c) = (pod("a", "11", "10.0.0.9").broken(), pod("c", "13", "10.0.0.3"));
+        let streamed = wire.watch(&[
+            wire.added(&pod("b", "2", "10.0.0.2")),
+            wire.added(&a),
+            wire.added(&pod("n", "3", "10.0.0.4").broken()),
+            wire.added(&c),
+            wire.end_of_list("20"),
+        ]);
+        let live = wire.watch(&[wire.modified(&a), wire.added(&c), wire.modified(&a)]);
+        let steps = [
+            list(listed(wire).pause(a_while())),
+            resume("10", live.pause(a_while())),
+            // The place in history moves on, or the object would be met for ever.
+            resume("11", wire.refusal(&EXPIRED)),
+            list(streamed.pause(a_while())),
+            resume("20", wire.refusal(&refused(400))),
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[a, c, pod("b", "2", "10.0.0.2")], "30", "")),
+            resume("30", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), [LISTED[0], LISTED[1], "+c 10.0.0.3"], "{wire:?}");
+        assert_eq!(world.unreadable("pods"), 5, "{wire:?}");
+    }
+}
+
+/// In metadata, too: what names an object is read on its own.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_unreadable_metadata_is_skipped_as_well() {
+    let wire = Wire(Encoding::Json);
+    let mut strange = pod("a", "11", "10.0.0.9").json();
+    strange["metadata"]["creationTimestamp"] = json!("the day before yesterday");
+    let live = wire.watch(&[wire.raw_event("MODIFIED", "Pod", b"", &strange)]);
+    let steps = [
+        list(listed(wire).pause(a_while())),
+        resume("10", live.pause(a_while())),
+        resume("11", Answer::never()),
+    ];
+    assert_eq!(World::play(wire, steps).await.changes(), LISTED);
+}
+
+/// In the first list, where nothing older is known of it: everything else is shown, and its absence is no deletion.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_damaged_metadata_in_the_first_list_is_not_taken_for_absent() {
+    for wire in Wire::BOTH {
+        let metadata = message(&[(1, b"n"), (3, b"shop"), (6, b"5")]);
+        let raw = message(&[(1, &[metadata.as_slice(), b"\x0a\xff"].concat())]);
+        let mut json = pod("n", "5", "10.0.0.4").json();
+        json["metadata"]["annotations"] = json!(7);
+        let streamed = wire.watch(&[
+            wire.added(&pod("a", "1", "10.0.0.1")),
+            wire.raw_event("ADDED", "Pod", &raw, &json),
+            wire.end_of_list("10"),
+        ]);
+        let world = World::play(wire, [list(streamed.hang())]).await;
+        assert!(world.is_synced());
+        assert_eq!((world.pods(), world.unreadable("pods")), (vec!["a 10.0.0.1".to_owned()], 1));
+        let is_absent = |name| world.cache.read(|state| state.pods.check_absent("shop", name)).is_ok();
+        assert_eq!((is_absent("n"), is_absent("m")), (false, true), "{wire:?}");
+    }
+}
+
+/// What counts about a deletion is the name.
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_object_that_is_deleted_is_gone() {
+    for wire in Wire::BOTH {
+        let deleted = wire.watch(&[wire.deleted(&pod("a", "11", "10.0.0.1").broken())]);
+        let steps = [
+            list(listed(wire).pause(a_while())),
+            resume("10", deleted.pause(a_while())),
+            resume("11", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.pods(), ["b 10.0.0.2"], "{wire:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_without_version_or_with_a_strange_one_doesn_t_lose_the_place() {
+    for wire in Wire::BOTH {
+        let events = wire.watch(&[wire.bookmark(""), wire.added(&pod("c", "", "10.0.0.3"))]);
+        let steps = [
+            list(listed(wire).pause(a_while())),
+            resume("10", events.pause(a_while())),
+            resume("10", wire.watch(&[wire.bookmark("a b&watch=false\u{e9}")]).pause(a_while())),
+            resume("a%20b%26watch%3Dfalse%C3%A9", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes()[2..], ["+c 10.0.0.3"], "{wire:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn blank_lines_are_no_events() {
+    let wire = Wire::BOTH[1];
+    let steps = [list(wire.watch(&[]).then("\n\r\n").then(listed_json(wire)).hang())];
+    assert_eq!(World::play(wire, steps).await.changes(), LISTED);
+}
+
+fn listed_json(wire: Wire) -> Vec<u8> {
+    let a = wire.added(&pod("a", "1", "10.0.0.1"));
+    let b = wire.added(&pod("b", "2", "10.0.0.2"));
+    [&a[..], b"\n", &b, b"\n\n", &wire.end_of_list("10")].concat()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_goes_silent_is_resumed() {
+    for wire in Wire::BOTH {
+        let steps = [
+            list(listed(wire).hang()),
+            resume(
+                "10",
+                wire.watch(&[wire.bookmark("11")])
+                    .pause(Duration::from_secs(140))
+                    .then(wire.bookmark("12"))
+                    .hang(),
+            ),
+            resume("12", Answer::never()),
+            resume("12", wire.watch(&[wire.added(&pod("c", "13", "10.0.0.3"))]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes()[2..], ["+c 10.0.0.3"], "{wire:?}");
+        let gaps = world.script.gaps();
+        assert!((150.0..160.0).contains(&gaps[0]), "{gaps:?}");
+        assert!((290.0..300.0).contains(&gaps[1]), "140 s without an event is ordinary, {gaps:?}");
+        assert!((30.0..40.0).contains(&gaps[2]), "a header comes sooner, {gaps:?}");
+    }
+}
+
+/// A server that ignores `timeoutSeconds` but keeps talking.
+#[tokio::test(start_paused = true)]
+async fn a_watch_doesn_t_outlive_its_lifetime() {
+    for wire in Wire::BOTH {
+        let chatty = (11..40).fold(wire.watch(&[]), |answer, version| {
+            answer.pause(Duration::from_secs(60)).then(wire.bookmark(&version.to_string()))
+        });
+        let script = Script::new([
+            list(listed(wire).pause(a_while())),
+            resume("10", chatty),
+            get(wire.watch(&[]).hang()).has("resourceVersion").lacks("sendInitialEvents"),
+        ]);
+        let world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        script.played(Duration::from_secs(3600)).await;
+        let gap = world.script.gaps()[1];
+        assert!((310.0..615.0).contains(&gap), "{gap}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_that_stays_silent_is_asked_for_in_pages() {
+    for wire in Wire::BOTH {
+        let half = wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]);
+        for silent in [wire.watch(&[]).hang(), half.hang(), Answer::never()] {
+            let steps = [
+                list(silent),
+                first_page(wire.page(&[pod("b", "2", "10.0.0.2")], "10", "")),
+                resume("10", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.pods(), ["b 10.0.0.2"], "{wire:?}");
+            let gaps = world.script.gaps();
+            assert!((30.0..40.0).contains(&gaps[0]), "{gaps:?}");
+        }
+    }
+}
+
+/// A proxy with limits on streams, or an API server that closes slow ones under churn (kubernetes#129197): the next stream
+/// will not end better.
+#[tokio::test(start_paused = true)]
+async fn three_streaming_lists_that_break_in_a_row_are_followed_by_pages() {
+    for wire in Wire::BOTH {
+        let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]).pause(a_while());
+        let end = Answer::new(502, "text/html", "<html>");
+        for third in [beginning(), beginning().cut(), beginning().then(wire.error(&refused(504))), end] {
+            let steps = [
+                list(beginning().cut()),
+                list(beginning()),
+                list(third),
+                first_page(wire.page(&[pod("b", "2", "10.0.0.2")], "10", "")),
+                resume("10", wire.watch(&[]).hang()),
+            ];
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.pods(), ["b 10.0.0.2"], "{wire:?}");
+        }
+    }
+}
+
+/// It may have been busy, and by now it may be another server.
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_is_tried_again_after_a_while() {
+    let silence = Duration::from_secs(140);
+    for wire in Wire::BOTH {
+        for failed in [wire.watch(&[]).hang(), wire.refusal(&refused(400))] {
+            let page = || wire.page(&[pod("b", "2", "10.0.0.2")], "10", "");
+            let quiet = std::iter::repeat_with(|| resume("10", wire.watch(&[]).pause(silence)));
+            let steps = [list(failed), first_page(page()), resume("10", wire.refusal(&EXPIRED))];
+            let steps = steps.into_iter().chain([first_page(page())]).chain(quiet.take(5));
+            let steps = steps.chain([resume("10", wire.refusal(&EXPIRED)), list(listed(wire).hang())]);
+            let world = World::play(wire, steps).await;
+            assert_eq!(world.pods(), ["a 10.0.0.1", "b 10.0.0.2"], "{wire:?}");
+        }
+    }
+}
+
+/// Some proxies answer everything with an empty object. Nobody has deleted all pods.
+#[tokio::test(start_paused = true)]
+async fn a_list_without_a_resource_version_is_none() {
+    for wire in Wire::BOTH {
+        let page = |version| wire.page(&[pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2")], version, "");
+        let steps = [
+            list(listed(wire).pause(a_while())),
+            resume("10", wire.refusal(&EXPIRED)),
+            list(wire.watch(&[wire.end_of_list("")]).hang()),
+            list(wire.refusal(&refused(400))),
+            first_page(wire.page(&[], "", "")),
+            first_page(wire.page(&[], "", "more")),
+            first_page(page("20")),
+            resume("20", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        assert_eq!(world.changes(), LISTED, "{wire:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_never_ends_is_given_up() {
+    for wire in Wire::BOTH {
+        let page = || wire.page(&[pod("a", "1", "10.0.0.1")], "10", "");
+        let endless = Answer::new(200, wire.content_type(), "k8s").hang();
+        let steps = [
+            list(wire.refusal(&refused(400))),
+            first_page(endless),
+            first_page(Answer::never()),
+            first_page(page()),
+            resume("10", wire.watch(&[]).hang()),
+        ];
+        World::play(wire, steps).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_honoured() {
+    for wire in Wire::BOTH {
+        let told = |code| Refusal { retry_after: 7, ..refused(code) };
+        let in_header = |code| Answer::new(code, "text/plain", "slow down").header("retry-after", "7");
+        let steps = [
+            list(wire.refusal(&told(429))),
+            list(in_header(503)),
+            list(wire.refusal(&refused(422))),
+            first_page(in_header(429)),
+            first_page(wire.page(&[], "10", "")),
+            resume("10", wire.refusal(&told(503))),
+            resume("10", wire.watch(&[wire.error(&told(429))])),
+            resume("10", wire.watch(&[]).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        let gaps = world.script.gaps();
+        for refused in [0, 1, 3, 5, 6] {
+            assert!(gaps[refused] >= 7.0, "{refused}: {gaps:?}");
+        }
+    }
+}
+
+/// It was not served at all: that says nothing about streams.
+#[tokio::test(start_paused = true)]
+async fn streaming_lists_that_are_told_when_to_come_back_are_not_followed_by_pages() {
+    for wire in Wire::BOTH {
+        let busy = || list(wire.refusal(&Refusal { retry_after: 7, ..refused(429) }));
+        let world = World::play(wire, [busy(), busy(), busy(), busy(), list(listed(wire).hang())]).await;
+        assert!(world.is_synced(), "{wire:?}");
+    }
+}
+
+/// A cache must not stand still for a day because a proxy says so.
+#[tokio::test(start_paused = true)]
+async fn an_absurd_retry_after_is_cut_short_and_an_unreadable_one_ignored() {
+    for wire in Wire::BOTH {
+        let steps = [
+            list(Answer::new(429, "", "").header("retry-after", "86400")),
+            list(Answer::new(503, "", "").header("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")),
+            list(listed(wire).hang()),
+        ];
+        let world = World::play(wire, steps).await;
+        let gaps = world.script.gaps();
+        assert!((10.0..=60.1).contains(&gaps[0]) && gaps[1] < 4.0, "{gaps:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_retried_with_growing_delays_for_ever() {
+    for wire in Wire::BOTH {
+        let failures = (0..3).map(|_| list(wire.refusal(&refused(500))));
+        let failures = failures.chain((0..8).map(|_| first_page(wire.refusal(&refused(500)))));
+        let last = [first_page(wire.page(&[], "10", "")), resume("10", wire.watch(&[]).hang())];
+        let world = World::play(wire, failures.chain(last)).await;
+        let gaps = world.script.gaps();
+        let expected = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6].into_iter().chain(std::iter::repeat(30.0));
+        for (gap, expected) in gaps[..11].iter().zip(expected) {
+            assert!((expected..=2.0 * expected + 0.01).contains(gap), "{gaps:?}");
+        }
+        assert!(world.is_synced());
+    }
+}
+
+/// A load balancer with an idle timeout, as in kubeadm's guide to high availability: quiet kinds are cut again and again.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_after_a_while_is_resumed_at_once_each_time() {
+    let quiet = Duration::from_secs(20);
+    for wire in Wire::BOTH {
+        let half = wire.added(&pod("c", "11", "10.0.0.3"));
+        let half = half.slice(..half.len() / 2);
+        let cuts = (0..20).map(|n| {
+            let watch = wire.watch(&[]).pause(quiet);
+            resume("10", if n % 2 == 0 { watch.cut() } else { watch.then(half.clone()).cut() })
+        });
+        let steps = [list(listed(wire).pause(quiet).cut())].into_iter().chain(cuts);
+        let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().all(|gap| (20.0..21.0).contains(gap)), "{wire:?} {gaps:?}");
+    }
+}
+
+/// What failed before it doesn't count any more.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_works_ends_the_back_off() {
+    for wire in Wire::BOTH {
+        let failures = || (0..6).map(|_| resume("10", wire.refusal(&refused(500))));
+        let working = [wire.watch(&[]).pause(a_while()).cut(), wire.watch(&[]).pause(a_while())];
+        for working in working {
+            let steps = [list(listed(wire).pause(a_while()))].into_iter().chain(failures());
+            let steps = steps.chain([resume("10", working), resume("10", wire.refusal(&refused(500)))]);
+            let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+            let gaps = world.script.gaps();
+            assert!(gaps[6] > 25.0 && gaps[8] < 1.7, "{gaps:?}");
+        }
+    }
+}
+
+/// One that is accepted and cut at once is as good as refused.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_at_once_is_not_hurried_back_to() {
+    for wire in Wire::BOTH {
+        let cut = || wire.watch(&[]).pause(Duration::from_millis(900)).cut();
+        let cuts = (0..10).map(|_| resume("10", cut()));
+        let steps = [list(listed(wire).pause(a_while()))].into_iter().chain(cuts);
+        let world = World::play(wire, steps.chain([resume("10", wire.watch(&[]).hang())])).await;
+        assert!(world.script.gaps()[10] >= 30.0, "{:?}", world.script.gaps());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_closes_at_once_is_not_hammered() {
+    for wire in Wire::BOTH {
+        let closes = (0..10).map(|_| resume("10", wire.watch(&[])));
+        let steps =
+            [list(listed(wire))].into_iter().chain(closes).chain([resume("10", wire.watch(&[]).hang())]);
+        let world = World::play(wire, steps).await;
+        let gaps = world.script.gaps();
+        assert!(gaps.iter().all(|gap| *gap >= 0.8) && gaps[9] >= 30.0, "{gaps:?}");
+    }
+}
+
+/// What a new leader waits for. That a watch is open doesn't mean that it has brought what was missed.
+#[tokio::test(start_paused = true)]
+async fn a_wish_for_a_list_is_granted_when_a_list_that_was_asked_for_later_is_complete() {
+    for wire in Wire::BOTH {
+        let second = wire.watch(&[wire.added(&pod("a", "15", "10.0.0.9"))]).pause(a_while());
+        let script = Script::new([
+            list(listed(wire).pause(a_while())),
+            // Resumed, and then nothing: late, or a connection that is dead.
+            resume("10", wire.watch(&[]).hang()),
+            list(second.then(wire.end_of_list("20")).pause(a_while())),
+            resume("20", wire.watch(&[]).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        sleep(2 * a_while()).await;
+        assert!(world.is_synced() && *world.listed.borrow() == 0, "no list but the first without a wish");
+        let wished = Instant::now();
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        let waited = wished.elapsed().as_secs_f64();
+        assert!((2.0..2.1).contains(&waited), "asked for at once, and complete after that: {waited}");
+        assert_eq!(world.pods(), ["a 10.0.0.9"]);
+        script.played(LONG).await;
+    }
+}
+
+/// The list under way may be of a moment before the wish.
+#[tokio::test(start_paused = true)]
+async fn a_wish_ends_whatever_is_under_way() {
+    for wire in Wire::BOTH {
+        let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]);
+        for under_way in [Answer::never(), beginning().hang()] {
+            let script = Script::new([list(under_way), list(listed(wire).hang())]);
+            let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+            sleep(a_while()).await;
+            world.wish();
+            world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+            assert_eq!(world.changes(), LISTED);
+            assert!(script.gaps()[0] < 2.1, "{:?}", script.gaps());
+        }
+
+        let page = || wire.page(&[pod("a", "1", "10.0.0.1")], "10", "more");
+        let script = Script::new([
+            list(wire.refusal(&refused(400))),
+            first_page(page()),
+            next_page("more", Answer::never()),
+            first_page(page()),
+            next_page("more", wire.page(&[], "10", "")),
+            resume("10", wire.watch(&[]).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        sleep(a_while()).await;
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        script.played(LONG).await;
+    }
+}
+
+/// None is lost, whenever it comes.
+#[tokio::test(start_paused = true)]
+async fn a_wish_is_kept_through_failures() {
+    for wire in Wire::BOTH {
+        let failure = || list(wire.refusal(&refused(500)));
+        let steps = [list(listed(wire).hang()), failure(), failure(), list(listed(wire).hang())];
+        let script = Script::new(steps);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        world.synced.wait_for(|synced| *synced).await.unwrap();
+        world.wish();
+        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        script.played(LONG).await;
+    }
+}
+
+/// What a new leader does whose watches are in long delays after an outage.
+#[tokio::test(start_paused = true)]
+async fn a_wish_ends_the_wait_between_attempts() {
+    for wire in Wire::BOTH {
+        let failure = |code| resume("10", wire.refusal(&refused(code)));
+        let overload = Refusal { retry_after: 5, ..refused(503) };
+        let script = Script::new([
+            list(listed(wire).pause(a_while())),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            failure(500),
+            list(wire.refusal(&overload)),
+            list(listed(wire).hang()),
+        ]);
+        let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        // All six have failed by 2 + 49.6 s at the latest, and the last delay is 25.6 s at least from 26.8 s on.
+        sleep(Duration::from_secs(52)).await;
+        assert_eq!(script.seen().len(), 7);
+        let wished = Instant::now();
+        for _ in 0..10 {
+            world.wish();
+            sleep(Duration::from_millis(300)).await;
+        }
+        world.listed.wait_for(|listed| *listed == 10).await.unwrap();
+        let waited = wished.elapsed().as_secs_f64();
+        assert!((5.0..5.1).contains(&waited), "only for what the server asked: {waited}");
+    }
+}
+
+/// Proxies that know nothing of protobuf, and the other way round: the answer's own header decides.
+#[tokio::test(start_paused = true)]
+async fn the_answer_may_be_in_the_other_encoding() {
+    for (asked, answered) in [(Wire::BOTH[0], Wire::BOTH[1]), (Wire::BOTH[1], Wire::BOTH[0])] {
+        let steps = [
+            list(answered.refusal(&refused(422))),
+            first_page(answered.page(&[], "5", "")),
+            resume("5", answered.refusal(&EXPIRED)),
+            first_page(answered.page(&[], "10", "")),
+            resume("10", answered.watch(&[answered.added(&pod("a", "11", "10.0.0.1"))]).hang()),
+        ];
+        assert_eq!(World::play(asked, steps).await.pods(), ["a 10.0.0.1"]);
+    }
+}
+
+/// Kinds without namespaces, and the one that is kept as bytes.
+#[tokio::test(start_paused = true)]
+async fn every_kind_is_added_and_deleted() {
+    for wire in Wire::BOTH {
+        let name = message(&[(1, b"n"), (6, b"5")]);
+        let json =
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "resourceVersion": "5"}});
+        let node = |event| wire.raw_event(event, "Node", &message(&[(1, &name)]), &json);
+        let nodes = |answer| Step::new(Method::GET, "/api/v1/nodes", answer);
+        let steps = [nodes(wire.watch(&[node("ADDED"), wire.end_of_list("10")]).hang())];
+        let world = World::play_kind::<Node>(wire, steps).await;
+        assert!(world.cache.read(|state| state.nodes.get("", "n").is_some()));
+        let steps = [nodes(wire.watch(&[node("ADDED"), wire.end_of_list("10"), node("DELETED")]).hang())];
+        let world = World::play_kind::<Node>(wire, steps).await;
+        assert_eq!(world.cache.read(|state| state.nodes.len()), 0);
+
+        let name =
+            message(&[(1, b"web-1"), (3, b"shop"), (6, b"5"), (11, &message(&[(1, LABEL), (2, b"web")]))]);
+        let json = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "", "endpoints": [],
+            "metadata": {"name": "web-1", "namespace": "shop", "resourceVersion": "5",
+                "labels": {"kubernetes.io/service-name": "web"}},
+        });
+        let slice = wire.raw_event("ADDED", "EndpointSlice", &message(&[(1, &name)]), &json);
+        let path = "/apis/discovery.k8s.io/v1/endpointslices";
+        let steps = [Step::new(Method::GET, path, wire.watch(&[slice, wire.end_of_list("10")]).hang())];
+        let world = World::play_kind::<CachedSlice>(wire, steps).await;
+        world.cache.read(|state| {
+            let slice = state.slices.get("shop", "web-1").unwrap();
+            assert_eq!(slice.service.as_deref(), Some("web"));
+            assert_eq!(slice.decode().unwrap().metadata.name.as_deref(), Some("web-1"));
+        });
+    }
+}
+
+const LABEL: &[u8] = b"kubernetes.io/service-name";
+
+mod over_a_socket {
+    use super::*;
+
+    /// More than a test should take.
+    const LIMIT: Duration = Duration::from_secs(30);
+    const PATIENT: Timing = Timing {
+        header: LIMIT,
+        silence: LIMIT,
+        initial_silence: LIMIT,
+        lifetime: LIMIT,
+        list_lifetime: LIMIT,
+    };
+
+    async fn play(wire: Wire, timing: Timing, steps: impl IntoIterator<Item = Step>) -> (Loopback, World) {
+        let script = Script::new(steps);
+        let server = Loopback::start(&script);
+        let client = connect(&Loopback::config(server.address)).unwrap();
+        let world = World::start::<Pod>(client, &script, wire, timing);
+        script.played(LIMIT).await;
+        (server, world)
+    }
+
+    async fn eventually(condition: impl Fn() -> bool) {
+        let waiting = async {
+            while !condition() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, waiting).await.unwrap();
+    }
+
+    /// Here time is real and failures cost it, so both encodings run at once.
+    async fn in_both_encodings<F: Future<Output = ()>>(test: impl Fn(Wire) -> F) {
+        join_all(Wire::BOTH.map(test)).await;
+    }
+
+    #[tokio::test]
+    async fn a_connection_cut_inside_an_event_loses_nothing() {
+        in_both_encodings(async |wire: Wire| {
+            let whole = wire.added(&pod("c", "12", "10.0.0.3"));
+            let cut = wire.watch(&[wire.deleted(&pod("a", "11", "10.0.0.1")), whole.slice(..20)]);
+            let steps = [
+                list(listed(wire).in_chunks_of(7).then(cut_chunks(&whole)).pause(moment()).cut()),
+                resume("10", cut.pause(moment()).cut()),
+                resume("11", wire.watch(&[whole]).hang()),
+            ];
+            let (_server, world) = play(wire, PATIENT, steps).await;
+            eventually(|| world.pods() == ["b 10.0.0.2", "c 10.0.0.3"]).await;
+            assert!(world.is_synced());
+        })
+        .await;
+    }
+
+    /// The beginning of an event.
+    fn cut_chunks(event: &[u8]) -> Vec<u8> {
+        event[..event.len() / 2].to_vec()
+    }
+
+    /// Time for what was sent to arrive.
+    fn moment() -> Duration {
+        Duration::from_millis(50)
+    }
+
+    #[tokio::test]
+    async fn silence_is_noticed() {
+        in_both_encodings(async |wire: Wire| {
+            let steps = [
+                list(listed(wire).then(wire.bookmark("11")).hang()),
+                resume("11", wire.watch(&[wire.deleted(&pod("a", "12", "10.0.0.1"))]).hang()),
+            ];
+            let timing = Timing { silence: Duration::from_secs(1), ..PATIENT };
+            let (_server, world) = play(wire, timing, steps).await;
+            eventually(|| world.pods() == ["b 10.0.0.2"]).await;
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_comes_late_goes_away_and_comes_back_is_found_again() {
+        in_both_encodings(async |wire: Wire| {
+            let [first, second] = reserve();
+            let client = connect(&Loopback::config(first.local_addr().unwrap())).unwrap();
+            let early = Script::new([list(listed(wire).hang())]);
+            let world = World::start::<Pod>(client, &early, wire, PATIENT);
+            tokio::time::sleep(moment()).await;
+            assert!(!world.is_synced(), "nobody is there");
+
+            let server = Loopback::listen(first, &early);
+            eventually(|| world.is_synced()).await;
+            drop(server);
+            let moved = wire.watch(&[wire.deleted(&pod("b", "11", "10.0.0.2"))]);
+            let late = Script::new([resume("10", moved.hang())]);
+            let _server = Loopback::listen(second, &late);
+            late.played(LIMIT).await;
+            eventually(|| world.pods() == ["a 10.0.0.1"]).await;
+        })
+        .await;
+    }
+}

@@ -1,0 +1,198 @@
+//! From a broken watch to a list, with somebody who waits for the cache to show what was written.
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use controller_kit::queue::{Lane, RateLimit, WorkQueue};
+use endpoint_informers::cache::{CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
+use endpoint_informers::list_watch::Timing;
+use endpoint_informers::own_slices::{OwnSlices, StaleCache};
+use endpoint_informers::slice_writer::Written;
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
+use http::Method;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::Message;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::world::World;
+use scripted_api::script::{Answer, Script, Step};
+use scripted_api::wire::{EXPIRED, Refusal, Wire};
+
+/// Far more than any script takes, on a paused clock.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A controller of slices, as far as it listens.
+struct Listener {
+    slices: OwnSlices,
+    queue: WorkQueue<ObjectKey>,
+    script: Arc<Script>,
+    phases: Mutex<Vec<(ListPhase, usize)>>,
+}
+
+impl Handler for Listener {
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
+        self.slices.changed(change);
+    }
+
+    fn slices_listed(&self, phase: ListPhase, state: &State) {
+        self.phases.lock().push((phase, self.script.seen().len()));
+        self.slices.listed(phase, state);
+    }
+}
+
+/// A list-watch of slices on a script, and its listener.
+fn start(wire: Wire, steps: impl IntoIterator<Item = Step>) -> (World, Arc<Listener>) {
+    let script = Script::new(steps);
+    let world = World::start::<CachedSlice>(script.client(), &script, wire, Timing::default());
+    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let slices = OwnSlices::new("us", queue.clone(), Duration::ZERO);
+    let listener = Arc::new(Listener { slices, queue, script, phases: Mutex::default() });
+    world.cache.attach(Arc::clone(&listener) as _, |_| {});
+    (world, listener)
+}
+
+impl Listener {
+    /// What a sync of the Service finds: how many slices, unless the cache is behind.
+    fn sync(&self, world: &World) -> Result<usize, StaleCache> {
+        world.cache.read(|state| self.slices.read(&key(), state)).map(|slices| slices.len())
+    }
+
+    /// The next key to be synced.
+    async fn due(&self) -> ObjectKey {
+        let item = timeout(LONG, self.queue.get()).await.expect("nothing is due");
+        item.unwrap().clone()
+    }
+
+    fn wrote(&self, slice: &Value) {
+        self.slices.written(&key(), &Written::Created(&serde_json::from_value(slice.clone()).unwrap()));
+    }
+}
+
+fn key() -> ObjectKey {
+    ObjectKey::new("shop", "web")
+}
+
+fn slice(name: &str, version: &str) -> Value {
+    let labels = json!({SERVICE_NAME: "web", MANAGED_BY: "us"});
+    json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "endpoints": [],
+        "metadata": {"namespace": "shop", "name": name, "uid": name, "resourceVersion": version, "generation": 1,
+            "labels": labels}})
+}
+
+fn added(wire: Wire, slice: &Value) -> Bytes {
+    let object: EndpointSlice = serde_json::from_value(slice.clone()).unwrap();
+    wire.raw_event("ADDED", "EndpointSlice", &object.encode(), slice)
+}
+
+fn get(answer: Answer) -> Step {
+    Step::new(Method::GET, "/apis/discovery.k8s.io/v1/endpointslices", answer).lacks("resourceVersion=0")
+}
+
+/// A streaming list is asked for, of this moment.
+fn list(answer: Answer) -> Step {
+    get(answer)
+        .has("sendInitialEvents=true")
+        .has("resourceVersionMatch=NotOlderThan")
+        .lacks("resourceVersion")
+}
+
+/// The first page of a list is asked for, of this moment.
+fn page(answer: Answer) -> Step {
+    get(answer).has("limit=500").lacks("watch").lacks("resourceVersion").lacks("resourceVersionMatch")
+}
+
+fn resume(version: &str, answer: Answer) -> Step {
+    get(answer).has(&format!("resourceVersion={version}"))
+}
+
+fn a_while() -> Duration {
+    Duration::from_secs(2)
+}
+
+/// What is acknowledged between the beginning that is told and the request is in the list; the other way round it might
+/// not be.
+#[tokio::test(start_paused = true)]
+async fn a_list_is_consistent_and_its_beginning_is_told_before_it_is_asked_for() {
+    for wire in Wire::BOTH {
+        let (world, listener) = start(
+            wire,
+            [
+                list(wire.watch(&[wire.bookmark("3")])),
+                list(wire.watch(&[wire.end_of_list("10")]).pause(a_while())),
+                resume("10", wire.refusal(&EXPIRED)),
+                list(wire.refusal(&Refusal { code: 400, message: "no", ..Refusal::default() })),
+                page(wire.page(&[], "20", "more")),
+                get(wire.page(&[], "20", "")).has("continue=more"),
+                resume("20", wire.watch(&[]).hang()),
+            ],
+        );
+        world.script.played(LONG).await;
+        let complete = ListPhase::Complete { went_back: false };
+        let begins = |seen| (ListPhase::Begins, seen);
+        let expected = [begins(0), begins(1), (complete, 2), begins(3), begins(4), (complete, 6)];
+        assert_eq!(*listener.phases.lock(), expected, "{wire:?}");
+    }
+}
+
+/// The slice was made, the watch broke before its event, somebody deleted it: no event will ever tell.
+#[tokio::test(start_paused = true)]
+async fn a_list_wakes_who_waits_for_a_slice_that_was_never_shown() {
+    for wire in Wire::BOTH {
+        let (mut world, listener) = start(
+            wire,
+            [
+                list(wire.watch(&[wire.end_of_list("10")]).pause(a_while())),
+                resume("10", wire.refusal(&EXPIRED)),
+                list(wire.watch(&[]).pause(a_while()).then(wire.end_of_list("30")).hang()),
+            ],
+        );
+        world.synced.wait_for(|synced| *synced).await.unwrap();
+        listener.wrote(&slice("a", "20"));
+        assert_eq!(listener.sync(&world), Err(StaleCache));
+        sleep(2 * a_while()).await;
+        assert!(listener.queue.is_empty(), "the list has begun");
+        world.script.played(LONG).await;
+        assert_eq!(listener.due().await, key());
+        assert_eq!(listener.sync(&world), Ok(0), "{wire:?}");
+    }
+}
+
+/// An API server that was restored from a backup accepts a watch from a version that it has yet to reach, and sends
+/// nothing until then, neither events nor bookmarks.
+#[tokio::test(start_paused = true)]
+async fn an_api_server_whose_versions_went_back_is_listed_again() {
+    for wire in Wire::BOTH {
+        let before = [added(wire, &slice("a", "90")), wire.end_of_list("100")];
+        let after = [added(wire, &slice("a", "40")), added(wire, &slice("b", "41")), wire.end_of_list("50")];
+        let (mut world, listener) = start(
+            wire,
+            [
+                list(wire.watch(&before).cut()),
+                resume("100", wire.watch(&[]).hang()),
+                list(wire.watch(&after).pause(a_while())),
+                resume("50", wire.watch(&[wire.bookmark("51")]).hang()),
+                // One that has said something is not at the wrong place.
+                resume("51", wire.watch(&[wire.bookmark("52")]).hang()),
+            ],
+        );
+        world.synced.wait_for(|synced| *synced).await.unwrap();
+        assert_eq!(listener.due().await, key());
+        assert_eq!(listener.sync(&world), Ok(1));
+        // What the backup has undone: a slice that was made, and one that was deleted.
+        listener.wrote(&slice("c", "120"));
+        let deleted = serde_json::from_value(slice("b", "41")).unwrap();
+        listener.slices.written(&key(), &Written::Deleted(&deleted));
+        assert_eq!(listener.sync(&world), Err(StaleCache));
+        let start = Instant::now();
+        assert_eq!(listener.due().await, key());
+        let waited = start.elapsed().as_secs_f64();
+        assert!((150.0..155.0).contains(&waited), "one silence and a back-off, not {waited}");
+        assert_eq!(listener.sync(&world), Ok(2), "{wire:?}");
+        // And from now on the new versions count.
+        listener.wrote(&slice("d", "60"));
+        assert_eq!(listener.sync(&world), Err(StaleCache), "60 is later than 50, whatever 100 was");
+        world.script.played(LONG).await;
+    }
+}

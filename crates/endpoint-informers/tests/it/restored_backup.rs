@@ -1,0 +1,205 @@
+//! An API server whose storage was restored from a backup, noticed by other answers than those of watches.
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_kit::recorder::Recorder;
+use controller_kit::write;
+use endpoint_informers::cache::{Cache, CachedSlice, ObjectKey};
+use endpoint_informers::list_watch::ListWatches;
+use endpointslice::Node;
+use http::Method;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_api::version_guard::VersionGuard;
+use kube_api::{ApiClient, Encoding};
+use kube_protobuf::Message;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use scripted_api::leases::{Candidate, LeaseServer};
+use scripted_api::script::{Answer, Script, Step};
+use scripted_api::wire::Wire;
+
+const SECOND: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(3600);
+const WIRE: Wire = Wire(Encoding::Protobuf);
+const NODES: &str = "/api/v1/nodes";
+const SLICES: &str = "/apis/discovery.k8s.io/v1/endpointslices";
+
+fn list(path: &str, version: &str, pause: Duration) -> Step {
+    let answer = WIRE.watch(&[WIRE.end_of_list(version)]).pause(pause);
+    Step::new(Method::GET, path, answer).has("sendInitialEvents=true")
+}
+
+fn resume(path: &str, version: &str, answer: Answer) -> Step {
+    Step::new(Method::GET, path, answer).has(&format!("resourceVersion={version}"))
+}
+
+/// Nodes whose watch is resumed at 5000, silent until the restored storage has caught up, and then goes on.
+fn nodes_that_catch_up(list_again: impl IntoIterator<Item = Step>) -> Arc<Script> {
+    let caught_up = WIRE.watch(&[]).pause(40 * SECOND).then(WIRE.bookmark("5001")).hang();
+    let steps = [list(NODES, "5000", 2 * SECOND), resume(NODES, "5000", caught_up)];
+    Script::new(steps.into_iter().chain(list_again))
+}
+
+fn list_again() -> [Step; 2] {
+    let silence = WIRE.watch(&[WIRE.bookmark("1201")]).hang();
+    [list(NODES, "1200", 2 * SECOND), resume(NODES, "1200", silence)]
+}
+
+fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> ListWatches {
+    let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
+    watches.start(watches.of::<Node>());
+    watches
+}
+
+/// Whoever contends for the Lease reads or writes it every two seconds, and sees its version fall.
+#[tokio::test(start_paused = true)]
+async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls() {
+    for leads in [true, false] {
+        let (leases, guard) = (LeaseServer::new(), VersionGuard::default());
+        let other = if leads { None } else { Some(Candidate::leading(&leases, "other").await) };
+        leases.set_version(4990);
+        let script = nodes_that_catch_up(list_again());
+        let watches = watch_nodes(&script, &guard);
+        watches.caches().synced().await;
+
+        let client = leases.client("us", WIRE.0).with_version_guard(guard.clone());
+        let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
+        let (recorder, _events) = Recorder::new(client, "us");
+        let identity = Identity::unique("us");
+        let (elector, leadership) =
+            Elector::new(Config::default(), lock, identity, recorder, ElectionMetrics::default());
+        tokio::spawn(elector.run(pending()));
+        sleep(10 * SECOND).await;
+        assert_eq!(leadership.is_held(), leads);
+        // The other one stops with the restore, so that nothing is written that hides how far it went back.
+        other.as_ref().inspect(|other| other.kill());
+        leases.set_version(998);
+        let restored = Instant::now();
+        script.played(LONG).await;
+        let listed = script.seen().get(2).unwrap().at;
+        let after = (listed - restored).as_secs_f64();
+        assert!((0.0..3.0).contains(&after), "leads: {leads}, after {after} s");
+        assert_eq!(*guard.restores().borrow(), 1);
+    }
+}
+
+/// Without an election: what a write is answered with must be later than what watches have shown of its kind.
+#[tokio::test(start_paused = true)]
+async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_the_past() {
+    let slice = |version: &str| EndpointSlice {
+        metadata: serde_json::from_value(
+            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
+        )
+        .unwrap(),
+        address_type: "IPv4".to_owned(),
+        ..EndpointSlice::default()
+    };
+    let answer = |version| {
+        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
+        Answer::new(200, WIRE.content_type(), body)
+    };
+    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
+    let put = |version| Step::new(Method::PUT, path, answer(version));
+    let guard = VersionGuard::default();
+
+    let nodes = nodes_that_catch_up(list_again());
+    let node_watches = watch_nodes(&nodes, &guard);
+    let slices = Script::new([
+        list(SLICES, "4000", 2 * SECOND),
+        resume(SLICES, "4000", WIRE.watch(&[WIRE.bookmark("4500")]).hang()),
+        put("4700"),
+        // Nothing was changed: no evidence.
+        put("4600"),
+        put("1100"),
+        list(SLICES, "1200", 2 * SECOND),
+        resume(SLICES, "1200", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
+    ]);
+    let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    watches.caches().synced().await;
+    node_watches.caches().synced().await;
+    sleep(10 * SECOND).await;
+
+    let key = ObjectKey::new("shop", "a");
+    for (sent, restores) in [("4100", 0), ("4600", 0), ("4700", 1)] {
+        write::update(&client, &key, &slice(sent)).await.unwrap();
+        assert_eq!(*guard.restores().borrow(), restores, "{sent}");
+    }
+    nodes.played(LONG).await;
+    slices.played(LONG).await;
+    assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are no new evidence");
+}
+
+/// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then be
+/// taken for another restore.
+#[tokio::test(start_paused = true)]
+async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
+    let slice = |version: &str| EndpointSlice {
+        metadata: serde_json::from_value(
+            json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
+        )
+        .unwrap(),
+        address_type: "IPv4".to_owned(),
+        ..EndpointSlice::default()
+    };
+    let path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/a";
+    let put = |version| {
+        let body = kube_protobuf::wrap("discovery.k8s.io/v1", "EndpointSlice", &slice(version).encode());
+        Step::new(Method::PUT, path, Answer::new(200, WIRE.content_type(), body))
+    };
+    let old_story = || {
+        let watch = WIRE.watch(&[WIRE.bookmark("4500")]).hang();
+        [list(SLICES, "4000", 2 * SECOND), resume(SLICES, "4000", watch)]
+    };
+    let versions = ["1101", "1102", "1103", "1104"];
+    let script = Script::new(
+        old_story()
+            .into_iter()
+            .chain(versions.iter().flat_map(|version| [put(version)].into_iter().chain(old_story()))),
+    );
+    let guard = VersionGuard::default();
+    let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    watches.caches().synced().await;
+    sleep(20 * SECOND).await;
+    // Three come soon after one another, the last one doesn't.
+    for (number, pause) in [20, 20, 130, 20].into_iter().enumerate() {
+        write::update(&client, &ObjectKey::new("shop", "a"), &slice("900")).await.unwrap();
+        assert_eq!(*guard.restores().borrow(), u64::try_from(number + 1).unwrap());
+        sleep(pause * SECOND).await;
+    }
+    script.played(LONG).await;
+    let gaps = script.gaps();
+    let waits: Vec<f64> = [2, 5, 8, 11].iter().map(|put| *gaps.get(*put).unwrap()).collect();
+    let [first, second, third, late] = *waits else { panic!("{waits:?}") };
+    assert!(first < 0.1 && (0.8..1.7).contains(&second) && (1.6..3.3).contains(&third), "{waits:?}");
+    assert!(late < 0.1, "{waits:?}");
+}
+
+/// One kind's list shows it: the others need not wait until their own watches have been silent for long enough.
+#[tokio::test(start_paused = true)]
+async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {
+    let guard = VersionGuard::default();
+    let nodes = nodes_that_catch_up(list_again());
+    let node_watches = watch_nodes(&nodes, &guard);
+    let slices = Script::new([
+        list(SLICES, "5000", 10 * SECOND),
+        resume(SLICES, "5000", WIRE.refusal(&scripted_api::wire::EXPIRED)),
+        list(SLICES, "1100", 2 * SECOND),
+        resume(SLICES, "1100", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
+    ]);
+    let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
+    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
+    watches.start(watches.of::<CachedSlice>());
+    nodes.played(LONG).await;
+    slices.played(LONG).await;
+    let listed = nodes.seen().get(2).unwrap().at - nodes.seen().get(1).unwrap().at;
+    assert!(listed < 20 * SECOND, "{listed:?}");
+    drop(node_watches);
+}

@@ -1,0 +1,165 @@
+//! One list-watch against one script, with somebody who writes down what the cache reports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::queue::Lane;
+use endpoint_informers::cache::{Cache, Change, Handler, State};
+use endpoint_informers::kinds::Kind;
+use endpoint_informers::list_watch::{ListWatch, ListWatchMetrics, Timing};
+use endpointslice::Pod;
+use kube_api::ApiClient;
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use scripted_api::script::{Script, Step};
+use scripted_api::wire::Wire;
+
+/// A cache that is kept in step with a script.
+pub(crate) struct World {
+    pub(crate) script: Arc<Script>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) synced: watch::Receiver<bool>,
+    pub(crate) listed: watch::Receiver<u64>,
+    wishes: watch::Sender<u64>,
+    changes: Arc<Changes>,
+    registry: Registry,
+    running: JoinHandle<()>,
+}
+
+/// Far more than any script takes, on a paused clock.
+const LONG: Duration = Duration::from_secs(24 * 3600);
+
+impl World {
+    /// Plays the script in memory, on the paused clock, to its end.
+    pub(crate) async fn play(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::play_kind::<Pod>(wire, steps).await
+    }
+
+    pub(crate) async fn play_kind<K: Kind>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self::play_selected::<K>(wire, None, steps).await
+    }
+
+    /// The same for objects that a label selector selects.
+    pub(crate) async fn play_selected<K: Kind>(
+        wire: Wire,
+        selector: Option<&str>,
+        steps: impl IntoIterator<Item = Step>,
+    ) -> Self {
+        let script = Script::new(steps);
+        let world = Self::start_selected::<K>(script.client(), &script, wire, Timing::default(), selector);
+        world.script.played(LONG).await;
+        world
+    }
+
+    /// Starts a list-watch.
+    pub(crate) fn start<K: Kind>(
+        client: kube::Client,
+        script: &Arc<Script>,
+        Wire(encoding): Wire,
+        timing: Timing,
+    ) -> Self {
+        Self::start_selected::<K>(client, script, Wire(encoding), timing, None)
+    }
+
+    fn start_selected<K: Kind>(
+        client: kube::Client,
+        script: &Arc<Script>,
+        Wire(encoding): Wire,
+        timing: Timing,
+        selector: Option<&str>,
+    ) -> Self {
+        let (cache, changes) = (Arc::new(Cache::default()), Arc::new(Changes::default()));
+        cache.attach(Arc::clone(&changes) as Arc<dyn Handler>, |_| {});
+        let client = ApiClient::new(client, encoding, "test/1.0");
+        let mut registry = Registry::default();
+        let metrics = ListWatchMetrics::register(&mut registry, "test");
+        let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing).with_metrics(&metrics);
+        let list_watch = match selector {
+            Some(selector) => list_watch.with_label_selector(selector),
+            None => list_watch,
+        };
+        let wishes = watch::Sender::new(0);
+        let list_watch = list_watch.with_wishes(wishes.subscribe());
+        let (synced, listed) = (list_watch.synced(), list_watch.listed());
+        let running = tokio::spawn(list_watch.run());
+        Self { script: Arc::clone(script), cache, synced, listed, wishes, changes, registry, running }
+    }
+
+    /// Wishes for a new list.
+    pub(crate) fn wish(&self) {
+        self.wishes.send_modify(|wishes| *wishes += 1);
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// The pods in the cache, by name.
+    pub(crate) fn pods(&self) -> Vec<String> {
+        let mut pods: Vec<String> = self.cache.read(|state| state.pods.iter().map(|pod| show(pod)).collect());
+        pods.sort_unstable();
+        pods
+    }
+
+    /// How many objects of a kind could not be read, from the metrics.
+    pub(crate) fn unreadable(&self, resource: &str) -> u64 {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let series = format!("list_watch_unreadable_objects_total{{resource=\"{resource}\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&series));
+        value.expect("exposed from the beginning").parse().unwrap()
+    }
+
+    /// What the cache has reported since the last call. Deletions found by a list come in no particular order, so
+    /// deletions in a row are sorted.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        let mut changes = std::mem::take(&mut *self.changes.0.lock());
+        for run in changes.chunk_by_mut(|a, b| a.starts_with('-') && b.starts_with('-')) {
+            run.sort_unstable();
+        }
+        changes
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.running.abort();
+        if !std::thread::panicking() {
+            self.script.check();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Changes(Mutex<Vec<String>>);
+
+impl Handler for Changes {
+    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+        let line = match change {
+            Change::Added(pod) => format!("+{}", show(pod)),
+            Change::Updated { old, new } => format!("~{} was {}", show(new), show(old)),
+            Change::Deleted(pod) => format!("-{}", show(pod)),
+        };
+        let shown = |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).cloned();
+        match change {
+            // Changes that arrive together are applied together, so a later one may show already.
+            Change::Added(new) | Change::Updated { new, .. } => {
+                assert!(
+                    shown(new).is_none_or(|p| Arc::ptr_eq(&p, new) || p.version != new.version),
+                    "{line}"
+                );
+            }
+            Change::Deleted(old) => assert!(shown(old).is_none_or(|p| !Arc::ptr_eq(&p, old)), "{line}"),
+        }
+        let lane = if lane == Lane::Live { "" } else { " (list)" };
+        self.0.lock().push(line + lane);
+    }
+}
+
+fn show(pod: &Pod) -> String {
+    let addresses: Vec<String> = pod.addresses.iter().map(ToString::to_string).collect();
+    format!("{} {}", pod.name, addresses.join(","))
+}

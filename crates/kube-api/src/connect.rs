@@ -1,0 +1,164 @@
+//! The HTTP stack below [`kube::Client`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use kube::client::{Body, ConfigExt};
+use kube::config::AuthInfo;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tower::{BoxError, Service, ServiceBuilder};
+use tracing::info;
+
+use crate::connections::{Connections, KeepAlive};
+use crate::connector::Connector;
+use crate::proxy::{Environment, Proxy};
+use crate::renewed::Renewed;
+
+/// A connection could not be set up from its configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set up a client for {server}")]
+pub struct ConnectError {
+    server: String,
+    #[source]
+    source: BoxError,
+}
+
+/// Builds a client from a kubeconfig or in-cluster configuration, with connections of its own; clones share them.
+///
+/// Authentication, TLS and the base URL are kube's. Its connector and middle layers are replaced: small writes must
+/// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's answer must reach the work
+/// queue instead of being retried out of sight for minutes.
+///
+/// Over TLS, the server is offered HTTP/2 and else spoken to by HTTP/1.1, as always without TLS. With HTTP/2 requests
+/// share one connection, on which an API server takes 100 at a time; so what must not wait for others, such as watches and
+/// the Lease, has a client of its own. A request that comes 60 s or more after the one before it opens a new connection;
+/// watches that are under way stay on the old one. A variable `DISABLE_HTTP2` that isn't empty does what it does to client-go.
+///
+/// A proxy is used as `proxy_url` says, else as the environment does (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), by Go's
+/// rules.
+///
+/// Files with a token, a client certificate or authorities may be replaced: requests that begin 10 s later use what is in
+/// them then. With other certificates they go over new connections; the old ones end with the requests that are under way.
+/// So they do after a request that was given up without an answer.
+///
+/// # Errors
+///
+/// Files that cannot be read or make no sense, and proxies that are not supported. Reads files, which blocks.
+pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    connect_with(config, KeepAlive::default())
+}
+
+/// The same with other bounds on the silence of a connection.
+pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube::Client, ConnectError> {
+    let service = || -> Result<_, BoxError> {
+        let mut config = config.clone();
+        let token = config.auth_info.token_file.take().map(renewed_token).transpose()?;
+        if token.is_some() {
+            // Of both, the file counts (upstream: `transport/round_trippers.go`).
+            config.auth_info.token = None;
+        }
+        let stack = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer()?)
+            .layer(config.extra_headers_layer()?)
+            .map_err(BoxError::from);
+        let connections = renewed_connections(config, keep_alive)?;
+        Ok(stack.service(Transport { connections, token }))
+    };
+    let failed = |source| ConnectError { server: config.cluster_url.to_string(), source };
+    Ok(kube::Client::new(service().map_err(failed)?, config.default_namespace.clone()))
+}
+
+/// The same without credentials: for [`ApiClient::with_service_account`](super::ApiClient::with_service_account).
+pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    let mut anonymous = config.clone();
+    anonymous.auth_info = AuthInfo::default();
+    connect(&anonymous)
+}
+
+/// Connections with the certificates that are in the files now.
+fn renewed_connections(
+    mut config: kube::Config,
+    keep_alive: KeepAlive,
+) -> Result<Renewed<Arc<Connections>>, BoxError> {
+    let proxy = Proxy::select(config.proxy_url.as_ref(), &config.cluster_url, &Environment::of_process())?;
+    if let Some(proxy) = &proxy {
+        info!(server = %config.cluster_url, proxy = %proxy.url, configured = proxy.source, "Using a proxy");
+    }
+    let http2 = std::env::var_os("DISABLE_HTTP2").is_none_or(|value| value.is_empty());
+    // kube would read it on its own, in the middle of a handshake.
+    let authorities = config.root_cert_file.take();
+    let mut files = certificate_files(&config.auth_info);
+    let place = authorities.map(|file| {
+        files.push(file);
+        files.len() - 1
+    });
+    Renewed::new(files, move |contents| {
+        let mut config = config.clone();
+        if let Some(pem) = place.and_then(|place| contents.get(place)) {
+            config.root_cert = Some(certificates(pem)?);
+        }
+        Ok(Connections::new(Connector::new(&config, proxy.as_ref(), http2)?, keep_alive))
+    })
+}
+
+/// The files that the client's certificate comes from; none if a part of it stands in the kubeconfig itself.
+fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
+    let embedded = auth.client_certificate_data.is_some() || auth.client_key_data.is_some();
+    let files = [&auth.client_certificate, &auth.client_key];
+    files.into_iter().flatten().filter(|_| !embedded).map(PathBuf::from).collect()
+}
+
+/// The certificates of a bundle. One that is empty, as while it is written, would trust nobody.
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, BoxError> {
+    let certificates = CertificateDer::pem_slice_iter(pem).map(|certificate| Ok(certificate?.to_vec()));
+    let certificates = certificates.collect::<Result<Vec<_>, BoxError>>()?;
+    if certificates.is_empty() { Err("no certificates in the file".into()) } else { Ok(certificates) }
+}
+
+/// The header with the token of a file, without the end of its line.
+fn renewed_token(file: String) -> Result<Renewed<HeaderValue>, BoxError> {
+    Renewed::new(vec![file.into()], |contents| {
+        let token = String::from_utf8(contents.concat())?;
+        let token = Some(token.trim()).filter(|token| !token.is_empty()).ok_or("no token in the file")?;
+        let mut header = HeaderValue::try_from(format!("Bearer {token}"))?;
+        header.set_sensitive(true);
+        Ok(header)
+    })
+}
+
+/// Sends requests with what the files of the configuration hold.
+#[derive(Clone)]
+struct Transport {
+    connections: Renewed<Arc<Connections>>,
+    token: Option<Renewed<HeaderValue>>,
+}
+
+impl Service<Request<Body>> for Transport {
+    type Response = Response<Incoming>;
+    type Error = hyper_util::client::legacy::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    /// Always: connections are made for requests.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Self { connections, token } = self.clone();
+        async move {
+            if let Some(token) = token {
+                request.headers_mut().insert(AUTHORIZATION, token.current().await);
+            }
+            connections.current().await.send(request).await
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,133 @@
+//! The token bucket behind every limit of this crate: requests of a client, retries of a queue, events of an object, and
+//! repairs of a Service. Pure; the clock is an argument.
+
+use std::time::{Duration, Instant};
+
+/// How fast a bucket fills, and how much it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// The time one token takes to come back.
+    interval: Duration,
+    /// Tokens in a full bucket.
+    burst: u32,
+}
+
+impl Rate {
+    /// One token in each interval. A burst of zero counts as one, for a bucket that never fills would let nothing through.
+    pub const fn every(interval: Duration, burst: u32) -> Self {
+        Self { interval, burst: if burst == 0 { 1 } else { burst } }
+    }
+
+    /// `qps` tokens a second; `None` if that is not above zero (or not a number), which means no limit, as for client-side
+    /// QPS in Kubernetes.
+    pub fn per_second(qps: f64, burst: u32) -> Option<Self> {
+        let interval = || Duration::try_from_secs_f64(qps.recip()).unwrap_or(Duration::MAX);
+        (qps > 0.0).then(|| Self::every(interval(), burst))
+    }
+
+    /// The time that an empty bucket takes to fill.
+    fn depth(self) -> Duration {
+        self.interval.saturating_mul(self.burst)
+    }
+}
+
+/// A bucket that starts full, kept as the one instant at which it will be full again (the "generic cell rate algorithm"):
+/// the same bucket as golang.org/x/time/rate in integer arithmetic. Taking a token moves the instant one interval on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokenBucket {
+    full_at: Option<Instant>,
+}
+
+impl TokenBucket {
+    /// The time until there is a token.
+    pub fn wait(self, rate: Rate, now: Instant) -> Duration {
+        self.after_next(rate, now).saturating_duration_since(now).saturating_sub(rate.depth())
+    }
+
+    /// Takes the next token and returns the time until it comes; takes none if that is longer than `longest`.
+    pub fn take_within(&mut self, longest: Duration, rate: Rate, now: Instant) -> Option<Duration> {
+        let wait = self.wait(rate, now);
+        if wait > longest {
+            return None;
+        }
+        self.full_at = Some(self.after_next(rate, now));
+        Some(wait)
+    }
+
+    /// Takes a token whether there is one or not, but leaves the bucket no more than `debt` below empty.
+    pub fn take_in_debt(&mut self, debt: Duration, rate: Rate, now: Instant) {
+        let after = self.after_next(rate, now);
+        let lowest = now.checked_add(rate.depth().saturating_add(debt));
+        self.full_at = Some(lowest.map_or(after, |lowest| after.min(lowest)));
+    }
+
+    /// Returns a token that was taken and not used.
+    pub fn give_back(&mut self, rate: Rate) {
+        self.full_at = self.full_at.and_then(|at| at.checked_sub(rate.interval));
+    }
+
+    /// Whether nothing has been taken that has not come back.
+    pub fn is_full(self, now: Instant) -> bool {
+        self.full_at.is_none_or(|at| at <= now)
+    }
+
+    /// When the bucket will be full again after one more token is taken.
+    fn after_next(self, rate: Rate, now: Instant) -> Instant {
+        let full_at = self.full_at.map_or(now, |at| at.max(now));
+        full_at.checked_add(rate.interval).unwrap_or(full_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const TEN: Rate = Rate::every(Duration::from_millis(100), 3);
+
+    fn take(bucket: &mut TokenBucket, now: Instant) -> u128 {
+        bucket.take_within(Duration::MAX, TEN, now).unwrap().as_millis()
+    }
+
+    #[test]
+    fn a_burst_is_free_then_tokens_are_spaced() {
+        let (mut bucket, start) = (TokenBucket::default(), Instant::now());
+        assert_eq!([(); 5].map(|()| take(&mut bucket, start)), [0, 0, 0, 100, 200]);
+        assert_eq!(take(&mut bucket, start + 250 * MS), 50, "2.5 came back, of which 2 were owed");
+        bucket.give_back(TEN);
+        assert_eq!(bucket.wait(TEN, start + 250 * MS), 50 * MS);
+        let later = start + Duration::from_secs(3600);
+        assert!(bucket.is_full(later) && !bucket.is_full(start));
+        assert_eq!([(); 4].map(|()| take(&mut bucket, later)), [0, 0, 0, 100], "full, not fuller");
+    }
+
+    #[test]
+    fn a_token_that_comes_too_late_is_not_taken() {
+        let (mut bucket, now) = (TokenBucket::default(), Instant::now());
+        let mut within = |longest| bucket.take_within(longest, TEN, now);
+        let free = Some(Duration::ZERO);
+        assert_eq!([(); 4].map(|()| within(Duration::ZERO)), [free, free, free, None]);
+        assert_eq!(within(100 * MS), Some(100 * MS));
+    }
+
+    #[test]
+    fn a_debt_has_a_limit() {
+        let (mut bucket, now) = (TokenBucket::default(), Instant::now());
+        (0..100).for_each(|_| bucket.take_in_debt(50 * MS, TEN, now));
+        assert_eq!(bucket.wait(TEN, now), 150 * MS);
+    }
+
+    #[test]
+    fn senseless_rates_neither_block_nor_panic() {
+        for qps in [0.0, -1.0, f64::NAN] {
+            assert_eq!(Rate::per_second(qps, 1), None, "{qps}");
+        }
+        let now = Instant::now();
+        for (qps, burst) in [(f64::INFINITY, 1), (10.0, 0), (1e-300, 0), (1e-300, u32::MAX)] {
+            let rate = Rate::per_second(qps, burst).unwrap();
+            let mut bucket = TokenBucket::default();
+            assert_eq!(bucket.take_within(Duration::MAX, rate, now), Some(Duration::ZERO), "{qps} {burst}");
+            bucket.take_within(Duration::MAX, rate, now);
+        }
+    }
+}

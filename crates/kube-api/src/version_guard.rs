@@ -1,0 +1,209 @@
+//! Notices that the API server's storage went back in time, as after an etcd backup was restored.
+//!
+//! A restored etcd counts its revisions on from those of the backup. A watch that is resumed from a later resourceVersion
+//! is accepted, stays silent until the revisions have caught up, and then goes on as if nothing had happened, while the
+//! cache keeps what the restore has undone. No watch can show that, but other answers do: their resourceVersion is lower
+//! than it could be if time only went forward. One of them is enough, and every list-watch lists anew.
+//!
+//! # Which answers count
+//!
+//! A resourceVersion is the etcd revision of a change (comparable by KEP-5504). The rules hold for any number of API
+//! servers, however far their watch caches lag, because they only compare answers that etcd itself has confirmed:
+//!
+//! | answer | must be | why |
+//! |---|---|---|
+//! | a consistent read or a write of one object | not below any version of *that object* that was known before the request was sent | each change of an object, deletion and creation included, gets a higher revision |
+//! | a write that changed something | above every version of *that resource* that was known before it was sent | a change that is committed later has a higher revision |
+//! | a consistent list | not below any version of *that resource* that was known before it was asked for | a consistent list is of the current revision, or later |
+//!
+//! * Watch events and bookmarks raise what is known, because what they tell was committed. They are never evidence
+//!   themselves: a lagging API server may legitimately tell an old story.
+//! * Reads and lists with `resourceVersion=0` would prove nothing. This program sends none.
+//! * An update that the server found to change nothing is answered with the version that was sent, and is left out.
+//! * Versions are compared within one resource only. `--etcd-servers-overrides` may keep others (Leases, Events) in an
+//!   etcd of their own, with revisions of their own.
+//! * After a restore, what was known before it is void, and so are answers to requests that were sent before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tracing::warn;
+
+/// What is known of resourceVersions on one API server. Cheap to clone; clones share it.
+///
+/// [`ApiClient::with_version_guard`](crate::ApiClient::with_version_guard) makes clients share one.
+#[derive(Clone, Debug, Default)]
+pub struct VersionGuard(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The highest version known of each subject: a resource by its plural name, or an object by its path.
+    highest: Mutex<BTreeMap<String, u64>>,
+    /// Counts the restores. Changed with `highest` locked.
+    restores: watch::Sender<u64>,
+}
+
+/// What was known of a subject when a request was about to be sent.
+#[derive(Debug)]
+pub struct Before {
+    subject: String,
+    highest: u64,
+    restores: u64,
+}
+
+impl VersionGuard {
+    /// The number of restores noticed so far. List-watches list anew when it rises.
+    pub fn restores(&self) -> watch::Receiver<u64> {
+        self.0.restores.subscribe()
+    }
+
+    /// To be called before a request is sent, and given along with its answer.
+    pub fn before(&self, subject: &str) -> Before {
+        let highest = self.0.highest.lock();
+        let known = highest.get(subject).copied().unwrap_or_default();
+        Before { subject: subject.to_owned(), highest: known, restores: *self.0.restores.borrow() }
+    }
+
+    /// A watch told of this version, in the time after so many restores. Cost: a lock and a lookup.
+    pub fn seen(&self, restores: u64, subject: &str, version: &str) {
+        if let Ok(version) = version.parse() {
+            let mut highest = self.0.highest.lock();
+            if *self.0.restores.borrow() == restores {
+                raise(&mut highest, subject, version);
+            }
+        }
+    }
+
+    /// A consistent read (or a list, by its own version) was answered with this version. If that shows a restore, it is
+    /// counted, and this is the number of restores now.
+    pub fn read(&self, before: &Before, version: &str) -> Option<u64> {
+        self.judge(before, version, |version| version < before.highest)
+    }
+
+    /// A write was answered with this version; `sent` is the version that was to be replaced, if one was.
+    pub fn wrote(&self, before: &Before, sent: Option<&str>, version: &str) {
+        if sent != Some(version) {
+            self.judge(before, version, |version| version <= before.highest);
+        }
+    }
+
+    fn judge(&self, before: &Before, version: &str, went_back: impl FnOnce(u64) -> bool) -> Option<u64> {
+        let version = version.parse().ok()?;
+        let mut highest = self.0.highest.lock();
+        if *self.0.restores.borrow() != before.restores {
+            return None;
+        }
+        let went_back = went_back(version);
+        if went_back {
+            warn!(
+                subject = before.subject,
+                version,
+                known = before.highest,
+                "The API server's resourceVersions went back, as after a restored backup; listing everything again"
+            );
+            highest.clear();
+            self.0.restores.send_modify(|restores| *restores += 1);
+        }
+        raise(&mut highest, &before.subject, version);
+        went_back.then(|| before.restores + 1)
+    }
+}
+
+fn raise(highest: &mut BTreeMap<String, u64>, subject: &str, version: u64) {
+    match highest.get_mut(subject) {
+        Some(known) => *known = version.max(*known),
+        None => drop(highest.insert(subject.to_owned(), version)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn restores(guard: &VersionGuard) -> u64 {
+        *guard.restores().borrow()
+    }
+
+    #[test]
+    fn a_lower_version_of_the_same_object_counts_once() {
+        let guard = VersionGuard::default();
+        for (version, expected) in
+            [("10", 0), ("10", 0), ("12", 0), ("11", 1), ("11", 1), ("13", 1), ("x", 1)]
+        {
+            guard.read(&guard.before("/lease"), version);
+            assert_eq!(restores(&guard), expected, "{version}");
+        }
+        guard.read(&guard.before("/other"), "1");
+        assert_eq!(restores(&guard), 1, "another object");
+    }
+
+    #[test]
+    fn a_write_must_be_later_than_everything_known_of_its_resource() {
+        let guard = VersionGuard::default();
+        guard.wrote(&guard.before("endpointslices"), None, "10");
+        guard.seen(0, "endpointslices", "20");
+        guard.seen(0, "pods", "90");
+        guard.wrote(&guard.before("endpointslices"), Some("15"), "15");
+        assert_eq!(restores(&guard), 0, "a write that changed nothing");
+        guard.wrote(&guard.before("endpointslices"), Some("15"), "21");
+        assert_eq!(restores(&guard), 0, "pods may be in another etcd");
+        guard.wrote(&guard.before("endpointslices"), Some("15"), "21");
+        assert_eq!(restores(&guard), 1, "the same revision twice");
+    }
+
+    #[test]
+    fn what_was_known_before_a_restore_is_void() {
+        let guard = VersionGuard::default();
+        guard.seen(0, "pods", "90");
+        guard.seen(0, "endpointslices", "90");
+        let (slow, slices) = (guard.before("pods"), guard.before("endpointslices"));
+        guard.wrote(&slices, None, "50");
+        assert_eq!(restores(&guard), 1);
+        guard.read(&slow, "51");
+        guard.wrote(&guard.before("pods"), None, "52");
+        guard.seen(0, "pods", "91");
+        guard.read(&guard.before("pods"), "53");
+        assert_eq!(restores(&guard), 1, "lists of other kinds, and events of old watches");
+    }
+
+    proptest! {
+        /// A storage whose revisions only grow, API servers whose watches lag, and requests that overlap.
+        #[test]
+        fn a_storage_that_never_goes_back_is_never_accused(
+            steps in vec((0..5_u8, any::<prop::sample::Index>()), 1..200),
+        ) {
+            let guard = VersionGuard::default();
+            let (mut revision, mut object, mut history) = (1_u64, 1_u64, vec![1_u64]);
+            let mut under_way: Vec<(u8, Before)> = Vec::new();
+            for (step, index) in steps {
+                match step {
+                    0 => {
+                        revision += 1;
+                        object = revision;
+                        history.push(revision);
+                    }
+                    1 => revision += 1,
+                    2 => guard.seen(0, "slices", &index.get(&history).to_string()),
+                    3 => under_way.extend([(0, guard.before("slices")), (1, guard.before("/slice"))]),
+                    _ if under_way.is_empty() => {}
+                    _ => {
+                        let (kind, before) = under_way.swap_remove(index.index(under_way.len()));
+                        if kind == 0 {
+                            revision += 1;
+                            history.push(revision);
+                            guard.wrote(&before, None, &revision.to_string());
+                        } else {
+                            guard.read(&before, &object.to_string());
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(restores(&guard), 0);
+        }
+    }
+}

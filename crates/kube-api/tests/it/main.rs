@@ -1,0 +1,14 @@
+//! Requests against a scripted API server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy.toml lifts these for test functions, not for their helpers"
+)]
+
+mod api_client;
+mod client_metrics;
+mod proxy;
+mod renewed_credentials;
+mod service_account;

@@ -1,0 +1,400 @@
+//! An API server with one Lease, and processes that contend for it.
+
+use std::future::pending;
+use std::io::ErrorKind;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use controller_kit::election::{
+    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
+};
+use controller_kit::recorder::Recorder;
+use http::{Method, Request, Response};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Event;
+use kube::client::Body;
+use kube_api::{ApiClient, Encoding};
+use kube_protobuf::{Message, Unknown, wrap};
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/controllers";
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fate {
+    /// How long it is on its way.
+    pub before: Duration,
+    pub end: End,
+    /// How long its answer is on its way.
+    pub after: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// Done and answered.
+    #[default]
+    Answered,
+    /// Refused with this code.
+    Refused(u16),
+    /// It never arrives, and the connection breaks.
+    Broken,
+    /// It never arrives, and nothing comes back.
+    Swallowed,
+    /// It is done, but the connection breaks.
+    AnswerBroken,
+    /// It is done, but nothing comes back.
+    AnswerSwallowed,
+}
+
+impl From<End> for Fate {
+    fn from(end: End) -> Self {
+        Self { end, ..Self::default() }
+    }
+}
+
+/// A request as it was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub at: Instant,
+    pub by: String,
+    pub method: Method,
+    path: String,
+    body: Bytes,
+    encoding: Encoding,
+}
+
+impl Sent {
+    fn is_event(&self) -> bool {
+        self.path.ends_with("/events")
+    }
+}
+
+type Judge = dyn FnMut(&Sent) -> Fate + Send;
+
+/// The API server. It does what it has received, whether or not somebody still waits for the answer.
+pub struct LeaseServer {
+    judge: Mutex<Box<Judge>>,
+    sent: Mutex<Vec<Sent>>,
+    stored: Mutex<Stored>,
+}
+
+#[derive(Default)]
+struct Stored {
+    lease: Option<Lease>,
+    version: u64,
+    changed: Option<Instant>,
+    events: Vec<Event>,
+    /// What an observer of the Lease would object to.
+    objections: Vec<String>,
+}
+
+impl LeaseServer {
+    /// In good health.
+    pub fn new() -> Arc<Self> {
+        Self::judging(|_| Fate::default())
+    }
+
+    /// Decides each request's fate when it is sent.
+    pub fn judging(judge: impl FnMut(&Sent) -> Fate + Send + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            judge: Mutex::new(Box::new(judge)),
+            sent: Mutex::default(),
+            stored: Mutex::default(),
+        })
+    }
+
+    pub fn judge_anew(&self, judge: impl FnMut(&Sent) -> Fate + Send + 'static) {
+        *self.judge.lock() = Box::new(judge);
+    }
+
+    /// A client that is known as `name`.
+    pub fn client(self: &Arc<Self>, name: &str, encoding: Encoding) -> ApiClient {
+        let server = Arc::clone(self);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let server = Arc::clone(&server);
+            async move { server.answer(request).await }
+        });
+        ApiClient::new(kube::Client::new(service, "default"), encoding, name)
+    }
+
+    pub async fn answer(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+        let (parts, body) = request.into_parts();
+        let encoding = match parts.headers["accept"].to_str().unwrap() {
+            "application/json" => Encoding::Json,
+            _ => Encoding::Protobuf,
+        };
+        let sent = Sent {
+            at: Instant::now(),
+            by: parts.headers["user-agent"].to_str().unwrap().to_owned(),
+            method: parts.method,
+            path: parts.uri.to_string(),
+            body: body.collect_bytes().await.unwrap(),
+            encoding,
+        };
+        let fate = (self.judge.lock())(&sent);
+        self.sent.lock().push(sent.clone());
+        tokio::spawn(async move {
+            sleep(fate.before).await;
+            let (code, body) = match fate.end {
+                End::Broken => return Err(ErrorKind::ConnectionReset.into()),
+                End::Swallowed => pending().await,
+                End::Refused(code) => (code, status(code, "Refused")),
+                End::Answered | End::AnswerBroken | End::AnswerSwallowed => self.execute(&sent),
+            };
+            sleep(fate.after).await;
+            match fate.end {
+                End::AnswerBroken => return Err(ErrorKind::ConnectionReset.into()),
+                End::AnswerSwallowed => pending().await,
+                _ => {}
+            }
+            let protobuf = body.starts_with(b"k8s\0");
+            let content_type =
+                if protobuf { "application/vnd.kubernetes.protobuf" } else { "application/json" };
+            let response = Response::builder().status(code).header("content-type", content_type);
+            Ok(response.body(Body::from(body)).unwrap())
+        })
+        .await
+        .unwrap()
+    }
+
+    fn execute(&self, sent: &Sent) -> (u16, Vec<u8>) {
+        let mut stored = self.stored.lock();
+        let present = stored.lease.is_some();
+        match (sent.method.as_str(), sent.path.as_str()) {
+            ("GET" | "PUT", LEASE) if !present => (404, status(404, "NotFound")),
+            ("GET", LEASE) => (200, encode(sent.encoding, stored.lease.as_ref().unwrap())),
+            ("POST", LEASES) if present => (409, status(409, "AlreadyExists")),
+            ("POST", LEASES) | ("PUT", LEASE) => stored.write(&sent.by, decode(sent)).map_or_else(
+                |(code, reason)| (code, status(code, reason)),
+                |lease| (200, encode(sent.encoding, &lease)),
+            ),
+            ("POST", "/api/v1/namespaces/kube-system/events") => {
+                stored.events.push(decode(sent));
+                (201, encode(sent.encoding, stored.events.last().unwrap()))
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+
+    /// The Lease as it is now.
+    pub fn lease(&self) -> Option<Lease> {
+        self.stored.lock().lease.clone()
+    }
+
+    pub fn record(&self) -> LeaseSpec {
+        self.lease().unwrap().spec.unwrap()
+    }
+
+    pub fn holder(&self) -> String {
+        self.lease().and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
+    }
+
+    /// Changes or deletes the Lease, as a person would with kubectl.
+    pub fn edit(&self, edit: impl FnOnce(&mut Option<Lease>)) {
+        let mut stored = self.stored.lock();
+        edit(&mut stored.lease);
+        stored.touch();
+    }
+
+    /// The storage counts on from this version, the Lease's own included, as after a restore.
+    pub fn set_version(&self, version: u64) {
+        let mut stored = self.stored.lock();
+        stored.version = version;
+        if let Some(lease) = &mut stored.lease {
+            lease.metadata.resource_version = Some(version.to_string());
+        }
+    }
+
+    /// The requests since the last call.
+    pub fn take_sent(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.sent.lock())
+    }
+
+    /// The methods of the requests about the Lease since the last call.
+    pub fn take_methods(&self) -> String {
+        let sent = self.take_sent();
+        let methods: Vec<&str> = sent.iter().filter(|s| !s.is_event()).map(|s| s.method.as_str()).collect();
+        methods.join(" ")
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        self.stored.lock().events.clone()
+    }
+
+    pub fn messages(&self) -> Vec<String> {
+        self.events().into_iter().filter_map(|event| event.message).collect()
+    }
+
+    pub fn objections(&self) -> Vec<String> {
+        self.stored.lock().objections.clone()
+    }
+}
+
+impl Stored {
+    /// Optimistic concurrency, and what the API server's validation asks of a Lease.
+    fn write(&mut self, by: &str, mut lease: Lease) -> Result<Lease, (u16, &'static str)> {
+        let spec = lease.spec.clone().unwrap_or_default();
+        let positive = spec.lease_duration_seconds.is_none_or(|seconds| seconds > 0);
+        if !positive || spec.lease_transitions.is_some_and(|n| n < 0) {
+            self.objections.push(format!("{by} wrote an invalid {spec:?}"));
+            return Err((422, "Invalid"));
+        }
+        if let Some(known) = &self.lease {
+            let (given, known_metadata) = (&lease.metadata, &known.metadata);
+            if given.resource_version.is_none() {
+                self.objections.push(format!("{by} wrote without looking"));
+            }
+            if (&given.resource_version, &given.uid)
+                != (&known_metadata.resource_version, &known_metadata.uid)
+            {
+                return Err((409, "Conflict"));
+            }
+            let objection = self.objection(by, known.spec.as_ref().unwrap(), &spec);
+            self.objections.extend(objection);
+        }
+        lease.metadata.uid.get_or_insert_with(|| format!("uid-{}", self.version));
+        self.lease = Some(lease);
+        self.touch();
+        Ok(self.lease.clone().unwrap())
+    }
+
+    fn touch(&mut self) {
+        self.version += 1;
+        self.changed = Some(Instant::now());
+        if let Some(lease) = &mut self.lease {
+            lease.metadata.resource_version = Some(self.version.to_string());
+        }
+    }
+
+    /// A Lease may pass from one to another only when its time has run out or nobody has it, and then once.
+    fn objection(&self, by: &str, old: &LeaseSpec, new: &LeaseSpec) -> Option<String> {
+        let holder = |spec: &LeaseSpec| spec.holder_identity.clone().unwrap_or_default();
+        let (old_holder, new_holder) = (holder(old), holder(new));
+        let passes = old_holder != new_holder && !new_holder.is_empty();
+        let steps = new.lease_transitions.unwrap_or_default() - old.lease_transitions.unwrap_or_default();
+        if steps != i32::from(passes) {
+            return Some(format!("{by} counted {steps} transitions from {old_holder:?} to {new_holder:?}"));
+        }
+        let duration = u64::try_from(old.lease_duration_seconds.unwrap_or_default()).unwrap();
+        let age = self.changed.unwrap().elapsed();
+        (passes && !old_holder.is_empty() && age < Duration::from_secs(duration))
+            .then(|| format!("{by} took the Lease of {old_holder} after {age:?}"))
+    }
+}
+
+fn status(code: u16, reason: &str) -> Vec<u8> {
+    json!({"kind": "Status", "code": code, "reason": reason, "message": "no"}).to_string().into_bytes()
+}
+
+fn encode<T: Message + serde::Serialize>(encoding: Encoding, object: &T) -> Vec<u8> {
+    match encoding {
+        Encoding::Protobuf => wrap(T::API_VERSION, T::KIND, &object.encode()),
+        Encoding::Json => serde_json::to_vec(object).unwrap(),
+    }
+}
+
+fn decode<T: Message + serde::de::DeserializeOwned>(sent: &Sent) -> T {
+    match sent.encoding {
+        Encoding::Protobuf => T::decode(Unknown::parse(&sent.body).unwrap().raw).unwrap(),
+        Encoding::Json => serde_json::from_slice(&sent.body).unwrap(),
+    }
+}
+
+/// A process that contends.
+pub struct Candidate {
+    pub identity: String,
+    pub leadership: Leadership,
+    pub election: JoinHandle<Result<(), LeaseLost>>,
+    pub registry: Registry,
+    stop: oneshot::Sender<()>,
+}
+
+impl Candidate {
+    pub fn start(server: &Arc<LeaseServer>, name: &str) -> Self {
+        Self::start_with(server, name, Config::default(), Encoding::Protobuf)
+    }
+
+    /// One that leads already.
+    pub async fn leading(server: &Arc<LeaseServer>, name: &str) -> Self {
+        let candidate = Self::start(server, name);
+        assert!(candidate.leadership.gained().await);
+        candidate
+    }
+
+    pub fn start_with(server: &Arc<LeaseServer>, name: &str, config: Config, encoding: Encoding) -> Self {
+        Self::start_stopping(server, name, config, encoding, Vec::new())
+    }
+
+    /// A process that is stopped (as by SIGSTOP) from time to time: so long after the start, for so long.
+    pub fn start_stopping(
+        server: &Arc<LeaseServer>,
+        name: &str,
+        config: Config,
+        encoding: Encoding,
+        stops: Vec<(Duration, Duration)>,
+    ) -> Self {
+        let client = server.client(name, encoding);
+        let (recorder, events) = Recorder::new(client.clone(), "endpoint-controller-manager");
+        tokio::spawn(events.run(pending()));
+        let mut registry = Registry::default();
+        let metrics = ElectionMetrics::register(&mut registry);
+        let identity = Identity::unique(name);
+        let lock = LeaseLock::new(client, "kube-system", "controllers");
+        let (elector, leadership) = Elector::new(config, lock, identity.clone(), recorder, metrics);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let run = elector.run(async move { drop(stopped.await) });
+        let election = tokio::spawn(stopping(run, stops));
+        Self { identity: identity.to_string(), leadership, election, registry, stop }
+    }
+
+    /// As after the last worker has ended.
+    pub async fn stop(self) -> Result<(), LeaseLost> {
+        drop(self.stop);
+        self.election.await.unwrap()
+    }
+
+    /// As by SIGKILL.
+    pub fn kill(&self) {
+        self.election.abort();
+    }
+}
+
+/// The first write ends like this, all else is done and answered.
+pub fn first_write(end: End) -> impl FnMut(&Sent) -> Fate + Send + 'static {
+    let mut first = true;
+    move |sent| {
+        let spoilt = first && sent.method != Method::GET;
+        first &= !spoilt;
+        if spoilt { end.into() } else { Fate::default() }
+    }
+}
+
+/// The metrics in the text format.
+pub fn metrics(registry: &Registry) -> String {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+    text
+}
+
+/// Polls a future except while it is stopped.
+async fn stopping<T>(run: impl Future<Output = T>, stops: Vec<(Duration, Duration)>) -> T {
+    let mut run = pin!(run);
+    let start = Instant::now();
+    for (after, length) in stops {
+        tokio::select! {
+            biased;
+            () = sleep_until(start + after) => {}
+            done = &mut run => return done,
+        }
+        sleep(length).await;
+    }
+    run.await
+}

@@ -1,0 +1,223 @@
+//! A server that asks clients for certificates, and tells what they show.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::{StreamExt as _, stream};
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
+use http_body_util::StreamBody;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+/// How long a test waits before it gives up; only ever reached by a failure.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// What signs certificates.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+    pub certificate_pem: String,
+}
+
+/// A certificate with its key.
+pub struct Identity {
+    pub certificate_pem: String,
+    pub key_pem: String,
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Authority {
+    pub fn new(name: &str) -> Self {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let signed = params.self_signed(&key).unwrap();
+        let (certificate, certificate_pem) = (signed.der().clone(), signed.pem());
+        Self { issuer: Issuer::new(params, key), certificate, certificate_pem }
+    }
+
+    /// Another one each time.
+    pub fn client(&self) -> Identity {
+        self.issue("client")
+    }
+
+    pub fn issue(&self, name: &str) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity {
+            certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+            certificate: certificate.der().clone(),
+            key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        }
+    }
+
+    /// As clients and servers know it.
+    pub fn der(&self) -> Vec<u8> {
+        self.certificate.to_vec()
+    }
+
+    fn roots(&self) -> Arc<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        Arc::new(roots)
+    }
+}
+
+impl Identity {
+    /// What a server with this certificate does with a connection, if it asks clients for none.
+    pub fn acceptor(self, protocols: &[&[u8]]) -> TlsAcceptor {
+        let config = ServerConfig::builder().with_no_client_auth();
+        let mut config = config.with_single_cert(vec![self.certificate], self.key).unwrap();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        TlsAcceptor::from(Arc::new(config))
+    }
+
+    /// The certificate as a server sees it.
+    #[allow(clippy::unnecessary_wraps, reason = "to be compared with what may be missing")]
+    pub fn der(&self) -> Option<Vec<u8>> {
+        Some(self.certificate.to_vec())
+    }
+}
+
+/// A request as the server saw it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub certificate: Option<Vec<u8>>,
+    pub authorization: Option<String>,
+}
+
+/// How many connections are open, by the certificate that was shown.
+type Open = BTreeMap<Option<Vec<u8>>, usize>;
+
+/// A server on a loopback port. Dropping it ends all connections.
+pub struct Server {
+    address: SocketAddr,
+    pub authority: Authority,
+    asked: UnboundedReceiver<Asked>,
+    open: watch::Receiver<Open>,
+    events: UnboundedSender<Option<Bytes>>,
+    _accepting: JoinSet<()>,
+}
+
+/// What connections share.
+struct Shared {
+    asked: UnboundedSender<Asked>,
+    open: watch::Sender<Open>,
+    events: Mutex<Option<UnboundedReceiver<Option<Bytes>>>>,
+}
+
+impl Server {
+    /// Clients need no certificate; one they show must be signed by that authority.
+    pub async fn start(clients: &Authority) -> Self {
+        let authority = Authority::new("servers");
+        let Identity { certificate, key, .. } = authority.issue("127.0.0.1");
+        let verifier =
+            WebPkiClientVerifier::builder(clients.roots()).allow_unauthenticated().build().unwrap();
+        let config = ServerConfig::builder().with_client_cert_verifier(verifier);
+        let config = config.with_single_cert(vec![certificate], key).unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let ((tell, asked), (events, taken)) = (unbounded(), unbounded());
+        let (sender, open) = watch::channel(Open::new());
+        let shared = Arc::new(Shared { asked: tell, open: sender, events: Mutex::new(Some(taken)) });
+        let mut accepting = JoinSet::new();
+        accepting.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                connections.spawn(serve(acceptor.clone(), stream, Arc::clone(&shared)));
+            }
+        });
+        Self { address, authority, asked, open, events, _accepting: accepting }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The configuration of a client without credentials.
+    pub fn config(&self) -> kube::Config {
+        let mut config = kube::Config::new(format!("https://{}", self.address).parse().unwrap());
+        config.root_cert = Some(vec![self.authority.der()]);
+        config
+    }
+
+    /// Waits for the next request.
+    pub async fn asked(&mut self) -> Asked {
+        timeout(LIMIT, self.asked.next()).await.unwrap().unwrap()
+    }
+
+    /// Whether a connection is open where this certificate was shown.
+    pub fn knows(&self, identity: &Identity) -> bool {
+        self.open.borrow().contains_key(&identity.der())
+    }
+
+    /// Waits until there is none any more.
+    pub async fn forgets(&mut self, identity: &Identity) {
+        let forgotten = self.open.wait_for(|open| !open.contains_key(&identity.der()));
+        timeout(LIMIT, forgotten).await.expect("connections to end").unwrap();
+    }
+
+    /// Sends something to whoever has asked for `/watch`, or ends that.
+    pub fn send(&self, event: Option<&'static str>) {
+        self.events.unbounded_send(event.map(Into::into)).unwrap();
+    }
+}
+
+async fn serve(acceptor: TlsAcceptor, stream: TcpStream, shared: Arc<Shared>) {
+    // Fails if the client has changed its mind.
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let shown = stream.get_ref().1.peer_certificates();
+    let certificate = shown.map(|chain| chain[0].to_vec());
+    shared.open.send_modify(|open| *open.entry(certificate.clone()).or_default() += 1);
+    let service = service_fn(|request: Request<Incoming>| {
+        let authorization = request.headers().get(AUTHORIZATION);
+        let authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
+        shared.asked.unbounded_send(Asked { certificate: certificate.clone(), authorization }).unwrap();
+        let body = answer(request.uri().path(), &shared);
+        async { Ok::<_, Infallible>(Response::new(body)) }
+    });
+    // How it ends is the client's business.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    shared.open.send_modify(|open| {
+        let count = open.remove(&certificate).unwrap();
+        if count > 1 {
+            open.insert(certificate, count - 1);
+        }
+    });
+}
+
+fn answer(path: &str, shared: &Shared) -> BoxBody<Bytes, Infallible> {
+    let ok = |bytes| Ok(Frame::data(bytes));
+    if path == "/watch" {
+        let events = shared.events.lock().take().unwrap();
+        let events = events.take_while(|event| std::future::ready(event.is_some()));
+        let frames = events.map(move |event| ok(event.unwrap_or_default()));
+        BoxBody::new(StreamBody::new(frames))
+    } else {
+        BoxBody::new(StreamBody::new(stream::iter([ok("ok".into())])))
+    }
+}

@@ -11,7 +11,7 @@
 //! * `handlers` says which change concerns which Service, `sync` goes from a consistent read of the cache to the write.
 //! * `tracker` knows what we wrote and the cache does not show yet.
 //!
-//! Where it differs from upstream on purpose, `docs/differences.md` says so.
+//! Where it differs from upstream on purpose, `docs/parity.md` says so.
 
 mod controller;
 mod desired;

@@ -4,7 +4,7 @@ use crate::requests::Case;
 
 /// Lines that only one side has, in the answers to these requests.
 pub(crate) struct Difference {
-    /// The first cell of its row in docs/differences.md.
+    /// The first cell of its row in docs/parity.md.
     pub(crate) what: &'static str,
     /// The requests as [`Case`] prints them. They concern everybody who may ask this, so that nobody stands before them.
     pub(crate) requests: &'static [&'static str],

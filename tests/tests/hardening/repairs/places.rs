@@ -52,7 +52,7 @@ impl Edit {
         deck(&mut fastrand::Rng::with_seed(0)).len()
     }
 
-    /// Why ours need not be as upstream's: a difference that stands in docs/differences.md.
+    /// Why ours need not be as upstream's: a difference that stands in docs/parity.md.
     pub(crate) fn differs_on_purpose(&self) -> Option<&'static str> {
         match (self.kind, self.act) {
             (Kind::Custom, Act::DeleteHeld) => Some("a mirrored slice that is being deleted is replaced"),

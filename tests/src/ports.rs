@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// this machine can take a port between the look and the use.
 const RANGE: std::ops::Range<u32> = 10_000..32_000;
 
-/// Every process looks in its own block, so that test processes side by side do not choose the same port.
-const BLOCK: u32 = 100;
+/// Every process looks in its own block, so that test processes side by side do not choose the same port. A block is
+/// large enough for a port not to be chosen again before the program that it was chosen for listens on it.
+const BLOCK: u32 = 500;
 
-/// `N` different ports that nobody listens on and that this process has not chosen lately.
+/// `N` different ports on which nothing listens and that this process has not chosen lately.
 pub(crate) fn free<const N: usize>() -> [u16; N] {
     static CHOSEN: AtomicU32 = AtomicU32::new(0);
     let blocks = (RANGE.end - RANGE.start) / BLOCK;

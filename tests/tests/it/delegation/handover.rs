@@ -1,0 +1,72 @@
+//! A Service goes from us to another controller and back, as `docs/delegation.md` says, and at no moment without an
+//! endpoint that is ready.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt as _;
+use kube::api::DeleteParams;
+use tests::observe::{Observer, View};
+use tests::wait::LIMIT;
+
+use super::stage::{DELEGATION, Seen, Stage, THEM};
+
+/// The ready endpoints of `web`, in each of its slices, and what was seen on the way.
+#[derive(Debug, Default)]
+struct Ready {
+    now: BTreeMap<String, usize>,
+    history: Vec<usize>,
+}
+
+impl Ready {
+    fn note(&mut self) {
+        self.history.push(self.now.values().sum());
+    }
+}
+
+impl View for Ready {
+    fn present(&mut self, slice: EndpointSlice) {
+        let ready = slice.endpoints.iter().flatten().filter(|endpoint| {
+            endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
+        });
+        self.now.insert(slice.name_any(), ready.count());
+        self.note();
+    }
+
+    fn absent(&mut self, slice: &EndpointSlice) {
+        self.now.remove(&slice.name_any());
+        self.note();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_changes_hands_and_comes_back_without_a_moment_without_endpoints() {
+    let stage = Stage::start(DELEGATION).await;
+    stage.service("web", None, &[1, 2]).await;
+    let ours = Seen::ours(&["10.1.0.1", "10.1.0.2"]);
+    stage.expect("web", &ours).await;
+    let observer = Observer::start(stage.slices.clone(), Ready::default());
+    let seen = |ready: usize| {
+        let last = move |view: &Ready| view.history.last() == Some(&ready);
+        observer.until("ready endpoints", LIMIT, last, |view| format!("{view:?}"))
+    };
+    seen(2).await;
+
+    // There: first the new slices, then the label; ours go by themselves.
+    stage.slice("web-net1", "web", "192.0.2.1").await;
+    seen(3).await;
+    stage.label("web", Some(THEM)).await;
+    stage.expect("web", &Seen::nothing().slice(THEM, &["192.0.2.1"])).await;
+    seen(1).await;
+
+    // And back: the label goes, ours come, and only then theirs go.
+    stage.label("web", None).await;
+    stage.expect("web", &ours.clone().slice(THEM, &["192.0.2.1"])).await;
+    seen(3).await;
+    stage.slices.delete("web-net1", &DeleteParams::default()).await.unwrap();
+    stage.expect("web", &ours).await;
+    seen(2).await;
+
+    let history = observer.with(|view| std::mem::take(&mut view.history));
+    assert!(history.iter().all(|ready| *ready > 0), "{history:?}");
+}

@@ -1,0 +1,152 @@
+//! `deploy/`: a real API server accepts the manifests, the program works with exactly the rights that they give, and
+//! upstream understands what disables its built-in controllers.
+
+mod built_ins;
+mod manifests;
+mod rights;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::wait::{self, LIMIT};
+
+use manifests::{create, dry_run, file, folder, kustomization, name, text};
+
+const OVERLAYS: [&str; 3] = ["base", "overlays/static-pod", "overlays/monitoring"];
+const STATIC_POD: &str = "overlays/static-pod/endpoint-controller-manager.yaml";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_api_server_accepts_all_manifests() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let client = cluster.client();
+    serve_service_monitors(&client).await;
+    let mut objects: Vec<Value> = OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)).collect();
+    objects.extend(file(STATIC_POD));
+    objects.extend(file("disable-built-ins/hold.yaml"));
+    for object in &objects {
+        // The namespace and the priority classes come a moment after the server is ready.
+        wait::until(&name(object), LIMIT, || dry_run(&client, object)).await;
+    }
+    let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
+    for kind in ["Deployment", "PodDisruptionBudget", "Pod", "ServiceMonitor", "RoleBinding", "Lease"] {
+        assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
+    }
+    // The server does look: a field that it doesn't know is refused.
+    let mut wrong =
+        kustomization("base").into_iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
+    wrong["spec"]["replica"] = json!(2);
+    let refusal = dry_run(&client, &wrong).await.unwrap_err();
+    assert!(refusal.contains(r#"unknown field "spec.replica""#), "{refusal}");
+    restricted(&client).await;
+}
+
+/// The Deployment's pods keep to the strictest of Kubernetes' Pod Security Standards.
+async fn restricted(client: &kube::Client) {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": labels}});
+    create(client, &namespace).await.unwrap();
+    let mut pod =
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "strict", "namespace": "strict"}});
+    pod["spec"] = manifests::deployment()["spec"]["template"]["spec"].clone();
+    // system-cluster-critical is for the system's namespaces in some clusters; here it is not what is asked about.
+    dry_run(client, &pod).await.unwrap();
+    pod["spec"]["securityContext"]["seccompProfile"] = Value::Null;
+    let refusal = dry_run(client, &pod).await.unwrap_err();
+    assert!(refusal.contains("violates PodSecurity"), "{refusal}");
+}
+
+/// The part of prometheus-operator's kind that the manifest uses, with the types that the fields have there.
+async fn serve_service_monitors(client: &kube::Client) {
+    let string = json!({"type": "string"});
+    let endpoint = json!({"type": "object", "properties": {
+        "port": string, "scheme": {"type": "string", "enum": ["http", "https"]}, "path": string,
+        "interval": {"type": "string", "pattern": "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$"},
+        "bearerTokenFile": string,
+        "tlsConfig": {"type": "object", "properties": {"insecureSkipVerify": {"type": "boolean"}}},
+    }});
+    let labels = json!({"type": "object", "additionalProperties": string});
+    let spec = json!({"type": "object", "required": ["selector", "endpoints"], "properties": {
+        "jobLabel": string,
+        "selector": {"type": "object", "properties": {"matchLabels": labels}},
+        "endpoints": {"type": "array", "items": endpoint},
+    }});
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com", "scope": "Namespaced",
+            "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}],
+        },
+    });
+    create(client, &crd).await.unwrap();
+}
+
+/// kustomize itself sees what these tests see.
+#[test]
+fn kustomize_renders_the_same_objects() {
+    for overlay in OVERLAYS {
+        let output = Command::new("kubectl").arg("kustomize").arg(folder().join(overlay)).output();
+        let Some(output) = output.ok().filter(|output| !not_found(&output.stderr)) else {
+            // Not `eprintln!`, which is only shown if the test fails.
+            writeln!(std::io::stderr(), "SKIPPED: `kubectl kustomize`: kubectl is not installed").unwrap();
+            return;
+        };
+        assert!(output.status.success(), "{overlay}: {}", String::from_utf8_lossy(&output.stderr));
+        let rendered = manifests::documents(&String::from_utf8(output.stdout).unwrap());
+        let names = |objects: &[Value]| objects.iter().map(name).collect::<BTreeSet<_>>();
+        assert_eq!(names(&rendered), names(&kustomization(overlay)), "{overlay}");
+        for object in rendered.iter().filter(|object| text(object, "/kind") == "Deployment") {
+            assert_eq!(text(object, "/spec/template/spec/containers/0/image"), image(), "{overlay}");
+        }
+    }
+}
+
+fn not_found(stderr: &[u8]) -> bool {
+    String::from_utf8_lossy(stderr).contains("unknown command \"kustomize\"")
+}
+
+fn image() -> String {
+    format!("endpoint-controller-manager:{}", env!("CARGO_PKG_VERSION"))
+}
+
+#[test]
+fn manifests_name_the_image_of_this_version() {
+    let kustomization = &file("base/kustomization.yaml")[0];
+    let (name, tag) = (text(kustomization, "/images/0/name"), text(kustomization, "/images/0/newTag"));
+    assert_eq!(format!("{name}:{tag}"), image());
+    assert_eq!(text(&manifests::deployment(), "/spec/template/spec/containers/0/image"), name);
+    assert_eq!(text(&file(STATIC_POD)[0], "/spec/containers/0/image"), image());
+}
+
+/// The pods differ only where a static pod has to: its kubeconfig, its addresses, its priority.
+#[test]
+fn both_pods_are_equally_confined() {
+    let deployed = &manifests::deployment()["spec"]["template"]["spec"];
+    let fixed = &file(STATIC_POD)[0]["spec"];
+    let without_user = |pod: &Value| {
+        let mut context = pod["securityContext"].clone();
+        (context["runAsUser"].take(), context["runAsGroup"].take(), context)
+    };
+    let ((user, group, context), (own_user, own_group, own_context)) =
+        (without_user(deployed), without_user(fixed));
+    assert_eq!(context, own_context);
+    // On a node, the uid of every distroless image could read the kubeconfig.
+    assert!(own_user != user && own_group != group && own_user.is_u64(), "{own_user}:{own_group}");
+    for same in ["securityContext", "resources", "ports"] {
+        assert_eq!(deployed["containers"][0][same], fixed["containers"][0][same], "{same}");
+    }
+    let context = &fixed["containers"][0]["securityContext"];
+    assert_eq!(context["readOnlyRootFilesystem"], json!(true));
+    assert_eq!(context["capabilities"], json!({"drop": ["ALL"]}));
+    // The ports of kube-controller-manager, kube-scheduler and cloud-controller-manager.
+    let port = fixed["containers"][0]["ports"][0]["containerPort"].as_u64().unwrap();
+    assert!(!(10_257..=10_260).contains(&port), "{port} is taken on control-plane nodes");
+    let args = fixed["containers"][0]["args"].as_array().unwrap();
+    assert!(args.contains(&json!(format!("--secure-port={port}"))), "{args:?}");
+}

@@ -1,0 +1,353 @@
+//! The program under the Deployment's `ServiceAccount` and flags: it may do all it has to, and has to do all it may.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use tests::audit::{Mark, Request};
+use tests::cluster::{self, Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::pages::Pages;
+use tests::scenario::{NAMESPACE, Pod, World};
+use tests::wait::{self, LIMIT};
+use tests::workload::PHASES;
+
+use super::manifests::{create, deployment, file, kustomization, name, post, text};
+
+const ACCOUNT: &str = "endpoint-controller-manager";
+const SYSTEM: &str = "kube-system";
+/// Each file of rights, and how the client calls itself that they are for.
+const ROLES: [(&str, &str); 4] = [
+    ("endpoints-controller", "endpoint-controller"),
+    ("endpointslice-controller", "endpointslice-controller"),
+    ("endpointslice-mirroring-controller", "endpointslicemirroring-controller"),
+    ("leader-election", "leader-election"),
+];
+/// What no request of ours asks for: an admission plugin asks, about us. That of `OpenShift` is not here; what it costs to
+/// be without the others is seen in [`without_rights`].
+const ASKED_ON_ADMISSION: [(&str, &str); 4] = [
+    ("update", "services/finalizers"),
+    ("update", "endpoints/finalizers"),
+    ("create", "endpoints/restricted"),
+    ("create", "endpointslices/restricted"),
+];
+
+#[test]
+fn nothing_is_allowed_wholesale() {
+    for (role, _) in ROLES {
+        for (verb, resource) in allowed(role) {
+            assert!(verb != "*" && !resource.contains('*'), "{role}: {verb} {resource}");
+            assert!(verb != "patch" || resource == "events", "{role}: {verb} {resource}");
+            assert!(verb != "get" || resource == "leases", "{role}: {verb} {resource}");
+            assert!(
+                !["secrets", "serviceaccounts"].contains(&resource.as_str()),
+                "{role}: {verb} {resource}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_right_is_needed_and_none_is_missing() {
+    let site = Site::prepare().await;
+    let world = World::prepare(site.cluster.client(), Controller::ALL).await;
+    let start = site.cluster.audit().mark();
+    Box::pin(work(&site, &world)).await;
+    Box::pin(swap(&site, &world)).await;
+    let refused: Vec<String> =
+        site.requests(start).iter().filter(|request| request.code == 403).map(ToString::to_string).collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    Box::pin(without_rights(&site, &world)).await;
+    every_right_was_used(&site.requests(start));
+}
+
+/// A cluster with everything of `deploy/` in it.
+struct Site {
+    cluster: Cluster,
+}
+
+impl Site {
+    async fn prepare() -> Self {
+        let flags = [
+            // Lists in pages, which need a right of their own.
+            "--feature-gates=WatchList=false",
+            // Makes the owner references of slices a question of rights.
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+        ];
+        let apiserver_flags = flags.map(str::to_owned).to_vec();
+        let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
+        let client = cluster.client();
+        let objects = kustomization("overlays/monitoring");
+        for object in objects.iter().filter(|object| text(object, "/kind") != "ServiceMonitor") {
+            wait::until(&name(object), LIMIT, || create(&client, object)).await;
+        }
+        Self { cluster }
+    }
+
+    /// The program with the flags of the Deployment. Where a pod finds its cluster and its account it gets a kubeconfig,
+    /// and another port.
+    async fn start(&self) -> Manager {
+        let kubeconfig = self.kubeconfig(ACCOUNT, &self.server()).await;
+        let args = deployment()["spec"]["template"]["spec"]["containers"][0]["args"].clone();
+        let args = args.as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned());
+        let mut flags: Vec<String> = args.filter(|arg| !arg.starts_with("--secure-port=")).collect();
+        for flag in ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"] {
+            flags.push(format!("--{flag}={}", kubeconfig.display()));
+        }
+        let max_endpoints_per_subset = u32::try_from(MIRRORED).unwrap();
+        let options =
+            ManagerOptions { max_endpoints_per_subset, flags, ..ManagerOptions::of(Controller::ALL) };
+        Manager::ours(&self.cluster, &options).await
+    }
+
+    fn server(&self) -> String {
+        let admin = std::fs::read(self.cluster.kubeconfig(User::Admin)).unwrap();
+        let admin: Value = serde_json::from_slice(&admin).unwrap();
+        text(&admin, "/clusters/0/cluster/server").to_owned()
+    }
+
+    /// A kubeconfig with a token of a service account.
+    async fn kubeconfig(&self, account: &str, server: &str) -> PathBuf {
+        let url = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token");
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let answer = post(&self.cluster.client(), &url, &request).await.unwrap();
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
+            "users": [{"name": "test", "user": {"token": text(&answer, "/status/token")}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        });
+        let path =
+            self.cluster.folder().join(format!("{account}-{}.kubeconfig", server.replace(['/', ':'], "-")));
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    /// What the program asked of the API server.
+    fn requests(&self, mark: Mark) -> Vec<Request> {
+        let user = format!("system:serviceaccount:{SYSTEM}:{ACCOUNT}");
+        let mut requests = self.cluster.audit().since(mark);
+        requests.retain(|request| request.user == user);
+        requests
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.cluster.client(), SYSTEM)
+    }
+}
+
+/// An ordinary life: elected, at work, asked for metrics, asked to end.
+async fn work(site: &Site, world: &World) {
+    let mut manager = site.start().await;
+    world.sync().await;
+    for phase in PHASES {
+        phase.run(world).await;
+    }
+    mirroring(world).await;
+    metrics(site, &mut manager).await;
+    assert!(manager.stop().await.success());
+    let lease = site.leases().get(ACCOUNT).await.unwrap().spec.unwrap();
+    assert_eq!(lease.holder_identity.as_deref().unwrap_or_default(), "", "the Lease is not released");
+}
+
+/// How many addresses of custom Endpoints are mirrored here: less than there are, which causes events.
+const MIRRORED: usize = 2;
+
+/// Custom Endpoints come, change and go.
+async fn mirroring(world: &World) {
+    let endpoints: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
+    let change = async |change: Value| {
+        endpoints.patch("custom", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    };
+    custom_endpoints(world, "custom").await;
+    world.expect("custom", "IPv4", 1, 1).await;
+    let addresses = json!([{"ip": "10.8.0.1"}, {"ip": "10.8.0.2"}, {"ip": "10.8.0.3"}]);
+    change(json!({"subsets": [{"addresses": addresses}]})).await;
+    world.expect("custom", "IPv4", MIRRORED, MIRRORED).await;
+    // One too many still: the event is counted.
+    change(json!({"metadata": {"labels": {"again": "1"}}})).await;
+    world.sync().await;
+    endpoints.delete("custom", &DeleteParams::default()).await.unwrap();
+    world.expect_sizes("custom", "IPv4", &[]).await;
+}
+
+async fn custom_endpoints(world: &World, name: &str) {
+    world.service(name, json!({}), json!({"ports": [{"port": 80}]})).await;
+    let endpoints: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
+    let custom = json!({"metadata": {"name": name}, "subsets": [{"addresses": [{"ip": "10.8.0.1"}]}]});
+    endpoints.create(&PostParams::default(), &serde_json::from_value(custom).unwrap()).await.unwrap();
+}
+
+/// Health is for all, metrics for whom `metrics-reader.yaml` is bound to.
+async fn metrics(site: &Site, manager: &mut Manager) {
+    let server = format!("https://127.0.0.1:{}", secure_port(manager));
+    let client = site.cluster.client();
+    for account in ["prometheus", "somebody"] {
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": account, "namespace": SYSTEM}});
+        create(&client, &account).await.unwrap();
+    }
+    let role = "endpoint-controller-manager:metrics-reader";
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "prometheus"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": SYSTEM}],
+    });
+    create(&client, &binding).await.unwrap();
+    let prometheus = pages(&site.kubeconfig("prometheus", &server).await).await;
+    let somebody = pages(&site.kubeconfig("somebody", &server).await).await;
+    // Not /metrics, which the harness opens to everybody.
+    let path = "/metrics/slis";
+    // A refusal, from before the authorizer knew, is believed for ten seconds.
+    wait::until(path, LIMIT, async || match prometheus.get(path).await? {
+        page if page.status == 200 => Ok(()),
+        page => Err(page.text),
+    })
+    .await;
+    assert_eq!(somebody.get(path).await.unwrap().status, 403);
+    assert_eq!(manager.get(path).await.0, 403, "anonymously");
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(manager.get(path).await.0, 200, "{path}");
+    }
+}
+
+/// The harness chose a free one, and the log has all flags.
+fn secure_port(manager: &mut Manager) -> u16 {
+    let log = std::fs::read_to_string(manager.process().log()).unwrap();
+    let rest =
+        log.split("FLAG: --secure-port=").nth(1).unwrap_or_else(|| panic!("no --secure-port in {log}"));
+    let digits = rest.trim_start_matches(['\\', '"']).split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
+}
+
+async fn pages(kubeconfig: &std::path::Path) -> Pages {
+    Pages::by(cluster::client(kubeconfig).await.unwrap())
+}
+
+/// `disable-built-ins/hold.yaml`: ready, but silent until it is gone.
+async fn swap(site: &Site, world: &World) {
+    site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
+    create(&site.cluster.client(), &file("disable-built-ins/hold.yaml")[0]).await.unwrap();
+    let mark = site.cluster.audit().mark();
+    let manager = site.start().await;
+    world.pod(Pod::new("during-the-swap", "web", 0x3000)).await;
+    site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
+    world.sync().await;
+    let requests = site.requests(mark);
+    let elected =
+        |request: &Request| request.resource == "leases" && request.is_write() && request.code < 300;
+    let elected = requests.iter().position(elected).unwrap();
+    let early: Vec<String> = requests[..elected]
+        .iter()
+        .filter(|request| request.is_write() && request.resource.starts_with("endpoint"))
+        .map(ToString::to_string)
+        .collect();
+    assert!(early.is_empty(), "written before the Lease was free:\n{}", early.join("\n"));
+    assert!(manager.stop().await.success());
+}
+
+/// Without the right to create Endpoints or to set owners, each controller fails, and tries again.
+async fn without_rights(site: &Site, world: &World) {
+    let manager = site.start().await;
+    world.sync().await;
+    let mark = site.cluster.audit().mark();
+    let roles: Api<ClusterRole> = Api::all(site.cluster.client());
+    for (role, _) in &ROLES[..3] {
+        let name = format!("endpoint-controller-manager:{role}");
+        let mut reduced = roles.get(&name).await.unwrap();
+        reduced.rules.iter_mut().flatten().for_each(reduce);
+        roles.replace(&name, &PostParams::default(), &reduced).await.unwrap();
+    }
+    for (verb, resource, subresource) in [
+        ("create", "endpoints", ""),
+        ("update", "services", "finalizers"),
+        ("update", "endpoints", "finalizers"),
+    ] {
+        wait::until("the authorizer to know", LIMIT, || denied(site, verb, resource, subresource)).await;
+    }
+    world.service("refused", json!({}), json!({"selector": {"app": "web"}, "ports": [{"port": 80}]})).await;
+    custom_endpoints(world, "refused-custom").await;
+    wait::until("refusals", LIMIT, async || {
+        let requests = site.requests(mark);
+        for (_, client) in &ROLES[..3] {
+            let resource = if *client == "endpoint-controller" { "endpoints" } else { "endpointslices" };
+            let refused = |request: &Request| {
+                (part(request), request.verb.as_str(), request.resource.as_str(), request.code)
+                    == (*client, "create", resource, 403)
+            };
+            // More than once: nobody gives up.
+            if requests.iter().filter(|request| refused(request)).count() < 2 {
+                return Err(format!("{client} is not refused"));
+            }
+        }
+        Ok(())
+    })
+    .await;
+    assert!(manager.stop().await.success());
+}
+
+fn reduce(rule: &mut k8s_openapi::api::rbac::v1::PolicyRule) {
+    let resources = rule.resources.iter().flatten();
+    if resources.clone().any(|resource| resource.ends_with("/finalizers")) {
+        rule.verbs = vec!["get".to_owned()];
+    } else if resources.into_iter().any(|resource| resource == "endpoints") {
+        rule.verbs.retain(|verb| verb != "create");
+    }
+}
+
+async fn denied(site: &Site, verb: &str, resource: &str, subresource: &str) -> Result<(), String> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": format!("system:serviceaccount:{SYSTEM}:{ACCOUNT}"), "resourceAttributes": {
+            "namespace": NAMESPACE, "verb": verb, "resource": resource, "subresource": subresource}},
+    });
+    let url = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    let answer = post(&site.cluster.client(), url, &review).await?;
+    if answer["status"]["allowed"] == json!(false) { Ok(()) } else { Err(answer["status"].to_string()) }
+}
+
+/// The end of the user agent, which names the part of the program.
+fn part(request: &Request) -> &str {
+    request.user_agent.rsplit('/').next().unwrap_or_default()
+}
+
+/// What a file of `base/rbac` allows: verbs and resources.
+fn allowed(role: &str) -> BTreeSet<(String, String)> {
+    let mut allowed = BTreeSet::new();
+    for rule in file(&format!("base/rbac/{role}.yaml"))[0]["rules"].as_array().unwrap() {
+        let strings =
+            |key: &str| rule[key].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned());
+        for verb in strings("verbs") {
+            allowed.extend(strings("resources").map(|resource| (verb.clone(), resource)));
+        }
+    }
+    allowed
+}
+
+fn every_right_was_used(requests: &[Request]) {
+    let by = |client: &str| -> BTreeSet<(String, String)> {
+        let granted = requests.iter().filter(|request| part(request) == client && request.code != 403);
+        granted.map(|request| (request.verb.clone(), request.resource.clone())).collect()
+    };
+    let reads = by("shared-informers");
+    for (role, client) in ROLES {
+        let (allowed, used) = (allowed(role), by(client));
+        let unused: Vec<_> = allowed
+            .iter()
+            .filter(|right| !used.contains(right) && !reads.contains(right))
+            .filter(|(verb, resource)| !ASKED_ON_ADMISSION.contains(&(verb, resource)))
+            .collect();
+        assert!(unused.is_empty(), "{role} allows what is never done: {unused:?}");
+        // All are bound to one account: a client must not live on the rights of another.
+        let foreign: Vec<_> = used.difference(&allowed).collect();
+        assert!(foreign.is_empty(), "{client} does what {role} does not allow: {foreign:?}");
+    }
+    let delegated = [("get", "configmaps"), ("create", "tokenreviews"), ("create", "subjectaccessreviews")];
+    let delegated = delegated.map(|(verb, resource)| (verb.to_owned(), resource.to_owned()));
+    assert_eq!(by("delegated"), BTreeSet::from(delegated));
+}

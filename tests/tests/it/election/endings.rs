@@ -1,0 +1,56 @@
+//! How the process ends, and what it leaves in the Lease.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::manager::LeaderElection;
+use tests::wait::{self, LIMIT};
+
+use super::replicas::assert_lost;
+use super::stage::{SHORT, Stage};
+
+/// So long that a release which gets no answer is still under way when the test goes on.
+const PATIENT: LeaderElection = LeaderElection {
+    lease_duration: Duration::from_secs(600),
+    renew_deadline: Duration::from_secs(500),
+    retry_period: Duration::from_secs(1),
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exit_codes() {
+    let mut stage = Stage::set().await;
+
+    // A Lease that somebody takes without waiting is theirs.
+    let mut leader = stage.ours("first", SHORT).await;
+    stage.next_leader("").await;
+    stage.edit_lease(json!({"holderIdentity": "somebody", "leaseDurationSeconds": 3600})).await;
+    assert_lost(&mut leader, "lease kube-system/endpoint-controller-manager was taken by somebody").await;
+
+    // A standby leaves no trace in it.
+    let theirs = stage.leases().get(LeaderElection::LEASE).await.unwrap();
+    let standby = stage.ours("second", SHORT).await;
+    assert_eq!(standby.stop().await.code(), Some(0));
+    assert_eq!(stage.leases().get(LeaderElection::LEASE).await.unwrap(), theirs);
+
+    // A leader gives it back.
+    stage.edit_lease(json!({"holderIdentity": ""})).await;
+    let leader = stage.ours("third", SHORT).await;
+    stage.next_leader("").await;
+    assert_eq!(leader.stop().await.code(), Some(0));
+    let released = stage.lease().await;
+    assert_eq!((released.holder_identity.as_deref(), released.lease_duration_seconds), (Some(""), Some(1)));
+
+    // Whoever asks twice doesn't want to wait for that.
+    let mut leader = stage.ours("fourth", PATIENT).await;
+    stage.next_leader("").await;
+    stage.cluster.freeze_apiserver();
+    leader.process().signal("TERM");
+    wait::until("the end to begin", LIMIT, async || match leader.get("/readyz?verbose").await {
+        (500, text) if text.contains("[-]controllers failed") => Ok(()),
+        (status, text) => Err(format!("{status} {text}")),
+    })
+    .await;
+    leader.process().alive().unwrap();
+    leader.process().signal("TERM");
+    assert_eq!(leader.process().ended(LIMIT).await.code(), Some(1));
+}

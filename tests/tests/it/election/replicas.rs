@@ -1,0 +1,160 @@
+//! Two of ours: the one that leads ends, crashes or freezes.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use tests::manager::{Controller, LeaderElection, Manager};
+use tests::wait::{self, LIMIT};
+
+use super::stage::{SHORT, Stage};
+use super::terms::Term;
+
+/// What the controllers have in their cache.
+pub(crate) const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
+
+fn programs(terms: &[Term]) -> Vec<&str> {
+    terms.iter().map(|term| term.by.as_str()).collect()
+}
+
+/// One after the other, and the controllers of both wrote.
+pub(crate) fn assert_both_wrote(stage: &Stage) {
+    let terms = stage.terms();
+    assert_eq!(programs(&terms), ["first", "second"]);
+    assert!(terms.iter().all(|term| term.first_write.is_some()), "{terms:#?}");
+}
+
+/// What upstream has too on `/healthz` and `/metrics`, and readiness, which ours has on standby as well.
+async fn assert_shows(manager: &Manager, leads: bool) {
+    let (status, text) = manager.get("/healthz?verbose").await;
+    assert_eq!(status, 200, "{text}");
+    let checks: BTreeSet<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("[+]")?.strip_suffix(" ok")).collect();
+    let controllers = Controller::ALL.iter().filter(|_| leads).map(|controller| controller.name());
+    assert_eq!(checks, controllers.chain(["leaderElection"]).collect(), "{text}");
+
+    let (status, text) = manager.get("/readyz?verbose").await;
+    assert_eq!(status, 200, "{text}");
+    for resource in RESOURCES {
+        assert!(text.contains(&format!("[+]informer-sync/{resource} ok")), "{resource}: {text}");
+    }
+    let metric =
+        format!("leader_election_master_status{{name=\"{}\"}} {}\n", LeaderElection::LEASE, u8::from(leads));
+    let (_, text) = manager.get("/metrics").await;
+    assert!(text.contains(&metric), "no {metric} in {text}");
+}
+
+/// The messages about the Lease, without the identities in them.
+async fn told(stage: &Stage, count: usize) -> Vec<(String, String)> {
+    let events: Api<Event> = Api::namespaced(stage.cluster.client(), "kube-system");
+    let about = ListParams::default().fields("involvedObject.kind=Lease");
+    wait::until("events about the Lease", LIMIT, async || {
+        let mut list = events.list(&about).await.map_err(|error| error.to_string())?.items;
+        list.sort_by_key(|event| (event.first_timestamp.clone(), event.metadata.creation_timestamp.clone()));
+        let told: Vec<_> = list
+            .into_iter()
+            .map(|event| {
+                assert_eq!(event.reason.as_deref(), Some("LeaderElection"));
+                assert_eq!(event.source.unwrap().component.as_deref(), Some("endpoint-controller-manager"));
+                assert_eq!(event.involved_object.name.as_deref(), Some(LeaderElection::LEASE));
+                let message = event.message.unwrap();
+                let (identity, what) = message.split_once(' ').unwrap();
+                (identity.to_owned(), what.to_owned())
+            })
+            .collect();
+        if told.len() == count { Ok(told) } else { Err(format!("{told:?}")) }
+    })
+    .await
+}
+
+/// With upstream's default durations.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
+    let mut stage = Stage::set().await;
+    stage.stir();
+    let first = stage.ours("first", LeaderElection::DEFAULT).await;
+    let one = stage.next_leader("").await;
+    let second = stage.ours("second", LeaderElection::DEFAULT).await;
+    stage.world.sync().await;
+    assert_shows(&first, true).await;
+    assert_shows(&second, false).await;
+
+    let mark = stage.cluster.audit().mark();
+    let end = Timestamp::now();
+    assert_eq!(first.stop().await.code(), Some(0));
+    let two = stage.next_leader(&one).await;
+    assert_shows(&second, true).await;
+    stage.report("release, default durations", end);
+    assert_both_wrote(&stage);
+
+    let [was, is] = &stage.terms()[..] else { panic!("{:#?}", stage.terms()) };
+    let released = was.released.expect("by SIGTERM");
+    let after: Vec<_> = stage.cluster.audit().since(mark);
+    let of_second = || after.iter().filter(|request| request.program() == "second");
+    let all = stage.requests();
+    let early = all.iter().filter(|r| r.program() == "second" && r.is_write() && r.received < released);
+    let early: Vec<_> = early.collect();
+    assert_eq!(early.len(), 0, "a standby writes nothing, not even into the Lease: {early:?}");
+    // It has everything already, and makes sure that it has what the other one wrote.
+    let lists = of_second().filter(|r| matches!(r.verb.as_str(), "list" | "watch"));
+    let mut lists: Vec<&str> = lists.map(|request| request.resource.as_str()).collect();
+    lists.sort_unstable();
+    assert_eq!(lists, ["endpoints", "endpointslices"], "one list-watch of each kind that is written begins");
+    let looks =
+        of_second().filter(|r| r.verb == "get" && released < r.received && r.received < is.from).count();
+    assert!(looks <= 1, "the first look that can see the release leads to the Lease");
+
+    let expected = [(&one, "became leader"), (&one, "stopped leading"), (&two, "became leader")];
+    let mut expected: Vec<_> = expected.map(|(who, what)| (who.clone(), what.to_owned())).into();
+    let mut told = told(&stage, 3).await;
+    expected.sort();
+    told.sort();
+    assert_eq!(told, expected);
+}
+
+/// With upstream's default durations.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_is_made_up_for_when_the_lease_is_over() {
+    let mut stage = Stage::set().await;
+    stage.stir();
+    let mut first = stage.ours("first", LeaderElection::DEFAULT).await;
+    let one = stage.next_leader("").await;
+    let _second = stage.ours("second", LeaderElection::DEFAULT).await;
+    stage.world.sync().await;
+    let end = Timestamp::now();
+    first.process().kill();
+    stage.next_leader(&one).await;
+    stage.report("kill -9, default durations", end);
+    assert_both_wrote(&stage);
+}
+
+/// When it goes on it has missed a lot, and somebody else leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_was_frozen_writes_nothing_any_more() {
+    let mut stage = Stage::set().await;
+    let mut first = stage.ours("first", SHORT).await;
+    let one = stage.next_leader("").await;
+    let _second = stage.ours("second", SHORT).await;
+    // A write that it is about to send would go out at once when it goes on: nobody can look at a clock and send in one.
+    stage.world.settle().await;
+    let end = Timestamp::now();
+    first.process().signal("STOP");
+    stage.stir();
+    stage.next_leader(&one).await;
+    stage.report("SIGSTOP, lease of 7 s", end);
+    first.process().signal("CONT");
+    assert_lost(&mut first, "lease kube-system/endpoint-controller-manager was not renewed within 4s").await;
+    stage.world.sync().await;
+    assert_both_wrote(&stage);
+}
+
+/// It ends with code 1 and says why.
+pub(crate) async fn assert_lost(manager: &mut Manager, why: &str) {
+    let status = manager.process().ended(LIMIT).await;
+    assert_eq!(status.code(), Some(1));
+    let log = std::fs::read_to_string(manager.process().log()).unwrap();
+    let line = format!("Error: leader election lost: {why}");
+    assert!(log.lines().any(|text| text == line), "no {line:?}; {}", manager.process().tail());
+}

@@ -1,0 +1,196 @@
+//! The example of a third party's controller beside the manager: a Service goes from the one to the other and back, and
+//! is never without endpoints.
+
+mod published;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{self as core, Event};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tests::audit::{Mark, Request};
+use tests::binaries;
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::observe::Observer;
+use tests::process::Process;
+use tests::scenario::{NAMESPACE, Pod, World};
+use tests::wait::{self, LIMIT};
+
+use self::published::{Published, addresses};
+
+const THEIRS: &str = "secondary-network.example.com";
+const OURS: &str = "endpointslice-controller.k8s.io";
+const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
+const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
+const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
+
+/// What the network plugin says of a pod whose addresses end with `number`.
+fn status(number: u16) -> String {
+    json!([
+        {"name": "cbr0", "interface": "eth0", "ips": [format!("10.1.0.{number}")], "default": true, "dns": {}},
+        {"name": "shop/storage", "interface": "net1",
+            "ips": [format!("192.168.7.{number}"), format!("fd00:7::{number:x}")], "mac": "0a:58:c0:a8:07:07"},
+    ])
+    .to_string()
+}
+
+/// A cluster with a Service `db`, the manager, and a watcher.
+struct Site {
+    world: World,
+    published: Observer<Published>,
+    manager: Manager,
+    cluster: Cluster,
+    start: Mark,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        allow(&cluster.client()).await;
+        let start = cluster.audit().mark();
+        let flags = vec!["--feature-gates=EndpointControllerNameWellKnownLabel=true".to_owned()];
+        let options = ManagerOptions { flags, ..ManagerOptions::of(Controller::ALL) };
+        let world = World::prepare(cluster.client(), Controller::ALL).await;
+        let ports = json!([{"name": "sql", "port": 5432, "targetPort": "sql"}]);
+        let spec = json!({"selector": {"app": "db"}, "ipFamilyPolicy": "RequireDualStack", "ports": ports});
+        world.service("db", json!({}), spec).await;
+        let published = Observer::start(world.slices().clone(), Published::of("db"));
+        let manager = Manager::ours(&cluster, &options).await;
+        Self { world, published, manager, cluster, start }
+    }
+
+    /// A pod of `db` on network `storage`.
+    async fn pod(&self, name: &str, number: u16, network_status: &str) {
+        self.world.pod(Pod::new(name, "db", number).port("sql", 15432, "TCP")).await;
+        let pods: Api<core::Pod> = Api::namespaced(self.world.client().clone(), NAMESPACE);
+        let change = json!({"metadata": {"annotations": {NETWORK_STATUS: network_status}}});
+        pods.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    }
+
+    async fn annotate(&self, network: Option<&str>) {
+        self.world.change_service("db", json!({"metadata": {"annotations": {NETWORK: network}}})).await;
+    }
+
+    async fn label(&self, controller: Option<&str>) {
+        self.world.change_service("db", json!({"metadata": {"labels": {LABEL: controller}}})).await;
+    }
+
+    /// Waits until exactly these ready addresses are published by exactly these controllers.
+    async fn until(&self, what: &str, expected: &[(&str, Vec<String>)]) {
+        let by_manager =
+            expected.iter().map(|(manager, addresses)| ((*manager).to_owned(), addresses.clone()));
+        let expected = by_manager.collect();
+        let reached = |view: &Published| view.by_manager() == expected;
+        self.published.until(what, LIMIT, reached, |view| format!("{:?}", view.by_manager())).await;
+    }
+
+    fn example(&self) -> Process {
+        let kubeconfig = self.cluster.kubeconfig(User::ThirdParty);
+        let program = binaries::secondary_network_controller();
+        let args = [format!("KUBECONFIG={}", kubeconfig.display()), program.display().to_string()];
+        Process::start("secondary-network-controller", "env".as_ref(), self.cluster.folder(), args)
+    }
+}
+
+/// Gives the example the rights that its manifest asks for.
+async fn allow(client: &Client) {
+    let manifest = include_str!("../../../../crates/secondary-network-controller/rbac.yaml");
+    let role: ClusterRole = serde_yaml::from_str(manifest).unwrap();
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    roles.create(&PostParams::default(), &role).await.unwrap();
+    let group = "rbac.authorization.k8s.io";
+    let binding: Value = json!({
+        "metadata": {"name": "example"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role.metadata.name},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": User::ThirdParty.name()}],
+    });
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_changes_hands_and_is_never_without_endpoints() {
+    let site = Site::start().await;
+    for number in [1, 2] {
+        site.pod(&format!("db-{number}"), number, &status(number)).await;
+    }
+    let eth0 = || (OURS, addresses("10.1.0.", "fd00:1::", &[1, 2]));
+    let net1 = || (THEIRS, addresses("192.168.7.", "fd00:7::", &[1, 2]));
+    site.until("addresses of the pods' own network", &[eth0()]).await;
+    site.published.with(Published::expect_no_gap);
+
+    let mut example = site.example();
+    site.annotate(Some("storage")).await;
+    site.until("both, once the network is named", &[eth0(), net1()]).await;
+    site.label(Some(THEIRS)).await;
+    site.until("the secondary network's alone, once the Service is delegated", &[net1()]).await;
+
+    site.pod("db-3", 3, "net1=192.168.7.3").await;
+    site.pod("db-4", 4, &status(4)).await;
+    let without_third = (THEIRS, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
+    site.until("those of a new pod, whatever another's annotation", std::slice::from_ref(&without_third))
+        .await;
+    told_of("db-3", &site).await;
+
+    site.label(None).await;
+    let all = || (OURS, addresses("10.1.0.", "fd00:1::", &[1, 2, 3, 4]));
+    site.until("both, once the Service is no longer delegated", &[all(), without_third]).await;
+    site.annotate(None).await;
+    site.until("those of the pods' own network again", &[all()]).await;
+    assert_eq!(site.published.with(|view| view.gaps()), Vec::<String>::new());
+
+    example.signal("TERM");
+    let ended = example.ended(LIMIT).await;
+    assert!(ended.success(), "{ended}: {}", example.tail());
+    lease_is_released(&site).await;
+    assert_eq!(refused(&site), Vec::<String>::new(), "its manifest gives it the rights that it needs");
+    // For each family: made, then changed with the label, a pod and the label again.
+    let writes = writes_of_slices(&site);
+    assert_eq!(writes, BTreeMap::from([("create".into(), 2), ("update".into(), 6), ("delete".into(), 2)]));
+
+    // A Service that is given away before anyone else publishes it: the watcher would have seen that.
+    site.label(Some("nobody.example.com")).await;
+    site.until("nothing", &[]).await;
+    assert_ne!(site.published.with(|view| view.gaps()), Vec::<String>::new());
+    assert!(site.manager.stop().await.success());
+}
+
+async fn told_of(pod: &str, site: &Site) {
+    let events: Api<Event> = Api::namespaced(site.world.client().clone(), NAMESPACE);
+    let query = ListParams::default().fields("reason=MalformedNetworkStatus");
+    let told = wait::until("an event about the malformed annotation", LIMIT, || async {
+        let list = events.list(&query).await.map_err(|error| error.to_string())?;
+        if list.items.is_empty() { Err("none".to_owned()) } else { Ok(list.items) }
+    });
+    let told = told.await;
+    let about: Vec<_> = told.iter().map(|event| event.involved_object.name.as_deref().unwrap()).collect();
+    assert!(about.iter().all(|name| *name == pod), "{about:?}");
+}
+
+fn requests(site: &Site) -> impl Iterator<Item = Request> {
+    let all = site.cluster.audit().since(site.start).into_iter();
+    all.filter(|request| request.user == User::ThirdParty.name())
+}
+
+fn refused(site: &Site) -> Vec<String> {
+    requests(site).filter(|request| request.code == 403).map(|request| request.to_string()).collect()
+}
+
+/// How often it wrote slices, by verb.
+fn writes_of_slices(site: &Site) -> BTreeMap<String, usize> {
+    let mut writes = BTreeMap::new();
+    for request in requests(site).filter(|it| it.is_write() && it.resource == "endpointslices") {
+        *writes.entry(request.verb).or_default() += 1;
+    }
+    writes
+}
+
+async fn lease_is_released(site: &Site) {
+    let leases: Api<Lease> = Api::namespaced(site.world.client().clone(), "default");
+    let holder = leases.get(THEIRS).await.unwrap().spec.unwrap().holder_identity;
+    assert_eq!(holder.unwrap_or_default(), "");
+}

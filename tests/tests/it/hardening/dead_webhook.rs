@@ -1,0 +1,145 @@
+//! An admission webhook that accepts and never answers, with failurePolicy Ignore: the API server waits for it as long
+//! as the webhook's timeout says, and then stores what it was asked to. So must the client wait.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Api;
+use kube::api::PostParams;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use serde_json::json;
+use tests::cluster::User;
+use tests::scenario::{NAMESPACE, Pod};
+use tests::wait::{self, LIMIT};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::stage::{Stage, measured, patience, serve, shows};
+
+/// The longest that the API server allows.
+const TIMEOUT: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(50);
+
+/// A webhook server that reads requests and answers none.
+struct Webhook {
+    address: SocketAddr,
+    authority: String,
+    asked: Arc<AtomicUsize>,
+    _tasks: JoinSet<()>,
+}
+
+impl Webhook {
+    async fn start() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec![Ipv4Addr::LOCALHOST.to_string()]).unwrap();
+        let leaf = leaf.signed_by(&key, &issuer).unwrap();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(hold(listener, acceptor, Arc::clone(&asked)));
+        Self { address, authority: issuer.pem(), asked, _tasks: tasks }
+    }
+
+    fn configuration(&self) -> MutatingWebhookConfiguration {
+        let authority = k8s_openapi::ByteString(self.authority.clone().into_bytes());
+        let rule = json!({
+            "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"], "resources": ["endpointslices"],
+            "operations": ["CREATE", "UPDATE"],
+        });
+        let webhook = json!({
+            "name": "dead.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Ignore",
+            "timeoutSeconds": TIMEOUT.as_secs(),
+            "clientConfig": {"url": format!("https://{}/", self.address), "caBundle": authority},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+            "rules": [rule],
+        });
+        serde_json::from_value(json!({"metadata": {"name": "dead"}, "webhooks": [webhook]})).unwrap()
+    }
+
+    /// Waits until the API server asks it.
+    async fn in_effect(&self, stage: &Stage) {
+        let slices: Api<EndpointSlice> = Api::namespaced(stage.cluster.client(), NAMESPACE);
+        let slice = json!({"metadata": {"name": "probe"}, "addressType": "IPv4", "endpoints": []});
+        let slice = serde_json::from_value(slice).unwrap();
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        wait::until("the webhook to be asked", LIMIT, async || {
+            let create = slices.create(&dry_run, &slice);
+            // Given up as soon as it hangs.
+            let _ = tokio::time::timeout(Duration::from_millis(500), create).await;
+            if self.asked.load(Ordering::Relaxed) > 0 { Ok(()) } else { Err("it is not") }
+        })
+        .await;
+    }
+}
+
+async fn hold(listener: TcpListener, acceptor: TlsAcceptor, asked: Arc<AtomicUsize>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let (acceptor, asked) = (acceptor.clone(), Arc::clone(&asked));
+        connections.spawn(async move {
+            let Ok(_stream) = acceptor.accept(stream).await else { return };
+            asked.fetch_add(1, Ordering::Relaxed);
+            std::future::pending().await
+        });
+    }
+}
+
+/// One Service is new, and gets its first slice; of another a pod goes from a slice that it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
+    let stage = Stage::behind_a_proxy(|options| options).await;
+    let webhook = Webhook::start().await;
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(stage.cluster.client());
+    configurations.create(&PostParams::default(), &webhook.configuration()).await.unwrap();
+    webhook.in_effect(&stage).await;
+
+    let mark = stage.cluster.audit().mark();
+    let (world, limit) = (&stage.world, patience(BOUND));
+    serve(world, "new", 1).await;
+    world.pod(Pod::new("web-1", "web", 2)).await;
+    world.ready("web-0", false).await;
+    let (first, second) = tokio::join!(shows(world, "new", true, limit), async {
+        let start = std::time::Instant::now();
+        while start.elapsed() < limit {
+            let slices = world.slices_of("web", "IPv4").await.unwrap_or_default();
+            if slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()).count() == 2 {
+                return Ok(start.elapsed());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Err(format!("web: not updated within {} s", limit.as_secs()))
+    });
+    for (what, result) in [("first slice", &first), ("update of a slice", &second)] {
+        if let Ok(took) = result {
+            measured(&format!("{what} past a webhook that never answers"), *took);
+        }
+    }
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert!(first <= BOUND && second <= BOUND, "{first:.1?} {second:.1?}");
+    let mut creates = stage.cluster.audit().writes_since(mark, User::EndpointControllers);
+    creates.retain(|write| write.verb == "create" && write.resource == "endpointslices");
+    creates.retain(|write| write.name.starts_with("new-"));
+    assert_eq!(creates.len(), 1, "{creates:#?}");
+}

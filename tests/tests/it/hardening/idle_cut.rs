@@ -1,0 +1,38 @@
+//! A load balancer that closes idle connections: quiet watches are cut again and again, and resumed at once.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::stage::{Stage, change, measured, patience};
+
+/// What a balancer takes for idle; kubeadm's guide for haproxy has 20 s.
+const IDLE: Duration = Duration::from_secs(4);
+/// Between two changes: each comes just after the watches were cut.
+const ROUND: Duration = Duration::from_secs(5);
+const ROUNDS: usize = 9;
+
+/// Above any hiccup of a busy machine, below what a back-off that adds up comes to.
+const BOUND: Duration = Duration::from_secs(5);
+/// For the test as a whole.
+const LONGEST: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_balancer_that_closes_idle_connections_delays_nothing() {
+    let stage = Stage::behind_a_proxy(|options| options).await;
+    stage.proxy.close_idle_after(IDLE);
+    let start = Instant::now();
+    let mut delays = Vec::new();
+    while delays.len() < ROUNDS && start.elapsed() < LONGEST {
+        let next = Instant::now() + ROUND;
+        sleep_until(next).await;
+        let ready = !delays.len().is_multiple_of(2);
+        delays.push(change(&stage.world, "web", ready, patience(LONGEST)).await.unwrap());
+    }
+    println!("delays: {delays:.1?}; {} connections cut", stage.proxy.idle_connections_closed());
+    let longest = delays.iter().max().copied().unwrap();
+    measured("change after idle connections were closed, longest delay", longest);
+    assert!(stage.proxy.idle_connections_closed() >= ROUNDS - 1, "hardly anything was cut");
+    assert!(longest < BOUND, "{delays:.1?}");
+    assert_eq!(delays.len(), ROUNDS);
+}

@@ -1,0 +1,20 @@
+//! Faults on a real API server: connections that are cut or go dead, admission webhooks that hang, actors that fight
+//! for the same objects, a restored etcd. Each test prints `measured: WHAT: SECONDS`, the figures of
+//! docs/reliability.md: `cargo test -p tests --test it hardening -- --nocapture | grep measured`.
+//!
+//! | Variable | What |
+//! |---|---|
+//! | `HARDENING_KIND=upstream` | measure kube-controller-manager instead, where a test can |
+//! | `HARDENING_PATIENCE` | seconds that a test waits for what may take too long, to learn how long it takes |
+//! | `REPAIRS_…` | see [`repairs`] |
+
+mod dead_peer;
+mod dead_webhook;
+mod delegated_endpoints;
+mod etcd_restore;
+mod idle_cut;
+mod proxy_url;
+mod repairs;
+mod rude_actors;
+mod stage;
+mod stderr_blocked;

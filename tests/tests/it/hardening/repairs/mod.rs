@@ -1,0 +1,194 @@
+//! Nothing is left over for a resync: whatever field of an object of ours somebody edits, it is repaired soon if
+//! upstream would ever repair it, and left alone if upstream would not.
+//!
+//! The same edits are made on two clusters, each in a namespace of its own. On the one runs upstream, which is
+//! started again afterwards: as for a resync it looks at everything, and forgets what keeps it from seeing. What is
+//! there then is what ours must have come to on the other, by itself and within [`BOUND`].
+//!
+//! | Variable | What | Default |
+//! |---|---|---|
+//! | `REPAIRS_SEED` | which sequence of edits | 0 |
+//! | `REPAIRS_EDITS` | how many of it | everything once, about 300 |
+//! | `REPAIRS_ONLY` | only these, such as `3,17` | |
+//! | `REPAIRS_SELF` | compare upstream with itself, started again as well: what differs is left to chance | |
+
+mod edits;
+mod places;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use tests::audit::{Mark, Request};
+use tests::canonical::{Canonical, Detail, Snapshot};
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::sentinel::Sentinel;
+use tests::wait::{self, LIMIT};
+use tokio::time::sleep;
+
+use self::places::Edit;
+
+/// For a repair.
+const BOUND: Duration = Duration::from_secs(15);
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+fn number(name: &str, default: usize) -> usize {
+    variable(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")))
+}
+
+fn sequence() -> Vec<Edit> {
+    let only: Option<Vec<usize>> =
+        variable("REPAIRS_ONLY").map(|text| text.split(',').map(|it| it.trim().parse().unwrap()).collect());
+    let most = only.iter().flatten().max().map_or(0, |largest| largest + 1);
+    let seed = u64::try_from(number("REPAIRS_SEED", 0)).unwrap();
+    let mut edits = Edit::sequence(seed, number("REPAIRS_EDITS", Edit::everything_once()).max(most));
+    edits.retain(|edit| only.as_ref().is_none_or(|only| only.contains(&edit.number)));
+    edits
+}
+
+/// One of the two clusters.
+struct Side {
+    cluster: Cluster,
+    sentinel: Sentinel,
+    manager: Manager,
+    kind: Kind,
+}
+
+impl Side {
+    /// With the places of all edits.
+    async fn start(kind: Kind, edits: &[Edit]) -> Self {
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let sentinel = Sentinel::place(&cluster.client(), Controller::ALL).await;
+        let options = ManagerOptions::of(Controller::ALL);
+        let manager = Manager::start(kind, &cluster, &options).await;
+        places::prepare(&cluster.client(), edits).await;
+        for edit in edits {
+            let client = cluster.client();
+            wait::until("what is to be edited", LIMIT, || edit.is_prepared(&client)).await;
+        }
+        sentinel.settle().await;
+        Self { cluster, sentinel, manager, kind }
+    }
+
+    /// What upstream comes to in the end.
+    async fn look_at_everything(self) -> Self {
+        let Self { cluster, sentinel, manager, kind } = self;
+        sentinel.settle().await;
+        manager.stop().await;
+        let manager = Manager::start(kind, &cluster, &ManagerOptions::of(Controller::ALL)).await;
+        sentinel.settle().await;
+        Self { cluster, sentinel, manager, kind }
+    }
+
+    async fn snapshots(&self, edits: &[Edit]) -> Vec<Canonical> {
+        let client = self.cluster.client();
+        let snapshots = futures::stream::iter(edits).map(|edit| {
+            let client = client.clone();
+            async move {
+                let snapshot = Snapshot::take(&client, &edit.namespace()).await;
+                snapshot.without_times_and_lost_names().canonical(Detail::Exact)
+            }
+        });
+        snapshots.buffered(4).collect().await
+    }
+
+    /// The controllers' writes by namespace.
+    fn writes_since(&self, mark: Mark) -> BTreeMap<String, Vec<Request>> {
+        let mut writes: BTreeMap<String, Vec<Request>> = BTreeMap::new();
+        for write in self.cluster.audit().writes_since(mark, User::EndpointControllers) {
+            if matches!(write.resource.as_str(), "endpoints" | "endpointslices") {
+                writes.entry(write.namespace.clone()).or_default().push(write);
+            }
+        }
+        writes
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_upstream_would_ever_repair_is_repaired_soon_and_the_rest_left_alone() {
+    let edits = sequence();
+    let kind = if variable("REPAIRS_SELF").is_some() { Kind::Upstream } else { Kind::Ours };
+    let (upstream, ours) =
+        tokio::join!(Box::pin(Side::start(Kind::Upstream, &edits)), Box::pin(Side::start(kind, &edits)));
+    let marks = [upstream.cluster.audit().mark(), ours.cluster.audit().mark()];
+    let (clients, begin) = ([upstream.cluster.client(), ours.cluster.client()], Timestamp::now());
+    let answers = tokio::join!(places::make(&clients[0], &edits), places::make(&clients[1], &edits));
+    for (edit, (left, right)) in edits.iter().zip(answers.0.iter().zip(&answers.1)) {
+        assert_eq!(left, right, "the answers of the two API servers to {edit:?}");
+    }
+    let end = Timestamp::now();
+    let ours = async {
+        if kind == Kind::Upstream {
+            let ours = ours.look_at_everything().await;
+            (ours.snapshots(&edits).await, ours)
+        } else {
+            sleep(BOUND).await;
+            (ours.snapshots(&edits).await, ours)
+        }
+    };
+    let (upstream, (candidate, ours)) = tokio::join!(Box::pin(upstream.look_at_everything()), Box::pin(ours));
+    let reference = upstream.snapshots(&edits).await;
+    let writes = [upstream.writes_since(marks[0]), ours.writes_since(marks[1])];
+
+    let mut failures = BTreeMap::new();
+    let (mut repaired, mut refused) = (0, 0);
+    for (number, edit) in edits.iter().enumerate() {
+        let of = |side: usize| writes[side].get(&edit.namespace()).map_or(&[][..], Vec::as_slice);
+        let mut failure = String::new();
+        repaired += usize::from(!of(0).is_empty());
+        refused += usize::from(answers.0[number] != 200);
+        if let Some(reason) = edit.differs_on_purpose() {
+            println!("{edit:?}: not compared: {reason}");
+            continue;
+        }
+        if let Some(difference) = reference[number].difference(&candidate[number]) {
+            writeln!(failure, "(- upstream, + ours)\n{difference}").unwrap();
+        }
+        if of(0).is_empty() && !of(1).is_empty() {
+            writeln!(failure, "upstream leaves it alone, ours wrote {}", texts(of(1))).unwrap();
+        }
+        if of(1).len() > of(0).len() {
+            println!("{edit:?}: {} writes of upstream's, {} of ours", of(0).len(), of(1).len());
+        }
+        if !failure.is_empty() {
+            failures
+                .insert(edit.number, format!("{edit:?}\n{failure}\nwritten by upstream: {}", texts(of(0))));
+        }
+    }
+    println!(
+        "{} edits, {refused} of them refused, {repaired} repaired by upstream in the end; begun at {begin}",
+        edits.len()
+    );
+    let of_edits = writes[1].iter().filter(|(namespace, _)| namespace.starts_with("edit-"));
+    let last = of_edits.flat_map(|(_, writes)| writes).map(|write| write.answered).max();
+    if let Some(last) = last {
+        let took = Duration::try_from(last.duration_since(end)).unwrap_or_default();
+        super::stage::measured("repair of edited objects, the last of all", took);
+    }
+    let numbers: Vec<String> = failures.keys().map(ToString::to_string).collect();
+    let texts: Vec<String> = failures.into_values().collect();
+    assert!(
+        texts.is_empty(),
+        "{} of {} edits failed\n{}\nAgain: REPAIRS_SEED={} REPAIRS_ONLY={} cargo test -p tests --test it hardening::repairs",
+        texts.len(),
+        edits.len(),
+        texts.join("\n"),
+        self::number("REPAIRS_SEED", 0),
+        numbers.join(","),
+    );
+}
+
+fn texts(requests: &[Request]) -> String {
+    requests.iter().fold(String::new(), |text, request| {
+        let line: String = request.to_string().chars().take(300).collect();
+        text + "\n    " + &line
+    })
+}

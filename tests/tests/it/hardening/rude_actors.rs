@@ -1,0 +1,288 @@
+//! Actors that fight the controllers over the objects of one Service as fast as they can: each costs a bounded number
+//! of writes and one event that names it, and the Services beside it nothing.
+
+use std::fmt::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt as _;
+use k8s_openapi::api::core::v1::{Endpoints, Event};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tests::audit::Request;
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::scenario::{NAMESPACE, World};
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+
+use super::stage::{change, kind, measured, serve};
+
+/// How long they fight.
+const FIGHT: Duration = Duration::from_secs(60);
+/// Ten at once, and one a minute.
+const MOST_WRITES: usize = 11;
+/// For a Service that is left in peace again: one write a minute, and what the write takes.
+const PEACE: Duration = Duration::from_secs(75);
+/// For a Service beside them.
+const BOUND: Duration = Duration::from_secs(5);
+
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// What those who edit publish, and no pod has.
+const RUDE_ADDRESS: &str = "192.0.2.1";
+
+/// Whether slices are those of the controllers.
+fn is_theirs(slice: &EndpointSlice) -> bool {
+    slice.labels().get(MANAGED_BY).is_some_and(|by| by == "endpointslice-controller.k8s.io")
+}
+
+/// Whether a slice publishes pods and nothing else.
+fn serves(slice: &EndpointSlice) -> bool {
+    let mut addresses = slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses).peekable();
+    addresses.peek().is_some() && addresses.all(|address| address != RUDE_ADDRESS)
+}
+
+/// Whether Endpoints publish pods and nothing else.
+fn is_served(endpoints: &Endpoints) -> bool {
+    let subsets = endpoints.subsets.iter().flatten();
+    let mut addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten()).peekable();
+    addresses.peek().is_some() && addresses.all(|address| address.ip != RUDE_ADDRESS)
+}
+
+/// What somebody does to each object of a Service that he sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Actor {
+    /// Makes slices its own.
+    RelabelSlices,
+    DeleteSlices,
+    /// Publishes another endpoint instead.
+    EditSlices,
+    DeleteEndpoints,
+    /// Publishes another address instead.
+    EditEndpoints,
+}
+
+impl Actor {
+    const ALL: [Self; 5] = [
+        Self::RelabelSlices,
+        Self::DeleteSlices,
+        Self::EditSlices,
+        Self::DeleteEndpoints,
+        Self::EditEndpoints,
+    ];
+
+    /// The Service that it is after.
+    fn service(self) -> &'static str {
+        match self {
+            Self::RelabelSlices => "relabelled",
+            Self::DeleteSlices => "deleted",
+            Self::EditSlices => "edited",
+            Self::DeleteEndpoints => "deleted-endpoints",
+            Self::EditEndpoints => "edited-endpoints",
+        }
+    }
+
+    /// What it tells the API server of itself.
+    fn manager(self) -> String {
+        format!("rude-{}", self.service())
+    }
+
+    fn resource(self) -> &'static str {
+        match self {
+            Self::RelabelSlices | Self::DeleteSlices | Self::EditSlices => "endpointslices",
+            Self::DeleteEndpoints | Self::EditEndpoints => "endpoints",
+        }
+    }
+
+    /// Whether objects say who changed them. What is deleted says nothing.
+    fn leaves_traces(self) -> bool {
+        !matches!(self, Self::DeleteSlices | Self::DeleteEndpoints)
+    }
+
+    /// Until it is aborted.
+    async fn act(self, client: Client) {
+        let name = self.service();
+        if self.resource() == "endpoints" {
+            let query = WatchParams::default().fields(&format!("metadata.name={name}"));
+            let endpoints: Api<Endpoints> = Api::namespaced(client, NAMESPACE);
+            self.follow(endpoints, query, is_served).await;
+        } else {
+            let query = WatchParams::default().labels(&format!("{SERVICE_NAME}={name}"));
+            let slices: Api<EndpointSlice> = Api::namespaced(client, NAMESPACE);
+            let edits = self == Self::EditSlices;
+            let is_theirs = move |slice: &EndpointSlice| is_theirs(slice) && (!edits || serves(slice));
+            self.follow(slices, query, is_theirs).await;
+        }
+    }
+
+    async fn follow<K>(self, api: Api<K>, query: WatchParams, is_wanted: impl Fn(&K) -> bool)
+    where
+        K: Clone + fmt::Debug + DeserializeOwned + ResourceExt,
+    {
+        loop {
+            let Ok(stream) = api.watch(&query, "0").await else {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let mut stream = std::pin::pin!(stream);
+            while let Ok(Some(event)) = stream.try_next().await {
+                let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else { continue };
+                if is_wanted(&object) {
+                    // It may have changed or gone since.
+                    let _ = self.strike(&api, &object.name_any()).await;
+                }
+            }
+        }
+    }
+
+    async fn strike<K>(self, api: &Api<K>, name: &str) -> kube::Result<()>
+    where
+        K: Clone + fmt::Debug + DeserializeOwned,
+    {
+        let change: Value = match self {
+            Self::RelabelSlices => json!({"metadata": {"labels": {MANAGED_BY: "rude.example"}}}),
+            Self::EditSlices => json!({"endpoints": [{"addresses": [RUDE_ADDRESS]}]}),
+            Self::EditEndpoints => json!({"subsets": [{"addresses": [{"ip": RUDE_ADDRESS}]}]}),
+            Self::DeleteSlices | Self::DeleteEndpoints => {
+                return api.delete(name, &DeleteParams::default()).await.map(drop);
+            }
+        };
+        let manager = self.manager();
+        let params = PatchParams { field_manager: Some(manager), ..PatchParams::default() };
+        api.patch(name, &params, &Patch::Merge(change)).await.map(drop)
+    }
+
+    /// The writes that it caused, of the kind that it is after.
+    fn writes(self, requests: &[Request]) -> usize {
+        let mine = |request: &&Request| {
+            let name = match self.resource() {
+                "endpoints" => Some(request.name.as_str()),
+                _ => request.name.rsplit_once('-').map(|(name, _)| name),
+            };
+            request.resource == self.resource() && name == Some(self.service())
+        };
+        requests.iter().filter(mine).count()
+    }
+}
+
+/// Warnings about a Service, one line each.
+async fn warnings(client: &Client, service: &str) -> Vec<String> {
+    let events: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
+    let about = ListParams::default().fields(&format!("involvedObject.name={service},type=Warning"));
+    let list = events.list(&about).await.unwrap();
+    list.items
+        .into_iter()
+        .map(|event| {
+            let about = event.involved_object.kind.unwrap_or_default();
+            let (reason, message) = (event.reason.unwrap_or_default(), event.message.unwrap_or_default());
+            format!("{about} {reason} {message}")
+        })
+        .collect()
+}
+
+/// Changes a Service that nobody is after while the others fight. Returns the longest delay.
+async fn bystander(world: &World) -> Duration {
+    let end = Instant::now() + FIGHT;
+    let mut longest = Duration::ZERO;
+    for ready in [false, true].into_iter().cycle() {
+        if Instant::now() > end {
+            break;
+        }
+        let took = change(world, "bystander", ready, FIGHT).await.unwrap();
+        longest = longest.max(took);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    longest
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    let manager = Manager::start(kind(), &cluster, &ManagerOptions::of(Controller::ALL)).await;
+    for (number, name) in (0..).zip(Actor::ALL.map(Actor::service).into_iter().chain(["bystander"])) {
+        serve(&world, name, number).await;
+        world.expect(name, "IPv4", 1, 1).await;
+    }
+    world.settle().await;
+
+    let mark = cluster.audit().mark();
+    let end = tokio::time::Instant::now() + FIGHT;
+    let mut actors = JoinSet::new();
+    for actor in Actor::ALL {
+        actors.spawn(actor.act(cluster.client()));
+    }
+    let longest = bystander(&world).await;
+    sleep_until(end).await;
+    actors.shutdown().await;
+    let client = cluster.client();
+    let requests = cluster.audit().writes_since(mark, User::EndpointControllers);
+
+    measured("change of a Service beside rude actors, longest delay", longest);
+    let peace = Actor::ALL.map(|actor| served_again(actor, &client, &world));
+    let peace = futures::future::join_all(peace).await;
+    let mut failures = String::new();
+    for actor in Actor::ALL {
+        let writes = actor.writes(&requests);
+        let strikes = strikes(&cluster.audit().since(mark), actor);
+        println!("{actor:?}: {writes} writes in {} s against {strikes}", FIGHT.as_secs());
+        if writes > MOST_WRITES {
+            writeln!(failures, "{actor:?}: {writes} writes in {} s", FIGHT.as_secs()).unwrap();
+        }
+        let warnings = warnings(&cluster.client(), actor.service()).await;
+        let (about, name) = (format!("Service {}", actor.service()), actor.manager());
+        println!("  {warnings:?}");
+        let named = warnings.iter().filter(|it| it.starts_with("Service ") && it.contains(&name)).count();
+        if actor.leaves_traces() && named != 1 {
+            writeln!(failures, "{actor:?}: {named} events on {about} name {name}: {warnings:?}").unwrap();
+        }
+    }
+    for (actor, result) in Actor::ALL.into_iter().zip(peace) {
+        match result {
+            Ok(took) => measured(&format!("repair after {actor:?} has gone"), took),
+            Err(error) => writeln!(failures, "{actor:?}: not repaired afterwards: {error}").unwrap(),
+        }
+    }
+    let calm = warnings(&cluster.client(), "bystander").await;
+    if longest > BOUND || !calm.is_empty() {
+        writeln!(failures, "the bystander waited {longest:.1?} and was told {calm:?}").unwrap();
+    }
+    assert!(failures.is_empty(), "{failures}");
+    assert!(manager.stop().await.success());
+}
+
+/// Waits until a Service is served by objects of ours again. Returns how long that took.
+///
+/// # Errors
+/// Says so if it takes longer than [`PEACE`].
+async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Duration, String> {
+    let (start, service) = (Instant::now(), actor.service());
+    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
+    loop {
+        let slices = world.slices_of(service, "IPv4").await?;
+        let stored = endpoints.get_opt(service).await.map_err(|error| error.to_string())?;
+        let in_slices = slices.iter().any(|slice| is_theirs(slice) && serves(slice));
+        let in_endpoints = stored.as_ref().is_some_and(is_served);
+        if in_slices && in_endpoints {
+            return Ok(start.elapsed());
+        }
+        if start.elapsed() > PEACE {
+            return Err(format!("served by slices: {in_slices}, by Endpoints: {in_endpoints}"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// How often an actor struck.
+fn strikes(requests: &[Request], actor: Actor) -> usize {
+    let struck = |request: &&Request| {
+        request.user == User::Admin.name()
+            && request.is_write()
+            && request.resource == actor.resource()
+            && request.name.starts_with(actor.service())
+    };
+    requests.iter().filter(struck).count()
+}

@@ -1,0 +1,68 @@
+//! stderr is a pipe that nothing reads, as under a log collector that hangs.
+
+use std::time::{Duration, Instant};
+
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
+use tests::process::Environment;
+use tests::scenario::World;
+
+use super::stage::{change, measured, serve};
+
+const CHANGES: usize = 50;
+const BOUND: Duration = Duration::from_secs(10);
+
+const ELECTION: LeaderElection = LeaderElection {
+    lease_duration: Duration::from_secs(7),
+    renew_deadline: Duration::from_secs(4),
+    retry_period: Duration::from_millis(500),
+};
+
+/// A program whose stderr is stuck, and that has much to say.
+async fn start(cluster: &Cluster, leader_election: Option<LeaderElection>) -> Manager {
+    let options = ManagerOptions {
+        environment: Environment { stderr_is_stuck: true, ..Environment::default() },
+        // The last one counts.
+        flags: vec!["-v=10".to_owned()],
+        leader_election,
+        ..ManagerOptions::of(Controller::ALL)
+    };
+    Manager::ours(cluster, &options).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stderr_that_nobody_reads_delays_neither_syncs_nor_the_end() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    let manager = start(&cluster, None).await;
+    serve(&world, "web", 0).await;
+    world.expect("web", "IPv4", 1, 1).await;
+    let mut longest = Duration::ZERO;
+    for number in 0..CHANGES {
+        let took = change(&world, "web", !number.is_multiple_of(2), BOUND).await.unwrap();
+        longest = longest.max(took);
+    }
+    measured("change while stderr is blocked, longest delay", longest);
+    let start = Instant::now();
+    let status = manager.stop().await;
+    let took = start.elapsed();
+    measured("end after SIGTERM while stderr is blocked", took);
+    assert_eq!(status.code(), Some(0));
+    assert!(took < BOUND, "{took:.1?}");
+}
+
+/// A failure is said on stderr before the end, which must come all the same: the process is of no use any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_loses_its_lease_ends_though_nobody_reads_stderr() {
+    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    cluster.allow_election().await;
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    let mut manager = start(&cluster, Some(ELECTION)).await;
+    serve(&world, "web", 0).await;
+    world.expect("web", "IPv4", 1, 1).await;
+    let start = Instant::now();
+    cluster.stop_apiserver();
+    let status = manager.process().ended(ELECTION.renew_deadline + BOUND).await;
+    measured("end after a lost lease while stderr is blocked", start.elapsed());
+    assert_eq!(status.code(), Some(1));
+}

@@ -1,0 +1,35 @@
+//! Scenarios on real API servers, in one program: it is linked once, and its suites run side by side.
+//!
+//! | Suite | Rule |
+//! |---|---|
+//! | [`parity`], [`random_parity`], [`takeover`] | what is written is what upstream writes, and never more |
+//! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
+//! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
+//! | [`binary`], [`identity`], [`encodings`] | the program from outside, and what it says to the API server |
+//! | [`election`] | one replica writes, and two never do |
+//! | [`hardening`] | faults on real servers, and how long they take |
+//! | [`deploy`], [`example`] | manifests, rights, and the example of a third party |
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, in its helper functions too"
+)]
+
+mod binary;
+mod delegation;
+mod deploy;
+mod election;
+mod encodings;
+mod endpoints;
+mod example;
+mod hardening;
+mod identity;
+mod metric_names;
+mod metrics;
+mod mirroring;
+mod parity;
+mod random_parity;
+mod serving;
+mod takeover;

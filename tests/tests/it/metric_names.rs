@@ -1,0 +1,193 @@
+//! Every metric that kube-controller-manager serves is served here under the same name, with the same type, labels and
+//! buckets, or stands in a table with the reason why it is not.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Kind, ManagerOptions};
+use tests::metrics::{Exposition, Metric, MetricKind, Observed, Value};
+use tests::scenario::{Pod, World};
+use tests::wait::{self, LIMIT};
+
+use MetricKind::{Counter, Gauge, Histogram};
+
+/// What both have: the name, its type, its labels.
+const SAME: &[(&str, MetricKind, &[&str])] = &[
+    ("endpoint_slice_controller_changes", Counter, &["operation"]),
+    ("endpoint_slice_controller_desired_endpoint_slices", Gauge, &[]),
+    ("endpoint_slice_controller_endpoints_added_per_sync", Histogram, &[]),
+    ("endpoint_slice_controller_endpoints_desired", Gauge, &[]),
+    ("endpoint_slice_controller_endpoints_removed_per_sync", Histogram, &[]),
+    (
+        "endpoint_slice_controller_endpointslices_changed_per_sync",
+        Histogram,
+        &["topology", "traffic_distribution"],
+    ),
+    ("endpoint_slice_controller_num_endpoint_slices", Gauge, &[]),
+    ("endpoint_slice_controller_services_count_by_traffic_distribution", Gauge, &["traffic_distribution"]),
+    ("endpoint_slice_controller_syncs", Counter, &["result"]),
+    ("endpoint_slice_mirroring_controller_addresses_skipped_per_sync", Histogram, &[]),
+    ("endpoint_slice_mirroring_controller_changes", Counter, &["operation"]),
+    ("endpoint_slice_mirroring_controller_desired_endpoint_slices", Gauge, &[]),
+    ("endpoint_slice_mirroring_controller_endpoints_added_per_sync", Histogram, &[]),
+    ("endpoint_slice_mirroring_controller_endpoints_desired", Gauge, &[]),
+    ("endpoint_slice_mirroring_controller_endpoints_removed_per_sync", Histogram, &[]),
+    ("endpoint_slice_mirroring_controller_endpoints_sync_duration", Histogram, &[]),
+    ("endpoint_slice_mirroring_controller_endpoints_updated_per_sync", Histogram, &[]),
+    ("endpoint_slice_mirroring_controller_num_endpoint_slices", Gauge, &[]),
+    ("informer_processing_latency_seconds", Histogram, &["group", "name", "resource", "version"]),
+    (
+        "kubernetes_build_info",
+        Gauge,
+        &[
+            "build_date",
+            "compiler",
+            "git_commit",
+            "git_tree_state",
+            "git_version",
+            "go_version",
+            "major",
+            "minor",
+            "platform",
+        ],
+    ),
+    ("kubernetes_feature_enabled", Gauge, &["name", "stage"]),
+    ("leader_election_master_status", Gauge, &["name"]),
+    ("process_cpu_seconds_total", Counter, &[]),
+    ("process_max_fds", Gauge, &[]),
+    ("process_network_receive_bytes_total", Counter, &[]),
+    ("process_network_transmit_bytes_total", Counter, &[]),
+    ("process_open_fds", Gauge, &[]),
+    ("process_resident_memory_bytes", Gauge, &[]),
+    ("process_start_time_seconds", Gauge, &[]),
+    ("process_virtual_memory_bytes", Gauge, &[]),
+    ("process_virtual_memory_max_bytes", Gauge, &[]),
+    ("rest_client_rate_limiter_duration_seconds", Histogram, &["host", "verb"]),
+    ("rest_client_request_duration_seconds", Histogram, &["host", "verb"]),
+    ("rest_client_request_size_bytes", Histogram, &["host", "verb"]),
+    ("rest_client_requests_total", Counter, &["code", "host", "method"]),
+    ("rest_client_response_size_bytes", Histogram, &["host", "verb"]),
+    ("version_info", Gauge, &["binary", "component", "emulation", "min_compat"]),
+    ("workqueue_adds_total", Counter, &["name"]),
+    ("workqueue_depth", Gauge, &["name"]),
+    ("workqueue_longest_running_processor_seconds", Gauge, &["name"]),
+    ("workqueue_queue_duration_seconds", Histogram, &["name"]),
+    ("workqueue_retries_total", Counter, &["name"]),
+    ("workqueue_unfinished_work_seconds", Gauge, &["name"]),
+    ("workqueue_work_duration_seconds", Histogram, &["name"]),
+];
+
+/// What comes with the first event of its kind only, which does not happen on an ordinary day.
+const RARE: &[&str] = &["leader_election_slowpath_total", "rest_client_request_retries_total"];
+
+/// The beginnings of names that only upstream has, and why.
+const UPSTREAM_ONLY: &[(&str, &str)] = &[
+    ("aggregator_", "part of Go's API server library"),
+    ("apiextensions_apiserver_", "part of Go's API server library"),
+    ("apiserver_", "part of Go's API server library"),
+    ("cardinality_enforcement_", "about upstream's framework of metrics"),
+    ("disabled_metrics_total", "about upstream's framework of metrics"),
+    ("hidden_metrics_total", "about upstream's framework of metrics"),
+    ("registered_metrics_total", "about upstream's framework of metrics"),
+    ("go_", "the runtime of Go"),
+    ("informer_queued_items", "events go straight from the connection to the cache, there is no queue"),
+    ("node_collector_", "of a controller that does not run here"),
+    ("rest_client_exec_plugin_", "plugins are called by the kube library, which does not tell"),
+    ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
+];
+
+/// What only ours has. Of `informer_store_resource_version` upstream has the name, and no series.
+const OURS_ONLY: &[&str] = &[
+    "endpoint_slice_controller_addresses_skipped_per_sync",
+    "endpoint_slice_controller_endpoints_sync_duration",
+    "endpoint_slice_controller_endpoints_updated_per_sync",
+    "endpoint_slice_mirroring_controller_endpointslices_changed_per_sync",
+    "endpoint_slice_mirroring_controller_syncs",
+    "informer_store_resource_version",
+    "list_watch_unreadable_objects_total",
+    "log_lines_dropped_total",
+];
+
+/// What a manager serves that elects, uses service accounts, and has had something to do: kubeadm's way.
+async fn scrape(kind: Kind) -> Exposition {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let options = ManagerOptions {
+        user: User::KubeControllerManager,
+        flags: ["--leader-elect=true", "--use-service-account-credentials=true"].map(str::to_owned).to_vec(),
+        ..ManagerOptions::of(Controller::ALL)
+    };
+    let mut observed = Observed::start(kind, &cluster, &options).await;
+    let world = World::prepare(cluster.client(), options.controllers).await;
+    world.pod(Pod::new("web-0", "web", 0)).await;
+    let spec =
+        json!({"selector": {"app": "web"}, "ports": [{"port": 80}], "trafficDistribution": "PreferClose"});
+    world.service("web", json!({}), spec).await;
+    world.expect("web", "IPv4", 1, 1).await;
+    world.settle().await;
+    let exposition =
+        wait::until("well-formed metrics", LIMIT, async || Exposition::parse(&observed.scrape().await.text))
+            .await;
+    observed.manager.process().alive().unwrap();
+    exposition
+}
+
+/// `[ALPHA]` and the like, with which help begins; none for what is not Kubernetes' own.
+fn stability(metric: &Metric) -> Option<&str> {
+    metric.help.as_deref()?.split_inclusive(']').next().filter(|word| word.starts_with('['))
+}
+
+fn bounds(metric: &Metric) -> Vec<Vec<f64>> {
+    let histograms = metric.series.values().filter_map(|value| match value {
+        Value::Histogram(histogram) => Some(histogram.bounds()),
+        Value::Number(_) => None,
+    });
+    let mut bounds: Vec<Vec<f64>> = histograms.collect();
+    bounds.dedup();
+    bounds
+}
+
+/// What is not as the table has it.
+fn objections(metrics: &Exposition) -> Vec<String> {
+    let mut objections = Vec::new();
+    for (name, kind, labels) in SAME {
+        let Some(metric) = metrics.metrics.get(*name) else {
+            objections.push(format!("{name}: not there"));
+            continue;
+        };
+        let expected = BTreeSet::from([labels.to_vec()]);
+        if (metric.kind, metric.label_names()) != (*kind, expected) {
+            objections.push(format!("{name}: {:?} with labels {:?}", metric.kind, metric.label_names()));
+        }
+    }
+    objections
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_types_labels_and_buckets() {
+    let (upstream, ours) = tokio::join!(Box::pin(scrape(Kind::Upstream)), Box::pin(scrape(Kind::Ours)));
+    let none: Vec<String> = Vec::new();
+    assert_eq!(objections(&upstream), none, "the table is wrong about upstream");
+    assert_eq!(objections(&ours), none);
+
+    let is_same =
+        |name: &&String| SAME.iter().any(|(same, ..)| same == name) || RARE.contains(&name.as_str());
+    let (mut unexplained, mut excuses) = (Vec::new(), UPSTREAM_ONLY.to_vec());
+    for name in upstream.metrics.keys().filter(|name| !is_same(name)) {
+        match UPSTREAM_ONLY.iter().find(|(beginning, _)| name.starts_with(beginning)) {
+            Some(reason) => excuses.retain(|excuse| excuse != reason),
+            None => unexplained.push(name),
+        }
+        assert!(!ours.metrics.contains_key(name), "{name} is here, so there is no reason why it isn't");
+    }
+    assert!(unexplained.is_empty(), "upstream also has {unexplained:?}");
+    assert!(excuses.is_empty(), "upstream has nothing of {excuses:?}");
+    let more: Vec<&String> = ours.metrics.keys().filter(|name| !is_same(name)).collect();
+    assert_eq!(more, OURS_ONLY);
+
+    for (name, metric) in &ours.metrics {
+        let Some(upstream) = upstream.metrics.get(name) else { continue };
+        assert_eq!(stability(metric), stability(upstream), "{name}");
+        assert_eq!(bounds(metric), bounds(upstream), "{name}");
+    }
+}

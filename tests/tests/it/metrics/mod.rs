@@ -1,0 +1,193 @@
+//! The metrics of the controllers and their queues, scraped from upstream and from ours after the same workload: the same
+//! names, types, labels and buckets, and the same values where the workload determines them.
+//!
+//! | Determined | Not determined, and why |
+//! |---|---|
+//! | `changes`: every change of the script is synced before the next | `syncs`, `workqueue_adds_total`, `workqueue_retries_total`, the counts and buckets of all histograms: how many events share a sync is a matter of timing, and ours syncs less, as it knows the echo of its own writes |
+//! | gauges of endpoints, slices and Services, while every Service has one family | the gauges with dual-stack Services: upstream's cache holds the family that was synced last (kubernetes#126004), ours holds both |
+//! | the *sums* of the `…_per_sync` histograms: a sync more adds 0 | sums of durations, and of `addresses_skipped_per_sync`: what is skipped is skipped in every sync |
+//! | `workqueue_depth` and the two gauges about running work: 0 at rest | `syncs{result="stale"}`: there only if a cache was late |
+
+mod endpoints;
+mod endpointslice;
+mod mirroring;
+mod promtool;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Api;
+use kube::api::ListParams;
+use tests::audit::Request;
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::manager::{Kind, ManagerOptions};
+use tests::metrics::{Exposition, Labels, Observed, Value};
+use tests::scenario::World;
+use tests::sentinel;
+use tests::wait::{self, LIMIT};
+
+/// A controller as its metrics show it.
+#[derive(Clone, Copy)]
+struct Subject {
+    options: fn() -> ManagerOptions,
+    /// The name of its queue.
+    queue: &'static str,
+    /// What the names of its own metrics begin with; none if it has none.
+    prefix: Option<&'static str>,
+    /// How many syncs its own metrics show.
+    syncs: fn(&Exposition) -> Option<f64>,
+    /// The writes of slices that `changes` counts without exception.
+    counted: &'static [&'static str],
+    /// How many slices the sentinels get.
+    sentinel_slices: usize,
+}
+
+impl Subject {
+    /// What is compared.
+    fn shows_in(&self, name: &str, labels: &Labels) -> bool {
+        let queue = || labels.get("name").is_some_and(|name| name == self.queue);
+        // Only when a cache was late, which no workload brings about for sure.
+        let stale = labels.get("result").is_some_and(|result| result == "stale");
+        let own = self.prefix.is_some_and(|prefix| name.starts_with(prefix));
+        (own && !stale) || (name.starts_with("workqueue_") && queue())
+    }
+}
+
+/// What one manager showed after a workload.
+struct Observation {
+    content_type: String,
+    /// As it was served.
+    text: String,
+    /// The subject's part of it.
+    metrics: Exposition,
+}
+
+async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> Observation {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let options = (subject.options)();
+    let mark = cluster.audit().mark();
+    let mut observed = Observed::start(kind, &cluster, &options).await;
+    let world = World::prepare(cluster.client(), options.controllers).await;
+    sentinels_have_slices(&world, subject.sentinel_slices).await;
+    world.sync().await;
+    script(&world).await;
+    world.settle().await;
+    let what = format!("consistent metrics of {}", kind.name());
+    let observation = wait::until(&what, LIMIT, async || {
+        let scrape = observed.scrape().await;
+        let metrics = Exposition::parse(&scrape.text)?;
+        at_rest(subject, &metrics)?;
+        agrees_with_audit(subject, &metrics, &cluster.audit().writes_since(mark, options.user))?;
+        let metrics = metrics.only(|name, labels| subject.shows_in(name, labels));
+        Ok::<_, String>(Observation { content_type: scrape.content_type, text: scrape.text, metrics })
+    })
+    .await;
+    observed.manager.process().alive().unwrap();
+    observation
+}
+
+/// From here on every change is a write of its own: the first of a sentinel could be one with its creation.
+async fn sentinels_have_slices(world: &World, expected: usize) {
+    let slices: Api<EndpointSlice> = Api::namespaced(world.client().clone(), sentinel::NAMESPACE);
+    wait::until("slices of the sentinels", LIMIT, async || {
+        let found = slices.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items.len();
+        if found == expected { Ok(()) } else { Err(format!("{found} slices")) }
+    })
+    .await;
+}
+
+/// The queue is empty, and its metrics and those of the controller tell the same story.
+fn at_rest(subject: Subject, metrics: &Exposition) -> Result<(), String> {
+    let queue = &[("name", subject.queue)];
+    for gauge in ["depth", "unfinished_work_seconds", "longest_running_processor_seconds"] {
+        expect(gauge, 0.0, metrics.number(&format!("workqueue_{gauge}"), queue))?;
+    }
+    let adds = metrics.number("workqueue_adds_total", queue).ok_or("no workqueue_adds_total")?;
+    for histogram in ["queue_duration_seconds", "work_duration_seconds"] {
+        let found = metrics.histogram(&format!("workqueue_{histogram}"), queue);
+        expect(histogram, adds, found.and_then(|histogram| histogram.count))?;
+    }
+    subject.prefix.map_or(Ok(()), |_| expect("syncs", adds, (subject.syncs)(metrics)))
+}
+
+/// Every successful write is counted, and nothing else is.
+fn agrees_with_audit(subject: Subject, metrics: &Exposition, writes: &[Request]) -> Result<(), String> {
+    let Some(prefix) = subject.prefix else { return Ok(()) };
+    for operation in subject.counted {
+        let of_slices = writes.iter().filter(|request| request.resource == "endpointslices");
+        let count = of_slices.filter(|request| request.verb == *operation && request.code < 300).count();
+        let found = metrics.number(&format!("{prefix}changes"), &[("operation", operation)]);
+        expect(operation, as_f64(count), Some(found.unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+fn as_f64(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap())
+}
+
+fn expect(what: &str, wanted: f64, found: Option<f64>) -> Result<(), String> {
+    let equal = found.is_some_and(|found| found.total_cmp(&wanted).is_eq());
+    if equal { Ok(()) } else { Err(format!("{what} is {found:?}, not {wanted}")) }
+}
+
+/// Both managers, after the same workload.
+async fn both(subject: Subject, script: impl AsyncFn(&World) + Copy) -> (Observation, Observation) {
+    let of = |kind| Box::pin(observe(subject, kind, script));
+    tokio::join!(of(Kind::Upstream), of(Kind::Ours))
+}
+
+/// Everything that a script determines, under a name for messages.
+fn determined(metrics: &Exposition) -> BTreeMap<String, f64> {
+    let histograms = [
+        "endpoints_added_per_sync",
+        "endpoints_updated_per_sync",
+        "endpoints_removed_per_sync",
+        "endpointslices_changed_per_sync",
+    ];
+    let numbers = [
+        "changes",
+        "endpoints_desired",
+        "num_endpoint_slices",
+        "desired_endpoint_slices",
+        "_by_traffic_distribution",
+    ];
+    let mut values = BTreeMap::new();
+    let is_one_of = |name: &str, names: &[&str]| names.iter().any(|end| name.ends_with(end));
+    for (name, metric) in &metrics.metrics {
+        for (labels, value) in &metric.series {
+            let value = match value {
+                Value::Histogram(found) if is_one_of(name, &histograms) => found.sum.unwrap(),
+                Value::Number(found) if is_one_of(name, &numbers) => *found,
+                _ => continue,
+            };
+            values.insert(format!("{name} {labels:?}"), value);
+        }
+    }
+    values
+}
+
+/// The figures of upstream are those of ours; there must be so many that it means something.
+fn same_series_and_figures(upstream: &Exposition, ours: &Exposition, figures: usize) {
+    let mut failures = upstream.missing_in(ours);
+    let (wanted, found) = (determined(upstream), determined(ours));
+    let mut table = String::new();
+    for (name, value) in &wanted {
+        let ours = found.get(name);
+        writeln!(table, "{name:110} {value:>8} {:>8}", ours.map_or("-".to_owned(), ToString::to_string))
+            .unwrap();
+        if let Err(reason) = expect(name, *value, ours.copied()) {
+            failures.push(reason);
+        }
+    }
+    println!("upstream and ours\n{table}");
+    assert_eq!(wanted.len(), figures, "{wanted:#?}");
+    assert!(failures.is_empty(), "{}\n{table}", failures.join("\n"));
+}
+
+fn same_series(upstream: &Observation, ours: &Observation) {
+    let missing = upstream.metrics.missing_in(&ours.metrics);
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert_eq!(ours.content_type, upstream.content_type);
+}

@@ -1,0 +1,86 @@
+//! Random operations under upstream and under ours: see [`tests::random`]. `hack/parity` sets the environment.
+//!
+//! | Variable | What | Default |
+//! |---|---|---|
+//! | `PARITY_SEEDS` | which traces, such as `1 5 7..12` | `0..2` |
+//! | `PARITY_OPERATIONS` | how many operations of each | 120 |
+//! | `PARITY_MAX` | `--max-endpoints-per-slice` | by the seed |
+//! | `PARITY_OVERLAP` | operations between two barriers | 1 |
+//! | `PARITY_TOPOLOGY` | `true` or `false`: whether Services ask for topology-aware hints | [`TOPOLOGY`] |
+//! | `PARITY_CONTROLLERS` | who runs, by the names of `--controllers`; `*` is all | `*` |
+//! | `PARITY_SELF` | compare upstream with itself | |
+//! | `PARITY_PRINT` | print the traces, and run nothing | |
+
+use std::env;
+use std::fmt::Debug;
+use std::panic::AssertUnwindSafe;
+use std::str::FromStr;
+
+use futures::FutureExt as _;
+use tests::manager::{Controller, Kind};
+use tests::random::{Options, TOPOLOGY, run};
+
+fn variable<T: FromStr<Err: Debug>>(name: &str) -> Option<T> {
+    let text = env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error:?}")))
+}
+
+fn controllers() -> &'static [Controller] {
+    let text = env::var("PARITY_CONTROLLERS").unwrap_or_default();
+    if matches!(text.as_str(), "" | "*") {
+        return Controller::ALL;
+    }
+    let named = |name| Controller::ALL.iter().find(|controller| controller.name() == name).copied();
+    let all: Option<Vec<Controller>> = text.split(',').map(named).collect();
+    // Once in the life of the test.
+    Vec::leak(all.unwrap_or_else(|| panic!("PARITY_CONTROLLERS={text}")))
+}
+
+fn seeds() -> Vec<u64> {
+    let text = env::var("PARITY_SEEDS").ok().filter(|text| !text.is_empty());
+    let text = text.unwrap_or_else(|| "0..2".to_owned());
+    let number = |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("PARITY_SEEDS: {text:?}")) };
+    text.split_whitespace()
+        .flat_map(|part| match part.split_once("..") {
+            Some((first, end)) => number(first)..number(end),
+            None => number(part)..number(part) + 1,
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_operations_leave_the_same_slices() {
+    let mut sums = [0, 0];
+    let mut failed = Vec::new();
+    for seed in seeds() {
+        let options = Options {
+            max: variable("PARITY_MAX"),
+            overlap: variable("PARITY_OVERLAP").unwrap_or(1),
+            topology: variable("PARITY_TOPOLOGY").unwrap_or(TOPOLOGY),
+            controllers: controllers(),
+            candidate: if env::var_os("PARITY_SELF").is_some() { Kind::Upstream } else { Kind::Ours },
+            ..Options::new(seed, variable("PARITY_OPERATIONS").unwrap_or(120))
+        };
+        if env::var_os("PARITY_PRINT").is_some() {
+            println!("seed {seed}");
+            options.trace().iter().enumerate().for_each(|(number, step)| println!("{number:4}  {step}"));
+            continue;
+        }
+        println!(
+            "seed {seed}: {} operations, at most {} endpoints in a slice",
+            options.operations,
+            options.max()
+        );
+        // A failure of one seed, which has said what it is by now, does not hide those of others.
+        match AssertUnwindSafe(Box::pin(run(&options))).catch_unwind().await {
+            Ok(report) => {
+                println!("{report}");
+                let writes = report.writes();
+                sums = [sums[0] + writes[0], sums[1] + writes[1]];
+            }
+            Err(_) => failed.push(options.command()),
+        }
+    }
+    println!("writes in all: upstream {}, ours {}", sums[0], sums[1]);
+    assert!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
+}

@@ -1,0 +1,126 @@
+//! Who asks, and how they prove it.
+
+use std::path::Path;
+
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tests::cluster::{self, User};
+use tests::manager::Manager;
+use tests::pages::{Page, Pages};
+
+use super::DELEGATE;
+use super::requests::{Case, Who};
+use super::tls::{Authority, Pair};
+
+/// May read metrics and health, and nothing else.
+pub(crate) const SCRAPER: User = User::EndpointsController;
+/// May read nothing that a manager serves, but what everybody may.
+pub(crate) const STRANGER: User = User::EndpointSliceController;
+
+/// The name in the certificate of the proxy that may speak for others.
+pub(crate) const FRONT_PROXY: &str = "front-proxy";
+
+/// Makes the API server publish whom to trust, which managers look up there.
+pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Authority) -> Vec<String> {
+    vec![
+        format!("--client-ca-file={}", people.write(folder.join("people-ca.crt")).display()),
+        format!("--requestheader-client-ca-file={}", proxies.write(folder.join("proxies-ca.crt")).display()),
+        format!("--requestheader-allowed-names={FRONT_PROXY}"),
+        "--requestheader-username-headers=X-Remote-User".to_owned(),
+        "--requestheader-group-headers=X-Remote-Group".to_owned(),
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+    ]
+}
+
+/// Gives the delegate and the scraper their rights.
+pub(crate) async fn grant(client: &Client) {
+    let cluster: Api<ClusterRoleBinding> = Api::all(client.clone());
+    bind(&cluster, DELEGATE, "ClusterRole", "system:auth-delegator").await;
+    bind(&cluster, SCRAPER, "ClusterRole", "system:monitoring").await;
+    let system: Api<RoleBinding> = Api::namespaced(client.clone(), "kube-system");
+    bind(&system, DELEGATE, "Role", "extension-apiserver-authentication-reader").await;
+}
+
+async fn bind<K>(api: &Api<K>, user: User, kind: &str, role: &str)
+where
+    K: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    let binding = json!({
+        "metadata": {"name": format!("test:{}:{role}", user.name())},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name()}],
+    });
+    api.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+}
+
+/// Clients of one manager.
+pub(crate) struct Clients {
+    nobody: Pages,
+    administrator: Pages,
+    stranger: Pages,
+    impostor: Pages,
+    front_proxy: Pages,
+}
+
+impl Clients {
+    pub(crate) async fn of(
+        manager: &Manager,
+        folder: &Path,
+        people: &Authority,
+        proxies: &Authority,
+    ) -> Self {
+        let folder = folder.join(manager.name());
+        std::fs::create_dir(&folder).unwrap();
+        let with = async |authority: &Authority, name: &str, groups: &[&str]| {
+            let pair = authority.client(&folder, name, groups);
+            let file = folder.join("kubeconfig");
+            std::fs::write(&file, kubeconfig(manager.port(), &pair).to_string()).unwrap();
+            Pages::by(cluster::client(&file).await.unwrap())
+        };
+        Self {
+            nobody: manager.pages().clone(),
+            administrator: with(people, "root", &["system:masters"]).await,
+            stranger: with(people, STRANGER.name(), &[]).await,
+            impostor: with(&Authority::new("people"), "root", &["system:masters"]).await,
+            front_proxy: with(proxies, FRONT_PROXY, &[]).await,
+        }
+    }
+
+    /// Asks as the case has it.
+    pub(crate) async fn send(&self, case: &Case) -> Result<Page, String> {
+        let mut request = http::Request::builder().method(case.method).uri(case.path);
+        for (name, value) in case.who.headers().iter().map(|(name, value)| (*name, value.as_str())) {
+            request = request.header(name, value);
+        }
+        if let Some(accept) = case.accept {
+            request = request.header(http::header::ACCEPT, accept);
+        }
+        let pages = match case.who {
+            Who::CertifiedAdmin => &self.administrator,
+            Who::CertifiedStranger => &self.stranger,
+            Who::Impostor => &self.impostor,
+            Who::ScraperByProxy | Who::StrangerByProxy => &self.front_proxy,
+            _ => &self.nobody,
+        };
+        pages.send(request.body(case.body.into()).unwrap()).await
+    }
+}
+
+/// A kubeconfig for a manager on loopback and this certificate.
+pub(crate) fn kubeconfig(port: u16, pair: &Pair) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"),
+            "insecure-skip-tls-verify": true,
+        }}],
+        "users": [{"name": "test", "user": {"client-certificate": pair.certificate, "client-key": pair.key}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "current-context": "test",
+    })
+}

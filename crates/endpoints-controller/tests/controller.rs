@@ -14,7 +14,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod delegation;
-mod fake;
+mod harness;
 mod relist;
 mod support;
 mod unreadable;
@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointslice::{Pod, Service};
-use fake::{Fake, endpoints};
 use fake_api::merged;
+use harness::{Harness, endpoints};
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 use support::{pod, service, stored};
@@ -38,37 +38,37 @@ fn web() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["POST web"]);
-    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
-    let annotations = fake.stored("web").unwrap().metadata.annotations.unwrap();
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web"]);
+    assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
+    let annotations = harness.api.stored("web").unwrap().metadata.annotations.unwrap();
     assert_eq!(annotations["endpoints.kubernetes.io/last-change-trigger-time"], "2026-01-01T00:00:00Z");
-    let fake = fake.restart().await;
-    fake.settle().await;
-    assert_eq!(fake.requests(), NONE);
+    let harness = harness.restart().await;
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
 }
 
 /// Its event comes before its answer here, as it often does.
 #[tokio::test(start_paused = true)]
 async fn a_write_of_our_own_is_no_reason_to_look_again() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["POST web"]);
-    let looked = || fake.metric("workqueue_adds_total{name=\"endpoint\"}");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web"]);
+    let looked = || harness.metric("workqueue_adds_total{name=\"endpoint\"}");
     let before = looked();
-    fake.advance(Duration::from_hours(25)).await;
+    harness.api.advance(Duration::from_hours(25)).await;
     assert_eq!(looked(), before);
-    fake.edit("web", |endpoints| endpoints.subsets = None);
-    fake.advance(Duration::from_hours(25)).await;
+    harness.edit("web", |endpoints| endpoints.subsets = None);
+    harness.api.advance(Duration::from_hours(25)).await;
     assert_eq!(looked(), before + 1, "another client's change is");
-    assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+    assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,16 +78,16 @@ async fn services_without_endpoints_of_ours_cost_no_request() {
     let no_selector = json!({"spec": {"type": "ExternalName", "selector": null}});
     let neither = json!({"spec": {"type": "ExternalName", "selector": null, "ports": null}});
     let manual = json!({"spec": {"selector": null}});
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         for (number, changes) in [external, no_ports, no_selector, neither, manual].into_iter().enumerate() {
             let name = format!("s{number}");
             api.put(endpoints(stored(&name, json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
             api.service(service(&name, changes));
         }
     });
-    fake.settle().await;
-    assert_eq!(fake.requests(), NONE);
-    assert_eq!(fake.addresses("s4"), ["6.7.8.9"]);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert_eq!(harness.addresses("s4"), ["6.7.8.9"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,68 +95,68 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
     let (none, second) = (Duration::ZERO, Duration::from_secs(1));
     let (quick, slow) = ([200, 100, 100], [200, 100, 1000]);
     for (batch_period, delays, writes) in [(none, quick, 3), (second, quick, 1), (second, slow, 2)] {
-        type Step = fn(&Fake, &str, &str);
+        type Step = fn(&Harness, &str, &str);
         let steps: [(bool, Step, usize); 3] = [
-            (false, |fake, name, ip| fake.pod(pod(name, &[ip], true)), 3),
-            (true, |fake, name, ip| fake.pod(pod(name, &[ip], true)), 3),
-            (true, |fake, name, _| fake.hide::<Pod>(name), 0),
+            (false, |harness, name, ip| harness.api.pod(pod(name, &[ip], true)), 3),
+            (true, |harness, name, ip| harness.api.pod(pod(name, &[ip], true)), 3),
+            (true, |harness, name, _| harness.api.remove::<Pod>(name), 0),
         ];
         for (with_pods, step, left) in steps {
-            let fake = Fake::start(batch_period, |api| {
+            let harness = Harness::start(batch_period, |api| {
                 api.service(web());
                 for number in (0..3).filter(|_| with_pods) {
                     api.pod(pod(&format!("web-{number}"), &[&format!("10.1.0.{number}")], true));
                 }
             });
-            fake.settle().await;
-            fake.forget_requests();
+            harness.api.settle().await;
+            harness.api.forget_requests();
             for (number, delay) in delays.into_iter().enumerate() {
-                fake.advance(Duration::from_millis(delay)).await;
-                step(&fake, &format!("web-{number}"), &format!("10.0.0.{number}"));
+                harness.api.advance(Duration::from_millis(delay)).await;
+                step(&harness, &format!("web-{number}"), &format!("10.0.0.{number}"));
             }
-            fake.settle().await;
-            assert_eq!(fake.requests().len(), writes, "{batch_period:?} {delays:?}");
-            assert_eq!(fake.addresses("web").len(), left);
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests().len(), writes, "{batch_period:?} {delays:?}");
+            assert_eq!(harness.addresses("web").len(), left);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_concerns_the_services_that_select_it_or_did() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         for name in ["web", "db", "other"] {
             api.service(service(name, json!({})));
         }
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    fake.forget_requests();
+    harness.api.settle().await;
+    harness.api.forget_requests();
     let changed = |change| merged(pod("web-1", &["10.0.0.1"], true), change);
-    fake.pod(changed(json!({"metadata": {"annotations": {"a": "b"}}})));
-    fake.settle().await;
-    assert_eq!(fake.requests(), NONE, "nothing that matters");
-    fake.pod(changed(json!({"metadata": {"labels": {"app": "db"}}})));
-    fake.settle().await;
-    let mut requests = fake.requests();
+    harness.api.pod(changed(json!({"metadata": {"annotations": {"a": "b"}}})));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE, "nothing that matters");
+    harness.api.pod(changed(json!({"metadata": {"labels": {"app": "db"}}})));
+    harness.api.settle().await;
+    let mut requests = harness.api.requests();
     requests.sort();
     assert_eq!(requests, ["PUT db", "PUT web"], "the one it left and the one it joined");
-    assert_eq!((fake.addresses("web").len(), fake.addresses("db").len()), (0, 1));
-    fake.forget_requests();
-    fake.hide::<Pod>("web-1");
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["PUT db"]);
+    assert_eq!((harness.addresses("web").len(), harness.addresses("db").len()), (0, 1));
+    harness.api.forget_requests();
+    harness.api.remove::<Pod>("web-1");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT db"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_services_left_behind_is_deleted_at_start() {
     let leader = json!({"metadata": {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}});
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("gone", json!([]), json!({}))));
         api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
         api.put(endpoints(stored("election", json!([]), leader)));
     });
-    fake.settle().await;
-    let mut requests = fake.requests();
+    harness.api.settle().await;
+    let mut requests = harness.api.requests();
     requests.sort();
     assert_eq!(requests, ["DELETE by-hand", "DELETE gone"]);
 }
@@ -164,57 +164,57 @@ async fn what_services_left_behind_is_deleted_at_start() {
 /// Upstream deletes a second time, after the event of its own deletion.
 #[tokio::test(start_paused = true)]
 async fn the_object_of_a_service_that_goes_is_deleted_once() {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.settle().await;
-    fake.forget_requests();
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["DELETE web"]);
-    assert!(fake.stored("web").is_none());
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["DELETE web"]);
+    assert!(harness.api.stored("web").is_none());
 }
 
 /// Upstream deletes whatever has the name, also what somebody else has made since the cache was last up to date.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.settle().await;
-    let ours = fake.stored("web").unwrap();
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    let ours = harness.api.stored("web").unwrap();
     // Service and Endpoints are deleted and made by hand, and of all that only the first event arrives
-    fake.take_unseen("web");
-    fake.put_unseen(endpoints(
+    harness.api.delete_without_event("web");
+    harness.api.put_without_event(endpoints(
         json!({"metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "6.7.8.9"}]}]}),
     ));
-    fake.forget_requests();
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    let requests = fake.requests();
+    harness.api.forget_requests();
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    let requests = harness.api.requests();
     assert!(requests.len() > 1 && requests.iter().all(|request| request == "DELETE web"), "{requests:?}");
-    assert_eq!(fake.addresses("web"), ["6.7.8.9"]);
-    assert_ne!(fake.stored("web").unwrap().metadata.uid, ours.metadata.uid);
-    assert_eq!(fake.told(), []);
+    assert_eq!(harness.addresses("web"), ["6.7.8.9"]);
+    assert_ne!(harness.api.stored("web").unwrap().metadata.uid, ours.metadata.uid);
+    assert_eq!(harness.api.events(), []);
     // an object that nobody has seen yet is not deleted either
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(service("manual", json!({"spec": {"selector": null}})))
     });
-    fake.settle().await;
-    fake.put_unseen(endpoints(json!({"metadata": {"name": "manual"}})));
-    fake.hide::<Service>("manual");
-    fake.settle().await;
-    assert_eq!(fake.requests(), NONE);
+    harness.api.settle().await;
+    harness.api.put_without_event(endpoints(json!({"metadata": {"name": "manual"}})));
+    harness.api.remove::<Service>("manual");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_somebody_deletes_comes_back() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    fake.forget_requests();
-    fake.take("web");
-    fake.settle().await;
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.delete("web");
+    harness.api.settle().await;
     assert_eq!(
-        (fake.requests(), fake.addresses("web")),
+        (harness.api.requests(), harness.addresses("web")),
         (vec!["POST web".to_owned()], vec!["10.0.0.1".to_owned()])
     );
 }
@@ -222,20 +222,20 @@ async fn an_object_that_somebody_deletes_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn a_service_deleted_and_created_again_at_once_is_served() {
     for hold in [false, true] {
-        let fake = Fake::start(Duration::ZERO, |api| {
+        let harness = Harness::start(Duration::ZERO, |api| {
             api.service(web());
             api.pod(pod("web-1", &["10.0.0.1"], true));
         });
         if hold {
-            fake.hold_events();
+            harness.api.hold_events();
         }
-        fake.advance(MOMENT).await;
-        fake.hide::<Service>("web");
-        fake.advance(MOMENT).await;
-        fake.service(merged(web(), json!({"metadata": {"uid": "new"}})));
-        fake.release_events();
-        fake.settle().await;
-        assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
+        harness.api.advance(MOMENT).await;
+        harness.api.remove::<Service>("web");
+        harness.api.advance(MOMENT).await;
+        harness.api.service(merged(web(), json!({"metadata": {"uid": "new"}})));
+        harness.api.release_events();
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
     }
 }
 
@@ -243,40 +243,40 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_appears_after_its_service_is_deleted() {
     for lost in [0, 1] {
-        let fake = Fake::start(Duration::ZERO, |api| {
+        let harness = Harness::start(Duration::ZERO, |api| {
             api.hold_events();
             api.lose_answers(lost);
             api.service(web());
         });
-        fake.advance(MOMENT).await;
-        fake.hide::<Service>("web");
-        fake.settle().await;
-        assert_eq!(fake.requests(), ["POST web"]);
-        fake.release_events();
-        fake.advance(MOMENT).await;
-        assert_eq!(fake.requests(), ["POST web", "DELETE web"], "lost answers: {lost}");
+        harness.api.advance(MOMENT).await;
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web"]);
+        harness.api.release_events();
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests(), ["POST web", "DELETE web"], "lost answers: {lost}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_behind_our_own_write_is_waited_for() {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.settle().await;
-    fake.forget_requests();
-    fake.hold_events();
-    fake.pod(pod("web-1", &["10.0.0.1"], true));
-    fake.advance(MOMENT).await;
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.hold_events();
+    harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+    harness.api.advance(MOMENT).await;
     let since = json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z"}]);
     let second = merged(pod("web-2", &["10.0.0.2"], true), json!({"status": {"conditions": since}}));
-    fake.pod(second);
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["PUT web"], "the cache doesn't show the first write");
-    fake.release_events();
-    fake.advance(MOMENT).await;
-    assert_eq!(fake.requests(), ["PUT web", "PUT web"], "the event wakes it, not the back-off");
-    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
-    assert_eq!(fake.told(), []);
-    let annotations = fake.stored("web").unwrap().metadata.annotations.unwrap();
+    harness.api.pod(second);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT web"], "the cache doesn't show the first write");
+    harness.api.release_events();
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web", "PUT web"], "the event wakes it, not the back-off");
+    assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(harness.api.events(), []);
+    let annotations = harness.api.stored("web").unwrap().metadata.annotations.unwrap();
     let time = &annotations["endpoints.kubernetes.io/last-change-trigger-time"];
     assert_eq!(time, "2026-01-02T00:00:00Z", "not lost while waiting");
 }
@@ -284,53 +284,53 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
 /// Upstream warns each time that it creates what exists already.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
-    let fake = Fake::start(Duration::ZERO, |api| {
-        api.put_unseen(endpoints(stored("web", json!([]), json!({}))));
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.put_without_event(endpoints(stored("web", json!([]), json!({}))));
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    let requests = fake.requests();
+    harness.api.settle().await;
+    let requests = harness.api.requests();
     assert!(requests.len() > 1 && requests.iter().all(|request| request == "POST web"), "{requests:?}");
-    assert_eq!(fake.told(), []);
-    fake.forget_requests();
-    fake.put(fake.stored("web").unwrap());
-    fake.advance(MOMENT).await;
-    assert_eq!((fake.requests(), fake.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
+    assert_eq!(harness.api.events(), []);
+    harness.api.forget_requests();
+    harness.api.put(harness.api.stored("web").unwrap());
+    harness.api.advance(MOMENT).await;
+    assert_eq!((harness.api.requests(), harness.addresses("web").len()), (vec!["PUT web".to_owned()], 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_conflict_that_heals_is_not_told() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([]), json!({}))));
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.conflict(2);
-    fake.settle().await;
-    assert_eq!((fake.requests().len(), fake.addresses("web").len()), (3, 1));
-    assert_eq!(fake.told(), []);
+    harness.api.conflict(2);
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests().len(), harness.addresses("web").len()), (3, 1));
+    assert_eq!(harness.api.events(), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_tried_again_for_ever() {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.refuse(40);
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.refuse(40);
     for _ in 0..40 {
-        fake.advance(Duration::from_secs(1001)).await;
+        harness.api.advance(Duration::from_secs(1001)).await;
     }
-    fake.settle().await;
-    assert_eq!(fake.requests().len(), 41);
-    assert!(fake.stored("web").is_some());
-    assert_eq!(fake.metric("workqueue_depth{name=\"endpoint\"}"), 0);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests().len(), 41);
+    assert!(harness.api.stored("web").is_some());
+    assert_eq!(harness.metric("workqueue_depth{name=\"endpoint\"}"), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
-    let told = async |fake: Fake| {
-        fake.refuse(1);
-        fake.settle().await;
-        let [event] = &fake.events()[..] else { panic!("{:?}", fake.events()) };
+    let told = async |harness: Harness| {
+        harness.api.refuse(1);
+        harness.api.settle().await;
+        let [event] = &harness.api.event_objects()[..] else { panic!("{:?}", harness.api.event_objects()) };
         assert_eq!(
             (&event["type"], &event["source"]["component"]),
             (&json!("Warning"), &json!("endpoint-controller"))
@@ -340,12 +340,12 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
             (&object["kind"], &object["namespace"], &object["name"]),
             (&json!("Endpoints"), &json!("default"), &json!("web"))
         );
-        (fake.told().remove(0), object["uid"].clone())
+        (harness.api.events().remove(0), object["uid"].clone())
     };
-    let create = told(Fake::start(Duration::ZERO, |api| api.service(web()))).await;
+    let create = told(Harness::start(Duration::ZERO, |api| api.service(web()))).await;
     let message = "Failed to create endpoint for service default/web: exceeded quota";
     assert_eq!(create, (("FailedToCreateEndpoint".to_owned(), message.to_owned()), json!(null)));
-    let ((reason, message), uid) = told(Fake::start(Duration::ZERO, |api| {
+    let ((reason, message), uid) = told(Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
         api.service(web());
     }))
@@ -358,15 +358,15 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
 /// Upstream's whole object is refused for one bad address, for ever.
 #[tokio::test(start_paused = true)]
 async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["127.0.0.1"], true));
         api.pod(pod("web-2", &["10.0.0.2"], true));
     });
-    fake.settle().await;
-    assert_eq!(fake.addresses("web"), ["10.0.0.2"]);
+    harness.api.settle().await;
+    assert_eq!(harness.addresses("web"), ["10.0.0.2"]);
     let message = "Skipping IP address 127.0.0.1 of Pod web-1: not allowed in Endpoints";
-    assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
+    assert_eq!(harness.api.events(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
 /// The API server looks at subsets only if they change.
@@ -374,50 +374,54 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
 async fn an_object_with_a_refused_address_is_left_alone_until_its_addresses_change() {
     let addresses = json!([support::address("web-1", "169.254.0.1"), support::address("web-2", "10.0.0.2")]);
     let old = json!([{"addresses": addresses, "ports": [{"port": 8080, "protocol": "TCP"}]}]);
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", old.clone(), json!({}))));
         api.service(web());
         api.pod(pod("web-1", &["169.254.0.1"], true));
         api.pod(pod("web-2", &["10.0.0.2"], true));
     });
-    fake.settle().await;
-    assert_eq!((fake.requests(), fake.told()), (vec![], vec![]));
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.api.events()), (vec![], vec![]));
 
-    fake.service(service("web", json!({"metadata": {"labels": {"team": "shop"}}})));
-    fake.settle().await;
-    let subsets = serde_json::to_value(fake.stored("web").unwrap().subsets).unwrap();
-    assert_eq!((fake.requests(), subsets), (vec!["PUT web".to_owned()], old), "in the order that was stored");
+    harness.api.service(service("web", json!({"metadata": {"labels": {"team": "shop"}}})));
+    harness.api.settle().await;
+    let subsets = serde_json::to_value(harness.api.stored("web").unwrap().subsets).unwrap();
+    assert_eq!(
+        (harness.api.requests(), subsets),
+        (vec!["PUT web".to_owned()], old),
+        "in the order that was stored"
+    );
 
-    fake.pod(pod("web-3", &["10.0.0.3"], true));
-    fake.settle().await;
-    assert_eq!(fake.addresses("web"), ["10.0.0.2", "10.0.0.3"]);
+    harness.api.pod(pod("web-3", &["10.0.0.3"], true));
+    harness.api.settle().await;
+    assert_eq!(harness.addresses("web"), ["10.0.0.2", "10.0.0.3"]);
     let message = "Skipping IP address 169.254.0.1 of Pod web-1: not allowed in Endpoints";
-    assert_eq!(fake.told(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
+    assert_eq!(harness.api.events(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.terminate_namespace();
         api.service(web());
     });
-    fake.settle().await;
+    harness.api.settle().await;
     assert_eq!(
-        (fake.requests(), fake.told()),
+        (harness.api.requests(), harness.api.events()),
         (vec!["POST web".to_owned()], vec![]),
         "once, and no word about it"
     );
 }
 
 /// A Service with one pod, and its object; requests are forgotten.
-async fn settled() -> Fake {
-    let fake = Fake::start(Duration::ZERO, |api| {
+async fn settled() -> Harness {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
-    fake.settle().await;
-    fake.forget_requests();
-    fake
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness
 }
 
 fn annotations(endpoints: &mut Endpoints) -> &mut BTreeMap<String, String> {
@@ -439,19 +443,19 @@ async fn what_upstream_repairs_at_a_resync_is_repaired_within_two_seconds() {
         }),
     ];
     for (what, edit) in edits {
-        let fake = settled().await;
-        let before = fake.stored("web").unwrap();
-        fake.edit("web", edit);
-        fake.advance(Duration::from_secs(2)).await;
-        assert_eq!(fake.requests(), ["PUT web"], "{what}");
-        let after = fake.stored("web").unwrap();
+        let harness = settled().await;
+        let before = harness.api.stored("web").unwrap();
+        harness.edit("web", edit);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.api.requests(), ["PUT web"], "{what}");
+        let after = harness.api.stored("web").unwrap();
         assert_eq!(
             (after.subsets, after.metadata.labels),
             (before.subsets, before.metadata.labels),
             "{what}"
         );
         assert_eq!(after.metadata.annotations, None, "{what}: and no trigger time, as no pod has changed");
-        assert_eq!(fake.told(), [], "{what}");
+        assert_eq!(harness.api.events(), [], "{what}");
     }
 }
 
@@ -467,89 +471,91 @@ async fn what_upstream_leaves_alone_is_left_alone() {
         }),
     ];
     for (what, edit) in edits {
-        let fake = settled().await;
+        let harness = settled().await;
         for _ in 0..100 {
-            fake.edit("web", edit);
-            fake.advance(Duration::from_secs(1)).await;
+            harness.edit("web", edit);
+            harness.api.advance(Duration::from_secs(1)).await;
         }
-        fake.advance(Duration::from_hours(25)).await;
-        assert_eq!((fake.requests(), fake.told()), (vec![], vec![]), "{what}");
+        harness.api.advance(Duration::from_hours(25)).await;
+        assert_eq!((harness.api.requests(), harness.api.events()), (vec![], vec![]), "{what}");
     }
 }
 
 /// Ten repairs at once, then one a minute; other Services don't notice, and the Service's own changes don't wait.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
-    type Attack = fn(&Fake);
-    let edit: Attack = |fake| {
-        if fake.stored("web").is_some() {
-            fake.edit("web", |endpoints| endpoints.subsets = None);
+    type Attack = fn(&Harness);
+    let edit: Attack = |harness| {
+        if harness.api.stored("web").is_some() {
+            harness.edit("web", |endpoints| endpoints.subsets = None);
         }
     };
-    let take: Attack = |fake| {
-        if fake.stored("web").is_some() {
-            fake.take("web");
+    let take: Attack = |harness| {
+        if harness.api.stored("web").is_some() {
+            harness.api.delete("web");
         }
     };
-    let replace: Attack = |fake| {
-        fake.take("web");
-        fake.put(endpoints(stored("web", json!([]), json!({}))));
+    let replace: Attack = |harness| {
+        harness.api.delete("web");
+        harness.api.put(endpoints(stored("web", json!([]), json!({}))));
     };
     for (what, attack, actor) in [
         ("edits", edit, "field manager \"somebody\""),
         ("deletes", take, "a client that is not known"),
         ("makes it anew", replace, "field manager \"somebody\""),
     ] {
-        let fake = settled().await;
-        fake.service(service("db", json!({})));
-        fake.settle().await;
-        fake.forget_requests();
+        let harness = settled().await;
+        harness.api.service(service("db", json!({})));
+        harness.api.settle().await;
+        harness.api.forget_requests();
         for _ in 0..30 * 60 * 1000 / 470 {
-            attack(&fake);
-            fake.advance(Duration::from_millis(470)).await;
+            attack(&harness);
+            harness.api.advance(Duration::from_millis(470)).await;
         }
-        let writes = fake.requests().len();
+        let writes = harness.api.requests().len();
         assert!((35..=42).contains(&writes), "{what}: {writes} writes in half an hour");
-        let [(reason, message)] = &fake.told()[..] else { panic!("{what}: {:?}", fake.told()) };
+        let [(reason, message)] = &harness.api.events()[..] else {
+            panic!("{what}: {:?}", harness.api.events())
+        };
         assert_eq!(reason, "EndpointsContested");
         assert!(message.contains(actor), "{what}: {message}");
-        fake.forget_requests();
-        fake.pod(pod("db-1", &["10.0.0.8"], true));
-        fake.pod(pod("web-2", &["10.0.0.2"], true));
-        fake.advance(MOMENT).await;
-        assert_eq!(fake.requests().len(), 2, "{what}: changes of pods don't wait");
-        assert_eq!((fake.addresses("web").len(), fake.addresses("db").len()), (2, 1), "{what}");
-        fake.advance(Duration::from_secs(20 * 60)).await;
-        fake.forget_requests();
-        attack(&fake);
-        fake.advance(Duration::from_secs(2)).await;
-        assert_eq!(fake.addresses("web").len(), 2, "{what}: forgiven after a while");
+        harness.api.forget_requests();
+        harness.api.pod(pod("db-1", &["10.0.0.8"], true));
+        harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests().len(), 2, "{what}: changes of pods don't wait");
+        assert_eq!((harness.addresses("web").len(), harness.addresses("db").len()), (2, 1), "{what}");
+        harness.api.advance(Duration::from_secs(20 * 60)).await;
+        harness.api.forget_requests();
+        attack(&harness);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.addresses("web").len(), 2, "{what}: forgiven after a while");
     }
 }
 
 /// The object changes each time that a write is sent.
 #[tokio::test(start_paused = true)]
 async fn conflicts_with_a_client_that_fights_for_an_object_count_as_writes() {
-    let fake = settled().await;
-    fake.conflict(usize::MAX);
+    let harness = settled().await;
+    harness.api.conflict(usize::MAX);
     for _ in 0..2 * 60 * 30 {
-        fake.edit("web", |endpoints| endpoints.subsets = None);
-        fake.advance(Duration::from_millis(500)).await;
+        harness.edit("web", |endpoints| endpoints.subsets = None);
+        harness.api.advance(Duration::from_millis(500)).await;
     }
-    let writes = fake.requests().len();
+    let writes = harness.api.requests().len();
     assert!(writes <= 60, "{writes} tries in half an hour");
 }
 
 /// Other programs keep things in Endpoints without a Service.
 #[tokio::test(start_paused = true)]
 async fn objects_without_a_service_that_come_later_are_left_alone() {
-    let fake = Fake::start(Duration::ZERO, |_| {});
-    fake.settle().await;
-    fake.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
-    fake.edit("by-hand", |endpoints| endpoints.subsets = Some(vec![]));
-    fake.advance(Duration::from_secs(48 * 60 * 60)).await;
-    assert_eq!(fake.requests(), NONE);
-    assert!(fake.stored("by-hand").is_some());
+    let harness = Harness::start(Duration::ZERO, |_| {});
+    harness.api.settle().await;
+    harness.api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+    harness.edit("by-hand", |endpoints| endpoints.subsets = Some(vec![]));
+    harness.api.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("by-hand").is_some());
 }
 
 /// Not even where something was left to be done for a Service of that name, and not if it is a copy of what was ours, as
@@ -563,42 +569,42 @@ async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone(
 }
 
 async fn leave_alone(restored: Value) {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.settle().await;
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
     // To be looked at half a day later.
-    fake.edit("web", |endpoints| endpoints.subsets = Some(vec![]));
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    assert!(fake.stored("web").is_none(), "deleted with its Service");
+    harness.edit("web", |endpoints| endpoints.subsets = Some(vec![]));
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert!(harness.api.stored("web").is_none(), "deleted with its Service");
     // A create that fails waits for the object to appear.
-    fake.refuse(usize::MAX);
-    fake.service(web());
-    fake.settle().await;
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    fake.refuse(0);
-    fake.forget_requests();
+    harness.api.refuse(usize::MAX);
+    harness.api.service(web());
+    harness.api.settle().await;
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.refuse(0);
+    harness.api.forget_requests();
 
-    fake.put(endpoints(restored));
-    fake.pod(pod("web-1", &["10.0.0.1"], true));
-    fake.advance(Duration::from_secs(48 * 60 * 60)).await;
-    assert_eq!(fake.requests(), NONE);
-    assert!(fake.stored("web").is_some());
+    harness.api.put(endpoints(restored));
+    harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+    harness.api.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("web").is_some());
 }
 
 /// The deletion fails until the object is gone by other means, and a user restores it.
 #[tokio::test(start_paused = true)]
 async fn what_is_restored_while_a_deletion_fails_stays() {
-    let fake = Fake::start(Duration::ZERO, |api| api.service(web()));
-    fake.settle().await;
-    fake.refuse(usize::MAX);
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    fake.take("web");
-    fake.put(endpoints(stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))));
-    fake.refuse(0);
-    fake.forget_requests();
-    fake.advance(Duration::from_hours(1)).await;
-    assert_eq!(fake.requests(), NONE);
-    assert!(fake.stored("web").is_some());
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    harness.api.refuse(usize::MAX);
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.delete("web");
+    harness.api.put(endpoints(stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))));
+    harness.api.refuse(0);
+    harness.api.forget_requests();
+    harness.api.advance(Duration::from_hours(1)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("web").is_some());
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 fn show<K: Kind>(api: &FakeApi, object: Value) {
     let mut interner = Interner::keeping_annotations(ANNOTATIONS);
-    api.show_object(K::from_json(&object.to_string(), &mut interner).unwrap());
+    api.upsert_object(K::from_json(&object.to_string(), &mut interner).unwrap());
 }
 
 /// Service `db`, which is published in network `storage` in both families, with `changes` merged in.
@@ -111,7 +111,7 @@ async fn slices_that_only_a_list_shows_gone_are_made_again() {
     api.break_watch();
     run(&api);
     api.settle().await;
-    (0..2).for_each(|_| drop(api.lose_slice("db")));
+    (0..2).for_each(|_| drop(api.delete_slice_without_event("db")));
     api.relist();
     api.settle().await;
     assert_eq!(api.addresses("db"), BOTH);
@@ -138,7 +138,7 @@ async fn a_malformed_annotation_skips_that_pod_and_blocks_nothing() {
     api.settle().await;
     let published = ["192.168.7.1", "192.168.7.2", "192.168.7.4", "fd00:7::1", "fd00:7::2", "fd00:7::4"];
     assert_eq!(api.addresses("db"), published);
-    let events = api.events();
+    let events = api.event_objects();
     let [event] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((&event["reason"], &event["type"]), (&json!("MalformedNetworkStatus"), &json!("Warning")));
     assert_eq!(event["involvedObject"]["name"], "db-3");

@@ -1,15 +1,17 @@
-//! An API server of one kind, EndpointSlices or Endpoints, in memory, for tests of controllers: it answers writes, notes
-//! events, and puts what changes into the controller's cache, as a watch would. Everything else a test puts there by
-//! itself.
+//! An in-memory API server for one kind, EndpointSlices or Endpoints, for tests of one controller. It answers writes,
+//! records events, and delivers each change to the controller's cache, as a watch would. Objects of other kinds are put
+//! into the cache by the test.
 //!
-//! It is quick and can misbehave on demand. What only a real API server can show is tested on one (`tests`).
+//! It is fast and fails on demand. Behaviour that only a real API server shows is tested on one (package `tests`).
+//!
+//! Every change comes with its watch event, unless the name of the method says `without_event`.
 
 #![allow(
     clippy::missing_panics_doc,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
-    reason = "tests fail by panicking; objects are made to be given away"
+    reason = "tests fail by panicking; objects are passed by value for shorter calls"
 )]
 
 mod objects;
@@ -48,19 +50,19 @@ const LIVE: Lane = Lane::Live;
 /// The controller's own field manager.
 const MANAGER: &str = "test";
 
-/// The API server, and the cache that shows its objects. Clones are the same server.
+/// The API server, and the cache of the controller. Clones share both.
 pub struct FakeApi<T = EndpointSlice> {
     cache: Arc<Cache>,
     server: Arc<Mutex<Server<T>>>,
 }
 
-/// A kind that this server can store.
+/// A kind that the server can store.
 pub trait Served:
     Metadata<Ty = ObjectMeta> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {
     /// Its form in the cache.
     type Cached: Kind;
-    /// What the uids begin with.
+    /// The prefix of generated uids.
     const UID_PREFIX: &'static str;
 }
 
@@ -100,207 +102,207 @@ impl<T: Served> FakeApi<T> {
         ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, MANAGER)
     }
 
-    /// Lets the paused clock run until delayed syncs (a second, or the first retries) are over.
+    /// Advances the paused clock by 5 s: past the repair delay of a second and the first retries.
     pub async fn settle(&self) {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
 
-    /// Lets the paused clock run.
+    /// Advances the paused clock, and lets every task run that becomes due.
     pub async fn advance(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 
-    /// Puts an object that is not of this server's kind into the cache, in a version of its own.
-    pub fn show<K: Kind>(&self, mut object: Value) {
+    /// Adds an object of another kind to the cache, or replaces it, with the next resourceVersion.
+    pub fn upsert<K: Kind>(&self, mut object: Value) {
         let version = {
             let mut server = self.server.lock();
-            server.shown += 1;
-            server.shown.to_string()
+            server.cached_version += 1;
+            server.cached_version.to_string()
         };
         object["metadata"]["resourceVersion"] = version.into();
         self.cache.upsert(read::<K>(&object), LIVE);
     }
 
-    /// The same, as if a list had shown it after a gap in the watch.
-    pub fn show_listed<K: Kind>(&self, mut object: Value) {
+    /// The same, as part of a relist: the change is queued as background work.
+    pub fn upsert_listed<K: Kind>(&self, mut object: Value) {
         object["metadata"]["resourceVersion"] = format!("listed-{}", self.requests().len()).into();
         self.cache.upsert(read::<K>(&object), Lane::Background);
     }
 
-    /// The watch shows an object of this name that can't be read; with an empty name, one whose name can't be read either.
-    pub fn show_damaged<K: Kind>(&self, name: &str) {
+    /// Delivers a watch event whose object can't be decoded. With an empty `name`, not even its name could be read.
+    pub fn upsert_unreadable<K: Kind>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         self.cache.apply([News::<K>::Unreadable { namespace, name }], "", LIVE);
     }
 
-    /// Puts a Service into the cache.
+    /// Adds a Service to the cache, or replaces it.
     pub fn service(&self, object: Value) {
-        self.show::<Service>(object);
+        self.upsert::<Service>(object);
     }
 
-    /// Puts a Pod into the cache.
+    /// Adds a Pod to the cache, or replaces it.
     pub fn pod(&self, object: Value) {
-        self.show::<Pod>(object);
+        self.upsert::<Pod>(object);
     }
 
-    /// Puts a Node into the cache that is nothing but in a zone.
+    /// Adds a Node with nothing but a zone to the cache, or replaces it.
     pub fn node(&self, name: &str, zone: &str) {
-        self.show::<Node>(json!({"metadata": {"name": name, "labels": {TOPOLOGY_ZONE: zone}}}));
+        self.upsert::<Node>(json!({"metadata": {"name": name, "labels": {TOPOLOGY_ZONE: zone}}}));
     }
 
-    /// A Service with a selector is seen in the hands of another controller.
+    /// Adds a Service with a selector to the watch of delegated Services: another controller owns its slices.
     pub fn delegate(&self, name: &str) {
         self.delegate_selecting(name, json!({"app": name}));
     }
 
-    /// The same with this selector.
+    /// The same, with this selector.
     pub fn delegate_selecting(&self, name: &str, selector: Value) {
         let metadata = json!({"name": name, "namespace": NAMESPACE});
-        self.show::<DelegatedService>(json!({"metadata": metadata, "spec": {"selector": selector}}));
+        self.upsert::<DelegatedService>(json!({"metadata": metadata, "spec": {"selector": selector}}));
     }
 
-    /// The same with an object that the test has read itself, such as one that keeps annotations.
-    pub fn show_object<K: Kind>(&self, object: K) {
+    /// Adds an object that the test decoded itself, for example with annotations kept.
+    pub fn upsert_object<K: Kind>(&self, object: K) {
         self.cache.upsert(object, LIVE);
     }
 
-    /// Takes an object that is not of this server's kind out of the cache.
-    pub fn hide<K: Kind>(&self, name: &str) {
+    /// Removes an object of another kind from the cache.
+    pub fn remove<K: Kind>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         self.cache.remove::<K>(namespace, name, LIVE);
     }
 
-    /// The writes so far, as method and name.
+    /// The writes received so far, as `METHOD name`.
     pub fn requests(&self) -> Vec<String> {
         self.server.lock().requests.clone()
     }
 
-    /// Starts over with an empty list of writes.
+    /// Clears the list of writes.
     pub fn forget_requests(&self) {
         self.server.lock().requests.clear();
     }
 
-    /// A Service that the API server has, whatever the cache shows.
+    /// Stores a Service in the API server, without adding it to the cache.
     pub fn has_service(&self, name: &str) {
         self.server.lock().services.insert(name.to_owned());
     }
 
-    /// The Services that were asked for by name so far.
-    pub fn asked(&self) -> Vec<String> {
-        self.server.lock().asked.clone()
+    /// The names of the Services that the controller has looked up so far.
+    pub fn service_lookups(&self) -> Vec<String> {
+        self.server.lock().service_lookups.clone()
     }
 
-    /// The events posted so far, as reason and message.
-    pub fn told(&self) -> Vec<(String, String)> {
+    /// The Events posted so far, as reason and message.
+    pub fn events(&self) -> Vec<(String, String)> {
         let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
         let events = &self.server.lock().events;
         events.iter().map(|event| (text(event, "reason"), text(event, "message"))).collect()
     }
 
-    /// The events posted so far, whole.
-    pub fn events(&self) -> Vec<Value> {
+    /// The Events posted so far, as objects.
+    pub fn event_objects(&self) -> Vec<Value> {
         self.server.lock().events.clone()
     }
 
-    /// Refuses creates, because the namespace is being deleted.
+    /// Refuses creates from now on, because the namespace is being deleted.
     pub fn terminate_namespace(&self) {
         self.server.lock().terminating = true;
     }
 
-    /// Stores so many writes, but loses the answers.
+    /// Stores the next `count` writes and answers 504, as if the response was lost.
     pub fn lose_answers(&self, count: usize) {
         self.server.lock().lost_answers = count;
     }
 
-    /// Answers so many requests with a failure.
+    /// Refuses the next `count` requests with 403.
     pub fn refuse(&self, count: usize) {
         self.server.lock().refuse = count;
     }
 
-    /// Refuses creates and updates of these from now on.
+    /// Refuses creates and updates of matching objects from now on with 403.
     pub fn refuse_if(&self, refused: impl Fn(&T) -> bool + Send + 'static) {
         self.server.lock().refused_if = Some(Box::new(refused));
     }
 
-    /// Answers so many writes with a conflict.
+    /// Answers the next `count` writes with 409.
     pub fn conflict(&self, count: usize) {
         self.server.lock().conflicts = count;
     }
 
-    /// A mutating admission webhook changes what the controller writes.
+    /// Installs a mutating admission webhook for the controller's writes.
     pub fn mutate(&self, webhook: fn(&mut T)) {
         self.server.lock().webhook = Some(webhook);
     }
 
-    /// Keeps watch events of creates and updates back.
+    /// Holds back the watch events of creates and updates.
     pub fn hold_events(&self) {
         self.server.lock().held = Some(Vec::new());
     }
 
-    /// Lets all watch events through that were kept back.
+    /// Delivers the watch events that were held back.
     pub fn release_events(&self) {
         let held = self.server.lock().held.take();
         held.into_iter().flatten().for_each(|object| emit(&self.cache, &object));
     }
 
-    /// The watch breaks: from now on nothing tells the cache of writes, until it is listed again.
+    /// Breaks the watch: no watch event is delivered until the next relist.
     pub fn break_watch(&self) {
         self.server.lock().broken = true;
     }
 
-    /// A list of what is stored now begins. What is written from now on is not in it.
+    /// Begins a relist with the objects stored now. Later writes are not part of it.
     pub fn begin_list(&self) -> Backup<T> {
         self.cache.begin_list::<T::Cached>();
         self.backup()
     }
 
-    /// The list is complete, and the watch goes on from there.
+    /// Completes a relist, and resumes the watch.
     pub fn finish_list(&self, list: Backup<T>) {
         list.objects.values().for_each(|object| emit(&self.cache, object));
         self.cache.finish_list::<T::Cached>(&list.resource_version());
         self.server.lock().broken = false;
     }
 
-    /// The cache is listed again.
+    /// Relists in one step.
     pub fn relist(&self) {
         self.finish_list(self.begin_list());
     }
 
-    /// What is stored now.
+    /// A backup of the objects stored now.
     pub fn backup(&self) -> Backup<T> {
         self.server.lock().backup()
     }
 
-    /// The storage is restored from a backup. Versions go on from that of the backup, or higher by `bump`.
+    /// Restores the storage from a backup. resourceVersions continue from the backup's, plus `bump`.
     pub fn restore(&self, backup: Backup<T>, bump: u64) {
         self.server.lock().restore(backup, bump);
     }
 
-    /// The object of this name.
+    /// The stored object of this name.
     pub fn stored(&self, name: &str) -> Option<T> {
         self.server.lock().objects.get(name).cloned()
     }
 
-    /// Another client creates or replaces an object: the field manager `somebody`.
+    /// Creates or replaces an object as another client, whose field manager is `somebody`.
     pub fn put(&self, object: T) {
-        let stored = self.put_unseen(object);
+        let stored = self.put_without_event(object);
         emit(&self.cache, &stored);
     }
 
-    /// Somebody else creates or replaces an object, and the watch is silent about it.
-    pub fn put_unseen(&self, object: T) -> T {
+    /// The same, without a watch event.
+    pub fn put_without_event(&self, object: T) -> T {
         self.server.lock().store(object, "somebody")
     }
 
-    /// Somebody else deletes an object.
-    pub fn take(&self, name: &str) {
-        self.take_unseen(name);
+    /// Deletes an object as another client.
+    pub fn delete(&self, name: &str) {
+        self.delete_without_event(name);
         self.cache.remove::<T::Cached>(NAMESPACE, name, LIVE);
     }
 
-    /// Somebody else deletes an object, and the watch is silent about it.
-    pub fn take_unseen(&self, name: &str) {
+    /// The same, without a watch event.
+    pub fn delete_without_event(&self, name: &str) {
         self.server.lock().objects.remove(name);
     }
 }
@@ -326,23 +328,23 @@ impl FakeApi {
         addresses
     }
 
-    /// Somebody else changes the first slice of a Service.
+    /// Edits the first slice of a Service as another client.
     pub fn edit_slice(&self, service: &str, edit: impl FnOnce(&mut EndpointSlice)) {
         let mut slice = self.slices(service).remove(0);
         edit(&mut slice);
         self.put(slice);
     }
 
-    /// Somebody else deletes the first slice of a Service, and no watch event tells of it. Returns its name.
-    pub fn lose_slice(&self, service: &str) -> String {
-        let name = self.slices(service).remove(0).metadata.name.unwrap();
-        self.take_unseen(&name);
-        name
+    /// Deletes the first slice of a Service as another client.
+    pub fn delete_slice(&self, service: &str) {
+        let name = self.delete_slice_without_event(service);
+        self.cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
     }
 
-    /// Somebody else deletes the first slice of a Service.
-    pub fn delete_slice(&self, service: &str) {
-        let name = self.lose_slice(service);
-        self.cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
+    /// The same, without a watch event. Returns the slice's name.
+    pub fn delete_slice_without_event(&self, service: &str) -> String {
+        let name = self.slices(service).remove(0).metadata.name.unwrap();
+        self.delete_without_event(&name);
+        name
     }
 }

@@ -1,4 +1,4 @@
-//! Objects as a test wants them.
+//! Builders of API objects in JSON.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// Merges `changes` into an object; a null stays, as an absent field.
+/// Merges `changes` into an object. A null is kept: decoders read it as an absent field.
 #[must_use]
 pub fn merged(mut object: Value, changes: Value) -> Value {
     merge(&mut object, changes);

@@ -1,6 +1,5 @@
-//! A controller at work on the server.
+//! A running controller on the in-memory API server.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use controller_kit::queue::QueueMetrics;
@@ -12,23 +11,16 @@ use prometheus_client::registry::Registry;
 
 use crate::{FakeApi, Served};
 
-/// A controller that runs, with its metrics and the server that it works on.
+/// A running controller with its metrics registry, and the API server that it works on.
 pub struct Running<C, T = EndpointSlice> {
     controller: Arc<C>,
     registry: Registry,
-    api: FakeApi<T>,
-}
-
-impl<C, T> Deref for Running<C, T> {
-    type Target = FakeApi<T>;
-
-    fn deref(&self) -> &FakeApi<T> {
-        &self.api
-    }
+    /// The API server.
+    pub api: FakeApi<T>,
 }
 
 impl<T: Served> FakeApi<T> {
-    /// Creates a controller on this server and runs it, with the task that writes its events, until the test ends.
+    /// Creates a controller on this server, and runs it and its event writer until the test ends.
     pub fn run<C, Work>(
         &self,
         new: impl FnOnce(Arc<Cache>, ApiClient, &QueueMetrics, &mut Registry) -> (Arc<C>, EventWriter),
@@ -47,15 +39,15 @@ impl<T: Served> FakeApi<T> {
 }
 
 impl<C, T: Served> Running<C, T> {
-    /// Ends the controller, and leaves the server, which shows what it did and forgets the writes so far.
+    /// Shuts the controller down, and returns the server with an empty list of writes.
     pub async fn stop(self, shut_down: impl FnOnce(&C)) -> FakeApi<T> {
         shut_down(&self.controller);
-        self.settle().await;
-        self.forget_requests();
+        self.api.settle().await;
+        self.api.forget_requests();
         self.api
     }
 
-    /// The value of a series, given by its name and labels as they are written; 0 if there is none.
+    /// The value of a series, named as in the text format with its labels; 0 if it does not exist.
     pub fn metric(&self, series: &str) -> u64 {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();

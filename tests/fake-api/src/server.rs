@@ -1,4 +1,4 @@
-//! What the API server does with writes.
+//! Storage, and the answers to writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +13,38 @@ use serde_json::{Value, json};
 
 use crate::{LIVE, MANAGER, NAMESPACE, Served, read};
 
-/// The objects, and how the next requests are met.
+/// The stored objects, and the failures that are configured.
 pub(crate) struct Server<T> {
     pub(crate) objects: BTreeMap<String, T>,
     pub(crate) requests: Vec<String>,
     pub(crate) events: Vec<Value>,
-    /// Services that exist.
+    /// Services that a lookup finds.
     pub(crate) services: BTreeSet<String>,
-    /// Services that were asked for.
-    pub(crate) asked: Vec<String>,
-    /// So many requests are refused.
+    /// Names of the Services that were looked up.
+    pub(crate) service_lookups: Vec<String>,
+    /// The number of requests that are still to be refused.
     pub(crate) refuse: usize,
-    /// Creates and updates that are refused.
+    /// Refuses matching creates and updates.
     pub(crate) refused_if: Option<Box<dyn Fn(&T) -> bool + Send>>,
-    /// So many writes meet a conflict.
+    /// The number of writes that are still to meet a conflict.
     pub(crate) conflicts: usize,
     /// Creates are refused, because the namespace is being deleted.
     pub(crate) terminating: bool,
-    /// So many writes are stored, and their answers lost.
+    /// The number of writes whose answers are still to be lost.
     pub(crate) lost_answers: usize,
-    /// Watch events that wait, if they are held back.
+    /// Watch events that are held back, if any are to be.
     pub(crate) held: Option<Vec<T>>,
-    /// Changes what the controller writes, before it is stored.
+    /// A mutating admission webhook.
     pub(crate) webhook: Option<fn(&mut T)>,
-    /// Watch events of writes are lost.
+    /// The watch is broken: events are lost.
     pub(crate) broken: bool,
-    /// The version of the last object of another kind.
-    pub(crate) shown: u64,
+    /// The resourceVersion of the last object of another kind in the cache.
+    pub(crate) cached_version: u64,
     version: u64,
     created: usize,
 }
 
-/// What was stored at one moment.
+/// The objects stored at one moment.
 pub struct Backup<T> {
     pub(crate) objects: BTreeMap<String, T>,
     version: u64,
@@ -67,7 +67,7 @@ impl<T> Default for Server<T> {
             requests: Vec::new(),
             events: Vec::new(),
             services: BTreeSet::new(),
-            asked: Vec::new(),
+            service_lookups: Vec::new(),
             refuse: 0,
             refused_if: None,
             conflicts: 0,
@@ -76,7 +76,7 @@ impl<T> Default for Server<T> {
             held: None,
             webhook: None,
             broken: false,
-            shown: 0,
+            cached_version: 0,
             version: 0,
             created: 0,
         }
@@ -88,13 +88,13 @@ impl<T: Served> Server<T> {
         Backup { objects: self.objects.clone(), version: self.version }
     }
 
-    /// Versions go on from that of the backup, or higher by `bump`.
+    /// resourceVersions continue from the backup's, plus `bump`.
     pub(crate) fn restore(&mut self, backup: Backup<T>, bump: u64) {
         self.objects = backup.objects;
         self.version = backup.version + bump;
     }
 
-    /// What the API server adds to an object that `manager` writes.
+    /// Stores an object with the metadata that the API server sets for a write by `manager`.
     pub(crate) fn store(&mut self, mut object: T, manager: &str) -> T {
         self.version += 1;
         let metadata = object.metadata_mut();
@@ -120,13 +120,13 @@ impl<T: Served> Server<T> {
         object
     }
 
-    /// The answer to whatever is asked, if it is to be refused.
+    /// The refusal of this request, if it is to be refused whatever it is.
     fn refused(&mut self) -> Option<Response<Body>> {
         self.refuse = self.refuse.checked_sub(1)?;
         Some(status(StatusCode::FORBIDDEN, "Forbidden", "exceeded quota"))
     }
 
-    /// The answer to a write that is not accepted, if it isn't.
+    /// The refusal of this write, if there is a reason for one.
     fn refusal(&mut self, method: &Method, object: &T, name: &str) -> Option<Response<Body>> {
         let conflict = StatusCode::CONFLICT;
         if let Some(refusal) = self.refused() {
@@ -152,9 +152,9 @@ impl<T: Served> Server<T> {
         }
     }
 
-    /// Services are only looked for, as a list of one.
-    fn look_for_service(&mut self, name: &str) -> Response<Body> {
-        self.asked.push(name.to_owned());
+    /// Services can only be looked up by name, with a list of one.
+    fn look_up_service(&mut self, name: &str) -> Response<Body> {
+        self.service_lookups.push(name.to_owned());
         if let Some(refusal) = self.refused() {
             return refusal;
         }
@@ -166,7 +166,7 @@ impl<T: Served> Server<T> {
         )
     }
 
-    /// This server insists on the uid of what is to be deleted.
+    /// A delete must name the uid of the object as a precondition.
     fn delete(&mut self, name: &str, options: &Value) -> Response<Body> {
         if let Some(refusal) = self.refused() {
             return refusal;
@@ -174,8 +174,8 @@ impl<T: Served> Server<T> {
         let Some(present) = self.objects.get(name).map(T::metadata) else {
             return status(StatusCode::NOT_FOUND, "NotFound", "not found");
         };
-        let asked = |field: &str| options["preconditions"][field].as_str().map(ToOwned::to_owned);
-        if asked("uid") != present.uid || !agrees(asked("resourceVersion").as_ref(), present) {
+        let precondition = |field: &str| options["preconditions"][field].as_str().map(ToOwned::to_owned);
+        if precondition("uid") != present.uid || !agrees(precondition("resourceVersion").as_ref(), present) {
             return status(StatusCode::CONFLICT, "Conflict", "the precondition does not hold");
         }
         self.objects.remove(name);
@@ -183,24 +183,24 @@ impl<T: Served> Server<T> {
     }
 }
 
-/// What changes of count in the generation: labels, and all that is not metadata.
+/// The parts of an object whose changes count in its generation: labels, and all that is not metadata.
 fn counted<T: Served>(object: &T) -> (Value, Value) {
     let mut object = serde_json::to_value(object).unwrap();
     let metadata = object["metadata"].take();
     (metadata["labels"].clone(), object)
 }
 
-/// True unless another resourceVersion was asked for.
-fn agrees(asked: Option<&String>, present: &ObjectMeta) -> bool {
-    asked.is_none_or(|asked| present.resource_version.as_ref() == Some(asked))
+/// Whether a write names the present resourceVersion, or none.
+fn agrees(named: Option<&String>, present: &ObjectMeta) -> bool {
+    named.is_none_or(|named| present.resource_version.as_ref() == Some(named))
 }
 
-/// Puts an object into the cache, as its watch event does.
+/// Delivers the watch event of an object to the cache.
 pub(crate) fn emit<T: Served>(cache: &Cache, object: &T) {
     cache.upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()), LIVE);
 }
 
-/// The event comes before the answer, as it may in life.
+/// Answers a request. The watch event comes before the answer, as it may with a real API server.
 pub(crate) async fn answer<T: Served>(
     server: &Mutex<Server<T>>,
     cache: &Cache,
@@ -218,7 +218,7 @@ pub(crate) async fn answer<T: Served>(
         let selected =
             |query: &str| query.strip_prefix("fieldSelector=metadata.name=").map(ToOwned::to_owned);
         let service = parts.uri.query().and_then(selected).filter(|_| name == "services");
-        return server.lock().look_for_service(&service.unwrap());
+        return server.lock().look_up_service(&service.unwrap());
     }
     if parts.method == Method::DELETE {
         let options = serde_json::from_slice(&body).unwrap_or_default();
@@ -237,8 +237,8 @@ pub(crate) async fn answer<T: Served>(
         let mut server = server.lock();
         let metadata = object.metadata();
         let given = metadata.name.as_ref().or(metadata.generate_name.as_ref());
-        let shown = if parts.method == Method::POST { given.unwrap() } else { &name };
-        server.requests.push(format!("{} {shown}", parts.method));
+        let target = if parts.method == Method::POST { given.unwrap() } else { &name };
+        server.requests.push(format!("{} {target}", parts.method));
         if let Some(refusal) = server.refusal(&parts.method, &object, &name) {
             return refusal;
         }

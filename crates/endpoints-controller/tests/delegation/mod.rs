@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 
 use crate::NONE;
-use crate::fake::{Fake, endpoints};
+use crate::harness::{Harness, endpoints};
 use crate::support::{pod, service, stored};
 
 fn delegated(api: &FakeApi<Endpoints>, name: &str) {
@@ -31,25 +31,25 @@ const OWNERS: [(Option<&str>, bool); 4] =
 async fn our_object_goes_and_comes_back_with_the_service() {
     let web = || service("web", json!({}));
     for delegated_is_seen_first in [true, false] {
-        let fake = Fake::start_delegating(|api| {
+        let harness = Harness::start_delegating(|api| {
             api.service(web());
             api.pod(pod("web-1", &["10.0.0.1"], true));
         });
-        fake.settle().await;
+        harness.api.settle().await;
         if delegated_is_seen_first {
-            delegated(&fake, "web");
-            fake.settle().await;
-            assert_eq!(fake.requests(), ["POST web"], "still in our view");
+            delegated(&harness.api, "web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), ["POST web"], "still in our view");
         }
-        fake.hide::<Service>("web");
-        fake.settle().await;
-        delegated(&fake, "web");
-        fake.settle().await;
-        assert_eq!(fake.requests(), ["POST web", "DELETE web"]);
-        fake.service(web());
-        fake.settle().await;
-        assert_eq!(fake.addresses("web"), ["10.0.0.1"]);
-        assert_eq!(fake.asked(), NONE, "whose it is says the label");
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        delegated(&harness.api, "web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web", "DELETE web"]);
+        harness.api.service(web());
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
+        assert_eq!(harness.api.service_lookups(), NONE, "whose it is says the label");
     }
 }
 
@@ -57,19 +57,23 @@ async fn our_object_goes_and_comes_back_with_the_service() {
 async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
     for (managed_by, is_ours) in OWNERS {
         for in_doubt in [false, true] {
-            let fake = Fake::start_delegating(|api| {
+            let harness = Harness::start_delegating(|api| {
                 api.service(service("web", json!({"spec": {"type": "ExternalName"}})));
                 api.put(object("web", managed_by));
                 api.has_service("web");
             });
-            fake.settle().await;
+            harness.api.settle().await;
             if !in_doubt {
-                delegated(&fake, "web");
+                delegated(&harness.api, "web");
             }
-            fake.hide::<Service>("web");
-            fake.settle().await;
-            assert_eq!(fake.stored("web").is_none(), is_ours, "{managed_by:?}");
-            assert_eq!(fake.asked().len(), usize::from(in_doubt && !is_ours), "{managed_by:?}");
+            harness.api.remove::<Service>("web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.stored("web").is_none(), is_ours, "{managed_by:?}");
+            assert_eq!(
+                harness.api.service_lookups().len(),
+                usize::from(in_doubt && !is_ours),
+                "{managed_by:?}"
+            );
         }
     }
 }
@@ -83,27 +87,27 @@ async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_label
                 api.put(object("web", managed_by));
                 api.has_service("web");
             };
-            let fake = Fake::start_delegating(|api| {
+            let harness = Harness::start_delegating(|api| {
                 fill(api);
                 api.service(service("web", json!({"spec": {"selector": null}})));
             });
-            fake.settle().await;
+            harness.api.settle().await;
             if !in_doubt {
-                fake.delegate_selecting("web", Value::Null);
+                harness.api.delegate_selecting("web", Value::Null);
             }
-            fake.hide::<Service>("web");
-            fake.settle().await;
-            assert_eq!(fake.requests(), NONE, "{managed_by:?}");
-            assert_eq!(fake.asked().len(), usize::from(in_doubt), "{managed_by:?}");
+            harness.api.remove::<Service>("web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), NONE, "{managed_by:?}");
+            assert_eq!(harness.api.service_lookups().len(), usize::from(in_doubt), "{managed_by:?}");
             // And at the next start.
-            let fake = Fake::start_delegating(|api| {
+            let harness = Harness::start_delegating(|api| {
                 fill(api);
                 if !in_doubt {
                     api.delegate_selecting("web", Value::Null);
                 }
             });
-            fake.settle().await;
-            assert_eq!(fake.requests(), NONE, "{managed_by:?}");
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), NONE, "{managed_by:?}");
         }
     }
 }
@@ -111,52 +115,52 @@ async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_label
 /// A Service that loses its selector keeps its Endpoints, as upstream; from then on they are its users'.
 #[tokio::test(start_paused = true)]
 async fn endpoints_edited_after_their_service_lost_its_selector_outlive_the_label() {
-    let fake = Fake::start_delegating(|api| api.service(service("web", json!({}))));
-    fake.settle().await;
-    fake.service(service("web", json!({"spec": {"selector": null}})));
-    fake.edit("web", |endpoints| endpoints.subsets = object("web", None).subsets);
-    fake.settle().await;
-    fake.forget_requests();
-    fake.has_service("web");
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    fake.delegate_selecting("web", Value::Null);
-    fake.settle().await;
-    assert_eq!((fake.requests(), fake.addresses("web")), (vec![], vec!["192.0.2.1".to_owned()]));
+    let harness = Harness::start_delegating(|api| api.service(service("web", json!({}))));
+    harness.api.settle().await;
+    harness.api.service(service("web", json!({"spec": {"selector": null}})));
+    harness.edit("web", |endpoints| endpoints.subsets = object("web", None).subsets);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.has_service("web");
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.delegate_selecting("web", Value::Null);
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.addresses("web")), (vec![], vec!["192.0.2.1".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
     for (managed_by, _) in OWNERS {
-        let fake = Fake::start_delegating(|api| {
+        let harness = Harness::start_delegating(|api| {
             api.service(service("web", json!({"spec": {"selector": null}})));
             api.put(object("web", managed_by));
         });
-        fake.settle().await;
-        fake.hide::<Service>("web");
-        fake.settle().await;
-        assert_eq!(fake.requests(), ["DELETE web"], "{managed_by:?}");
-        assert_eq!(fake.asked(), ["web"], "{managed_by:?}");
+        harness.api.settle().await;
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["DELETE web"], "{managed_by:?}");
+        assert_eq!(harness.api.service_lookups(), ["web"], "{managed_by:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted() {
-    let fake = Fake::start_delegating(|api| {
+    let harness = Harness::start_delegating(|api| {
         api.service(service("web", json!({"spec": {"selector": null}})));
         api.put(object("web", None));
         api.has_service("web");
     });
-    fake.settle().await;
-    fake.refuse(3);
-    fake.hide::<Service>("web");
-    fake.settle().await;
-    assert_eq!((fake.asked().len(), fake.requests()), (4, vec![]));
+    harness.api.settle().await;
+    harness.api.refuse(3);
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert_eq!((harness.api.service_lookups().len(), harness.api.requests()), (4, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
-    let fake = Fake::start_delegating(|api| {
+    let harness = Harness::start_delegating(|api| {
         for name in ["ours", "theirs", "unseen", "leader"] {
             api.has_service(name);
         }
@@ -170,27 +174,27 @@ async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
         let annotations = json!({"metadata": {"annotations": {LEADER: ""}}});
         api.put(endpoints(stored("leader", json!([]), annotations)));
     });
-    fake.settle().await;
-    let mut requests = fake.requests();
+    harness.api.settle().await;
+    let mut requests = harness.api.requests();
     requests.sort();
     assert_eq!(requests, ["DELETE orphan", "DELETE ours"]);
-    let mut asked = fake.asked();
+    let mut asked = harness.api.service_lookups();
     asked.sort();
     assert_eq!(asked, ["orphan", "unseen"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn changes_of_what_others_wrote_cost_nothing() {
-    let fake = Fake::start_delegating(|api| {
+    let harness = Harness::start_delegating(|api| {
         delegated(api, "web");
         api.pod(pod("web-1", &["10.0.0.1"], true));
         api.put(object("web", None));
     });
-    fake.settle().await;
-    fake.put(object("web", Some("them")));
-    fake.pod(pod("web-2", &["10.0.0.2"], true));
-    delegated(&fake, "web");
-    fake.take("web");
-    fake.settle().await;
-    assert_eq!((fake.asked(), fake.requests()), (vec![], vec![]));
+    harness.api.settle().await;
+    harness.api.put(object("web", Some("them")));
+    harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+    delegated(&harness.api, "web");
+    harness.api.delete("web");
+    harness.api.settle().await;
+    assert_eq!((harness.api.service_lookups(), harness.api.requests()), (vec![], vec![]));
 }

@@ -6,19 +6,19 @@ use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NA
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::json;
 
-use crate::fake::{Fake, pod, service};
+use crate::harness::{Harness, pod, service};
 
 /// A Service with one pod and its slice, and another without pods; requests are forgotten.
-async fn settled() -> Fake {
-    let fake = Fake::start(Duration::ZERO, |cache| {
+async fn settled() -> Harness {
+    let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
         cache.service(service("db", json!({})));
         cache.pod(pod("web-1", "10.0.0.1", true));
     });
-    fake.settle().await;
-    fake.forget_requests();
-    fake
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness
 }
 
 fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
@@ -33,23 +33,23 @@ async fn a_slice_whose_owner_is_taken_away_is_made_anew() {
         ("another", |slice| slice.metadata.owner_references.as_mut().unwrap()[0].uid = "other".into()),
     ];
     for (what, edit) in edits {
-        let fake = settled().await;
-        let before = fake.slices("web").remove(0);
-        fake.edit_slice("web", edit);
-        let after = fake.slices("web").remove(0);
+        let harness = settled().await;
+        let before = harness.api.slices("web").remove(0);
+        harness.api.edit_slice("web", edit);
+        let after = harness.api.slices("web").remove(0);
         assert_eq!(
             after.metadata.generation, before.metadata.generation,
             "{what}: the generation is the same"
         );
-        fake.advance(Duration::from_secs(2)).await;
+        harness.api.advance(Duration::from_secs(2)).await;
         assert_eq!(
-            fake.requests(),
+            harness.api.requests(),
             ["POST web-", &format!("DELETE {}", before.metadata.name.unwrap())],
             "{what}"
         );
-        let [slice] = &fake.slices("web")[..] else { panic!("{what}") };
+        let [slice] = &harness.api.slices("web")[..] else { panic!("{what}") };
         assert_eq!(slice.metadata.owner_references, before.metadata.owner_references, "{what}");
-        assert_eq!(fake.told(), [], "{what}");
+        assert_eq!(harness.api.events(), [], "{what}");
     }
 }
 
@@ -68,54 +68,58 @@ async fn what_upstream_leaves_alone_is_left_alone() {
         }),
     ];
     for (what, edit) in edits {
-        let fake = settled().await;
+        let harness = settled().await;
         for _ in 0..100 {
-            fake.edit_slice("web", edit);
-            fake.advance(Duration::from_millis(470)).await;
+            harness.api.edit_slice("web", edit);
+            harness.api.advance(Duration::from_millis(470)).await;
         }
-        fake.advance(Duration::from_hours(25)).await;
-        assert_eq!((fake.requests(), fake.told()), (vec![], vec![]), "{what}");
+        harness.api.advance(Duration::from_hours(25)).await;
+        assert_eq!((harness.api.requests(), harness.api.events()), (vec![], vec![]), "{what}");
         // And it was no dispute.
-        fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
-        fake.advance(Duration::from_secs(2)).await;
-        assert_eq!(fake.addresses("web"), ["10.0.0.1"], "{what}");
+        harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "{what}");
     }
 }
 
-type Attack = fn(&Fake);
+type Attack = fn(&Harness);
 
 /// What a client may do to each slice of ours, and what users read of it.
 const ATTACKS: [(&str, Attack, &str); 6] = [
     (
         "relabels",
-        |fake| on_ours(fake, |slice| set_label(slice, MANAGED_BY, "them")),
+        |harness| on_ours(harness, |slice| set_label(slice, MANAGED_BY, "them")),
         "field manager \"somebody\"",
     ),
     (
         "moves",
-        |fake| on_ours(fake, |slice| set_label(slice, SERVICE_NAME, "gone")),
+        |harness| on_ours(harness, |slice| set_label(slice, SERVICE_NAME, "gone")),
         "field manager \"somebody\"",
     ),
-    ("edits", |fake| on_ours(fake, |slice| slice.endpoints = Some(Vec::new())), "field manager \"somebody\""),
+    (
+        "edits",
+        |harness| on_ours(harness, |slice| slice.endpoints = Some(Vec::new())),
+        "field manager \"somebody\"",
+    ),
     (
         "disowns",
-        |fake| on_ours(fake, |slice| slice.metadata.owner_references = None),
+        |harness| on_ours(harness, |slice| slice.metadata.owner_references = None),
         "field manager \"somebody\"",
     ),
     (
         "deletes",
-        |fake| fake.ours().iter().for_each(|slice| fake.take(&name(slice))),
+        |harness| harness.ours().iter().for_each(|slice| harness.api.delete(&name(slice))),
         "a client that is not known",
     ),
     (
         "replaces",
-        |fake| {
-            for mut slice in fake.ours() {
-                fake.take(&name(&slice));
+        |harness| {
+            for mut slice in harness.ours() {
+                harness.api.delete(&name(&slice));
                 slice.metadata.uid = None;
                 slice.address_type = "IPv6".into();
                 slice.endpoints = None;
-                fake.put(slice);
+                harness.api.put(slice);
             }
         },
         "field manager \"somebody\"",
@@ -126,32 +130,32 @@ fn name(slice: &EndpointSlice) -> String {
     slice.metadata.name.clone().unwrap_or_default()
 }
 
-fn on_ours(fake: &Fake, edit: fn(&mut EndpointSlice)) {
-    for mut slice in fake.ours() {
+fn on_ours(harness: &Harness, edit: fn(&mut EndpointSlice)) {
+    for mut slice in harness.ours() {
         edit(&mut slice);
-        fake.put(slice);
+        harness.api.put(slice);
     }
 }
 
 /// Lets a client attack for that many minutes.
-async fn under_attack(fake: &Fake, minutes: u64, attack: Attack) {
+async fn under_attack(harness: &Harness, minutes: u64, attack: Attack) {
     for _ in 0..minutes * 60 * 1000 / 470 {
-        attack(fake);
-        fake.advance(Duration::from_millis(470)).await;
+        attack(harness);
+        harness.api.advance(Duration::from_millis(470)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_fights_for_slices_costs_a_write_a_minute_and_is_named_once() {
     for (what, attack, actor) in ATTACKS {
-        let fake = settled().await;
-        under_attack(&fake, 60, attack).await;
-        let (writes, told) = (fake.requests().len(), fake.told());
+        let harness = settled().await;
+        under_attack(&harness, 60, attack).await;
+        let (writes, told) = (harness.api.requests().len(), harness.api.events());
         assert!((60..=75).contains(&writes), "{what}: {writes} writes in an hour");
         let [(reason, message)] = &told[..] else { panic!("{what}: {told:?}") };
         assert_eq!(reason, "EndpointSlicesContested", "{what}");
         assert!(message.contains(actor), "{what}: {message}");
-        let object = &fake.events()[0]["involvedObject"];
+        let object = &harness.api.event_objects()[0]["involvedObject"];
         assert_eq!((&object["kind"], &object["name"]), (&json!("Service"), &json!("web")), "{what}");
     }
 }
@@ -159,30 +163,30 @@ async fn a_client_that_fights_for_slices_costs_a_write_a_minute_and_is_named_onc
 #[tokio::test(start_paused = true)]
 async fn a_dispute_delays_no_change_of_pods_and_no_other_service() {
     for (what, attack, _) in ATTACKS {
-        let fake = settled().await;
-        under_attack(&fake, 5, attack).await;
-        fake.pod(pod("web-2", "10.0.0.2", true));
-        fake.pod(pod("db-1", "10.0.0.8", true));
-        fake.advance(Duration::from_millis(1)).await;
-        let ours = fake.ours();
+        let harness = settled().await;
+        under_attack(&harness, 5, attack).await;
+        harness.api.pod(pod("web-2", "10.0.0.2", true));
+        harness.api.pod(pod("db-1", "10.0.0.8", true));
+        harness.api.advance(Duration::from_millis(1)).await;
+        let ours = harness.ours();
         let addresses: Vec<&String> = ours
             .iter()
             .flat_map(|slice| slice.endpoints.iter().flatten())
             .flat_map(|e| &e.addresses)
             .collect();
         assert_eq!(addresses, ["10.0.0.1", "10.0.0.2"], "{what}");
-        assert_eq!(fake.addresses("db"), ["10.0.0.8"], "{what}");
-        fake.edit_slice("db", |slice| slice.endpoints = None);
-        fake.advance(Duration::from_secs(2)).await;
-        assert_eq!(fake.addresses("db"), ["10.0.0.8"], "{what}: another Service is repaired at once");
+        assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}");
+        harness.api.edit_slice("db", |slice| slice.endpoints = None);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}: another Service is repaired at once");
         // Left alone for a while, so is this one, and a new dispute is told of anew.
-        fake.advance(Duration::from_mins(15)).await;
-        attack(&fake);
-        fake.advance(Duration::from_secs(2)).await;
-        assert!(!fake.ours().is_empty(), "{what}");
-        assert_eq!(fake.told().len(), 1, "{what}");
-        under_attack(&fake, 5, attack).await;
-        assert_eq!(fake.events().len(), 2, "{what}: the first, and its repetition");
+        harness.api.advance(Duration::from_mins(15)).await;
+        attack(&harness);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert!(!harness.ours().is_empty(), "{what}");
+        assert_eq!(harness.api.events().len(), 1, "{what}");
+        under_attack(&harness, 5, attack).await;
+        assert_eq!(harness.api.event_objects().len(), 2, "{what}: the first, and its repetition");
     }
 }
 
@@ -195,13 +199,15 @@ async fn a_webhook_that_takes_new_slices_away_costs_a_write_a_minute_and_is_told
         |slice| slice.metadata.labels = None,
     ];
     for (number, webhook) in webhooks.into_iter().enumerate() {
-        let fake = settled().await;
-        fake.mutate(webhook);
-        fake.service(service("new", json!({})));
-        fake.advance(Duration::from_hours(1)).await;
-        let writes = fake.requests().len();
+        let harness = settled().await;
+        harness.api.mutate(webhook);
+        harness.api.service(service("new", json!({})));
+        harness.api.advance(Duration::from_hours(1)).await;
+        let writes = harness.api.requests().len();
         assert!((60..=75).contains(&writes), "{number}: {writes} writes in an hour");
-        let [(reason, message)] = &fake.told()[..] else { panic!("{number}: {:?}", fake.told()) };
+        let [(reason, message)] = &harness.api.events()[..] else {
+            panic!("{number}: {:?}", harness.api.events())
+        };
         assert_eq!(reason, "EndpointSlicesContested");
         assert!(message.contains("an admission webhook or policy"), "{message}");
     }
@@ -210,12 +216,12 @@ async fn a_webhook_that_takes_new_slices_away_costs_a_write_a_minute_and_is_told
 /// The slice changes each time that a write is sent.
 #[tokio::test(start_paused = true)]
 async fn conflicts_with_a_client_that_fights_for_slices_count_as_writes() {
-    let fake = settled().await;
-    fake.conflict(usize::MAX);
+    let harness = settled().await;
+    harness.api.conflict(usize::MAX);
     for _ in 0..2 * 60 * 30 {
-        fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
-        fake.advance(Duration::from_millis(500)).await;
+        harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        harness.api.advance(Duration::from_millis(500)).await;
     }
-    let writes = fake.requests().len();
+    let writes = harness.api.requests().len();
     assert!(writes <= 60, "{writes} tries in half an hour");
 }

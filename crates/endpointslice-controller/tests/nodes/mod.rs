@@ -7,7 +7,7 @@ use endpointslice::well_known::{TOPOLOGY_MODE, TOPOLOGY_ZONE};
 use fake_api::merged;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, pod, service};
+use crate::harness::{Harness, pod, service};
 
 /// A node that is ready.
 fn node(name: &str, zone: &str, cpu: &str) -> Value {
@@ -18,21 +18,21 @@ fn node(name: &str, zone: &str, cpu: &str) -> Value {
 }
 
 /// A Service that wants topology hints, with a pod on each of two nodes.
-fn start(zones: [&str; 2]) -> Fake {
-    let fake = Fake::start(Duration::ZERO, |cache| {
+fn start(zones: [&str; 2]) -> Harness {
+    let harness = Harness::start(Duration::ZERO, |cache| {
         cache.service(service("web", json!({"metadata": {"annotations": {TOPOLOGY_MODE: "Auto"}}})));
     });
     for (number, zone) in zones.into_iter().enumerate() {
         let (name, pod_name) = (format!("node-{number}"), format!("web-{number}"));
-        fake.show::<Node>(node(&name, zone, "0"));
+        harness.api.upsert::<Node>(node(&name, zone, "0"));
         let pod = pod(&pod_name, &format!("10.0.0.{number}"), true);
-        fake.pod(merged(pod, json!({"spec": {"nodeName": name}})));
+        harness.api.pod(merged(pod, json!({"spec": {"nodeName": name}})));
     }
-    fake
+    harness
 }
 
-fn hints(fake: &Fake) -> Vec<Option<String>> {
-    let endpoints = fake.endpoints("web").into_iter();
+fn hints(harness: &Harness) -> Vec<Option<String>> {
+    let endpoints = harness.api.endpoints("web").into_iter();
     endpoints.map(|endpoint| Some(endpoint.hints?.for_zones?.first()?.name.clone())).collect()
 }
 
@@ -43,36 +43,36 @@ fn zones() -> Vec<Option<String>> {
 /// Upstream looks at the Service again only when something else changes, and doesn't notice CPU at all.
 #[tokio::test(start_paused = true)]
 async fn nodes_that_become_able_to_make_hints_possible() {
-    let fake = start(["", ""]);
-    fake.settle().await;
-    fake.show::<Node>(node("node-0", "zone-a", "0"));
-    fake.show::<Node>(node("node-1", "zone-b", "0"));
-    fake.settle().await;
-    assert_eq!((fake.zones("web"), hints(&fake)), (zones(), vec![None, None]), "no CPU, no hints");
-    fake.forget_requests();
-    fake.show::<Node>(node("node-0", "zone-a", "4"));
-    fake.settle().await;
-    assert_eq!(fake.requests(), Vec::<String>::new(), "one node is still without");
-    fake.show::<Node>(node("node-1", "zone-b", "4"));
-    fake.settle().await;
-    assert_eq!((fake.requests(), hints(&fake)), (vec!["PUT web-1".to_owned()], zones()));
-    assert_eq!(fake.told().last().unwrap().0, "TopologyAwareHintsEnabled");
+    let harness = start(["", ""]);
+    harness.api.settle().await;
+    harness.api.upsert::<Node>(node("node-0", "zone-a", "0"));
+    harness.api.upsert::<Node>(node("node-1", "zone-b", "0"));
+    harness.api.settle().await;
+    assert_eq!((harness.zones("web"), hints(&harness)), (zones(), vec![None, None]), "no CPU, no hints");
+    harness.api.forget_requests();
+    harness.api.upsert::<Node>(node("node-0", "zone-a", "4"));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new(), "one node is still without");
+    harness.api.upsert::<Node>(node("node-1", "zone-b", "4"));
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), hints(&harness)), (vec!["PUT web-1".to_owned()], zones()));
+    assert_eq!(harness.api.events().last().unwrap().0, "TopologyAwareHintsEnabled");
     let down = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
-    fake.show::<Node>(merged(node("node-1", "zone-b", "4"), down));
-    fake.settle().await;
-    assert_eq!(hints(&fake), [None, None], "one zone is left");
+    harness.api.upsert::<Node>(merged(node("node-1", "zone-b", "4"), down));
+    harness.api.settle().await;
+    assert_eq!(hints(&harness), [None, None], "one zone is left");
 }
 
 /// Nodes are known before the first sync. Upstream may remove the hints at every restart.
 #[tokio::test(start_paused = true)]
 async fn hints_stay_over_a_restart() {
-    let fake = start(["zone-a", "zone-b"]);
+    let harness = start(["zone-a", "zone-b"]);
     for (name, zone) in [("node-0", "zone-a"), ("node-1", "zone-b")] {
-        fake.show::<Node>(node(name, zone, "4"));
+        harness.api.upsert::<Node>(node(name, zone, "4"));
     }
-    fake.settle().await;
-    assert_eq!(hints(&fake), zones());
-    let fake = fake.restart().await;
-    fake.settle().await;
-    assert_eq!((fake.requests(), hints(&fake)), (vec![], zones()));
+    harness.api.settle().await;
+    assert_eq!(hints(&harness), zones());
+    let harness = harness.restart().await;
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), hints(&harness)), (vec![], zones()));
 }

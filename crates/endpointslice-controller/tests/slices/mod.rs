@@ -11,18 +11,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
-use crate::fake::{Fake, pod, service};
+use crate::harness::{Harness, pod, service};
 
 /// A Service with one pod, and its slice.
-async fn settled() -> Fake {
-    let fake = Fake::start(Duration::ZERO, |cache| {
+async fn settled() -> Harness {
+    let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
         cache.pod(pod("web-1", "10.0.0.1", true));
     });
-    fake.settle().await;
-    fake.forget_requests();
-    fake
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness
 }
 
 fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
@@ -32,10 +32,10 @@ fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_new_service_gets_a_placeholder() {
     let labels = json!({"metadata": {"labels": {"team": "shop"}}});
-    let fake = Fake::start(Duration::ZERO, |cache| cache.service(service("web", labels)));
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["POST web-"]);
-    let slice = json!(fake.slices("web"))[0].take();
+    let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", labels)));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web-"]);
+    let slice = json!(harness.api.slices("web"))[0].take();
     assert_eq!(
         (&slice["addressType"], &slice["endpoints"], &slice["ports"]),
         (&json!("IPv4"), &json!([]), &json!([]))
@@ -51,53 +51,58 @@ async fn a_new_service_gets_a_placeholder() {
 
 #[tokio::test(start_paused = true)]
 async fn only_selected_pods_are_published() {
-    let fake = settled().await;
-    fake.pod(pod("other-1", "10.0.0.8", true));
-    fake.pod(merged(pod("web-2", "10.0.0.9", true), json!({"metadata": {"namespace": "elsewhere"}})));
-    fake.settle().await;
-    assert_eq!(fake.requests(), Vec::<String>::new());
+    let harness = settled().await;
+    harness.api.pod(pod("other-1", "10.0.0.8", true));
+    harness.api.pod(merged(pod("web-2", "10.0.0.9", true), json!({"metadata": {"namespace": "elsewhere"}})));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new());
     let target = json!({"kind": "Pod", "namespace": "default", "name": "web-1", "uid": "uid-web-1"});
-    assert_eq!(json!(fake.endpoints("web")[0].target_ref), target);
-    fake.pod(merged(pod("other-1", "10.0.0.8", true), json!({"metadata": {"labels": {"app": "web"}}})));
-    fake.settle().await;
-    assert_eq!((fake.requests(), fake.endpoints("web").len()), (vec!["PUT web-1".to_owned()], 2));
+    assert_eq!(json!(harness.api.endpoints("web")[0].target_ref), target);
+    harness
+        .api
+        .pod(merged(pod("other-1", "10.0.0.8", true), json!({"metadata": {"labels": {"app": "web"}}})));
+    harness.api.settle().await;
+    assert_eq!(
+        (harness.api.requests(), harness.api.endpoints("web").len()),
+        (vec!["PUT web-1".to_owned()], 2)
+    );
 }
 
 /// Upstream makes a new placeholder of one of our two; here one stays as it is.
 #[tokio::test(start_paused = true)]
 async fn only_slices_with_both_labels_are_ours() {
-    let fake = Fake::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
-    fake.settle().await;
-    fake.forget_requests();
-    let placeholder = fake.slices("web").remove(0);
+    let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    let placeholder = harness.api.slices("web").remove(0);
     let add = |name: &str, edit: &dyn Fn(&mut EndpointSlice)| {
         let mut slice = placeholder.clone();
         slice.metadata.name = Some(name.into());
         edit(&mut slice);
-        fake.put(slice);
+        harness.api.put(slice);
     };
     add("without-manager", &|slice| {
         drop(slice.metadata.labels.as_mut().and_then(|labels| labels.remove(MANAGED_BY)))
     });
     add("of-another-service", &|slice| set_label(slice, SERVICE_NAME, "other"));
     add("of-another-manager", &|slice| set_label(slice, MANAGED_BY, "me"));
-    fake.settle().await;
-    assert_eq!(fake.requests(), Vec::<String>::new());
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new());
     add("web-2", &|_| ());
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["DELETE web-2"]);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["DELETE web-2"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_being_deleted_is_not_counted_on() {
-    let fake = settled().await;
-    let mut slice = fake.slices("web").remove(0);
+    let harness = settled().await;
+    let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("web-2".into());
     slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
     slice.endpoints = None;
-    fake.put(slice);
-    fake.settle().await;
-    assert_eq!((fake.requests(), fake.syncs()), (vec![], 2), "looked at, left alone");
+    harness.api.put(slice);
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 2), "looked at, left alone");
 }
 
 /// Upstream waits for a slice that it wrote and that leaves its view until the process ends.
@@ -109,46 +114,50 @@ async fn a_slice_that_changes_hands_is_repaired() {
         |slice| slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH)),
     ];
     for (number, edit) in edits.into_iter().enumerate() {
-        let fake = settled().await;
-        fake.edit_slice("web", edit);
-        fake.settle().await;
+        let harness = settled().await;
+        harness.api.edit_slice("web", edit);
+        harness.api.settle().await;
         assert_eq!(
-            fake.requests(),
+            harness.api.requests(),
             ["POST web-"],
             "{number}: it is left alone, and the Service gets another"
         );
-        fake.pod(pod("web-2", "10.0.0.2", true));
-        fake.settle().await;
-        assert_eq!(fake.requests(), ["POST web-", "PUT web-2"], "{number}: and life goes on");
+        harness.api.pod(pod("web-2", "10.0.0.2", true));
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web-", "PUT web-2"], "{number}: and life goes on");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_becomes_ours_is_looked_at() {
-    let fake = settled().await;
-    let mut slice = fake.slices("web").remove(0);
+    let harness = settled().await;
+    let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("gift".into());
     set_label(&mut slice, MANAGED_BY, "somebody-else");
-    fake.put(slice.clone());
-    fake.settle().await;
-    assert_eq!(fake.requests(), Vec::<String>::new());
+    harness.api.put(slice.clone());
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new());
     set_label(&mut slice, MANAGED_BY, ENDPOINTSLICE_CONTROLLER);
-    fake.put(slice);
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["DELETE web-1"], "of two with the same endpoint, the first by name stays");
+    harness.api.put(slice);
+    harness.api.settle().await;
+    assert_eq!(
+        harness.api.requests(),
+        ["DELETE web-1"],
+        "of two with the same endpoint, the first by name stays"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_without_a_service_concerns_nobody() {
-    let fake = settled().await;
-    let slice = fake.slices("web").remove(0);
+    let harness = settled().await;
+    let slice = harness.api.slices("web").remove(0);
     for (name, labels) in [("empty", json!({SERVICE_NAME: ""})), ("absent", json!({}))] {
         let labels = merged(json!({MANAGED_BY: ENDPOINTSLICE_CONTROLLER}), labels);
         let mut slice = slice.clone();
         slice.metadata.name = Some(name.into());
         slice.metadata.labels = serde_json::from_value(labels).unwrap();
-        fake.put(slice);
+        harness.api.put(slice);
     }
-    fake.settle().await;
-    assert_eq!((fake.requests(), fake.syncs()), (vec![], 1));
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1));
 }

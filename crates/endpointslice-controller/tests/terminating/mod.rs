@@ -6,15 +6,15 @@ use endpointslice::Conditions;
 use fake_api::merged;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, pod, service};
+use crate::harness::{Harness, pod, service};
 
 fn terminating(name: &str, address: &str) -> Value {
     merged(pod(name, address, true), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
 }
 
 /// Address and conditions of each endpoint, in order of address.
-fn shown(fake: &Fake) -> Vec<Value> {
-    let endpoints = fake.endpoints("web").into_iter();
+fn shown(harness: &Harness) -> Vec<Value> {
+    let endpoints = harness.api.endpoints("web").into_iter();
     let mut shown: Vec<Value> = endpoints.map(|it| json!([it.addresses.first(), it.conditions])).collect();
     shown.sort_by_key(ToString::to_string);
     shown
@@ -22,33 +22,33 @@ fn shown(fake: &Fake) -> Vec<Value> {
 
 #[tokio::test(start_paused = true)]
 async fn switched_off_it_drops_terminating_pods_and_their_conditions_and_nothing_is_written_for_it() {
-    let fake = Fake::start(Duration::ZERO, |cache| {
+    let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
         cache.pod(pod("web-1", "10.0.0.1", true));
         cache.pod(pod("web-2", "10.0.0.2", true));
     });
-    fake.settle().await;
+    harness.api.settle().await;
     let full =
         |ready: bool, terminating: bool| json!({"ready": ready, "serving": true, "terminating": terminating});
     assert_eq!(
-        shown(&fake),
+        shown(&harness),
         [json!(["10.0.0.1", full(true, false)]), json!(["10.0.0.2", full(true, false)])]
     );
 
-    let fake = fake.restart_with(Conditions::ReadyOnly).await;
-    fake.settle().await;
-    assert_eq!(fake.requests(), Vec::<String>::new(), "no write of its own");
-    fake.pod(terminating("web-2", "10.0.0.2"));
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["PUT web-1"]);
-    assert_eq!(shown(&fake), [json!(["10.0.0.1", {"ready": true}])]);
+    let harness = harness.restart_with(Conditions::ReadyOnly).await;
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new(), "no write of its own");
+    harness.api.pod(terminating("web-2", "10.0.0.2"));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"]);
+    assert_eq!(shown(&harness), [json!(["10.0.0.1", {"ready": true}])]);
 
-    let fake = fake.restart_with(Conditions::All).await;
-    fake.settle().await;
-    assert_eq!(fake.requests(), ["PUT web-1"]);
+    let harness = harness.restart_with(Conditions::All).await;
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"]);
     assert_eq!(
-        shown(&fake),
+        shown(&harness),
         [json!(["10.0.0.1", full(true, false)]), json!(["10.0.0.2", full(false, true)])]
     );
 }

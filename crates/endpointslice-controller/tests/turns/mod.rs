@@ -8,7 +8,7 @@ use fake_api::{FakeApi, merged};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, pod, service};
+use crate::harness::{Harness, pod, service};
 
 const MOMENT: Duration = Duration::from_millis(1);
 const MANY: usize = 120;
@@ -30,23 +30,23 @@ async fn a_service_of_many_slices_lets_others_pass_and_writes_nothing_twice() {
     let api = FakeApi::default();
     big(&api);
     (0..20).for_each(|n| api.service(service(&format!("small{n}"), json!({}))));
-    let fake = Fake::start_small(&api);
-    fake.settle().await;
-    let requests = fake.requests();
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    let requests = harness.api.requests();
     let is_big = |request: &&String| request.ends_with("big-");
     let last_of_others = requests.iter().rposition(|request| !is_big(&request)).unwrap();
     let before_others = requests[..last_of_others].iter().filter(is_big).count();
     // In which order a start looks at Services is up to chance: `big` may come last.
     assert!([0, 50].contains(&before_others), "{requests:?}");
-    assert_eq!((requests.len(), fake.slice_count("big")), (MANY + 20, MANY), "no request but these");
+    assert_eq!((requests.len(), harness.slice_count("big")), (MANY + 20, MANY), "no request but these");
     let time = |slice: &EndpointSlice| {
         slice.metadata.annotations.clone().unwrap_or_default().get(LAST_CHANGE_TRIGGER_TIME).cloned()
     };
-    let slices = fake.slices("big");
+    let slices = harness.api.slices("big");
     assert!(slices.iter().all(|slice| time(slice).is_some() && time(slice) == time(&slices[0])));
-    let added = fake.metric("endpoint_slice_controller_endpoints_added_per_sync_sum");
+    let added = harness.metric("endpoint_slice_controller_endpoints_added_per_sync_sum");
     assert_eq!(added, MANY as u64, "counted once");
-    assert_eq!(fake.changed_per_sync(), [20 + 3, (MANY + 20) as u64], "in three syncs");
+    assert_eq!(harness.changed_per_sync(), [20 + 3, (MANY + 20) as u64], "in three syncs");
 }
 
 /// The next turn plans on what the cache shows, so it waits until that is everything.
@@ -55,12 +55,12 @@ async fn the_next_turn_waits_for_the_cache_to_show_the_last_one() {
     let api = FakeApi::default();
     big(&api);
     api.hold_events();
-    let fake = Fake::start_small(&api);
-    fake.advance(Duration::from_secs(3600)).await;
-    assert_eq!(fake.requests().len(), 50);
-    fake.release_events();
-    fake.settle().await;
-    assert_eq!((fake.requests().len(), fake.slice_count("big")), (MANY, MANY));
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    assert_eq!(harness.api.requests().len(), 50);
+    harness.api.release_events();
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, MANY));
 }
 
 /// A policy that adds a label to every slice: each sync would write each slice again, as upstream's does; but one sync is not
@@ -72,9 +72,9 @@ async fn slices_that_are_stored_otherwise_than_they_are_sent_cause_no_endless_tu
         drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
     });
     big(&api);
-    let fake = Fake::start_small(&api);
-    fake.advance(Duration::from_secs(3600)).await;
-    let requests = fake.requests();
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    let requests = harness.api.requests();
     assert!(requests.len() <= 2 * MANY, "{} requests", requests.len());
     assert_eq!(count(&requests, "POST big-"), MANY);
 }
@@ -87,9 +87,9 @@ async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes
         drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
     });
     big(&api);
-    let fake = Fake::start_small(&api);
-    fake.advance(Duration::from_secs(3600)).await;
-    let turns = fake.requests().len() / 50;
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    let turns = harness.api.requests().len() / 50;
     assert!((20..=45).contains(&turns), "{turns} turns in an hour");
 }
 
@@ -98,14 +98,14 @@ async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes
 async fn refused_deletions_back_off_and_stop_none_of_the_others() {
     let api = FakeApi::default();
     big(&api);
-    let fake = Fake::start_small(&api);
-    fake.settle().await;
-    fake.forget_requests();
-    fake.refuse(usize::MAX);
-    fake.hide::<endpointslice::Service>("big");
-    fake.delegate("big");
-    fake.advance(Duration::from_secs(60)).await;
-    let requests = fake.requests();
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.refuse(usize::MAX);
+    harness.api.remove::<endpointslice::Service>("big");
+    harness.api.delegate("big");
+    harness.api.advance(Duration::from_secs(60)).await;
+    let requests = harness.api.requests();
     assert!(requests.len() <= 8 * MANY, "{} requests in a minute", requests.len());
     let different: std::collections::BTreeSet<_> = requests.iter().collect();
     assert_eq!(different.len(), MANY, "each was tried");
@@ -116,13 +116,13 @@ async fn refused_deletions_back_off_and_stop_none_of_the_others() {
 async fn many_slices_are_handed_over_in_turns() {
     let api = FakeApi::default();
     big(&api);
-    let fake = Fake::start_small(&api);
-    fake.settle().await;
-    fake.forget_requests();
-    fake.hide::<endpointslice::Service>("big");
-    fake.delegate("big");
-    fake.settle().await;
-    assert_eq!((fake.requests().len(), fake.slice_count("big")), (MANY, 0));
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.remove::<endpointslice::Service>("big");
+    harness.api.delegate("big");
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, 0));
 }
 
 /// A pod of a dual-stack Service that has only some of the families.
@@ -140,118 +140,118 @@ fn dual_stack(api: &FakeApi) {
 /// Upstream doubles one delay for the whole Service, and gives up.
 #[tokio::test(start_paused = true)]
 async fn a_family_that_is_refused_for_ever_does_not_delay_the_other() {
-    let fake = Fake::start(Duration::ZERO, dual_stack);
-    fake.refuse_if(|slice| slice.address_type == "IPv4");
-    fake.advance(Duration::from_secs(10_000)).await;
-    assert_eq!(fake.addresses("web"), ["fd00::1"]);
-    fake.refuse_if(|_| true);
-    fake.pod(dual("web-2", &["fd00::2"]));
-    fake.advance(Duration::from_millis(500)).await;
-    fake.refuse_if(|slice| slice.address_type == "IPv4");
-    fake.settle().await;
-    assert_eq!(fake.addresses("web"), ["fd00::1", "fd00::2"]);
-    fake.forget_requests();
-    fake.advance(Duration::from_secs(10_000)).await;
-    let again = count(&fake.requests(), "POST web-");
+    let harness = Harness::start(Duration::ZERO, dual_stack);
+    harness.api.refuse_if(|slice| slice.address_type == "IPv4");
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    assert_eq!(harness.api.addresses("web"), ["fd00::1"]);
+    harness.api.refuse_if(|_| true);
+    harness.api.pod(dual("web-2", &["fd00::2"]));
+    harness.api.advance(Duration::from_millis(500)).await;
+    harness.api.refuse_if(|slice| slice.address_type == "IPv4");
+    harness.api.settle().await;
+    assert_eq!(harness.api.addresses("web"), ["fd00::1", "fd00::2"]);
+    harness.api.forget_requests();
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    let again = count(&harness.api.requests(), "POST web-");
     assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
 }
 
 /// What failed was the old content.
 #[tokio::test(start_paused = true)]
 async fn new_content_does_not_wait_for_the_back_off_of_the_old() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
     });
-    fake.settle().await;
-    fake.refuse_if(|_| true);
-    fake.pod(pod("web-1", "10.0.0.1", true));
-    fake.advance(Duration::from_secs(10_000)).await;
-    fake.pod(pod("web-2", "10.0.0.2", true));
-    fake.advance(Duration::from_millis(500)).await;
-    fake.refuse_if(|_| false);
-    fake.settle().await;
-    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+    harness.api.settle().await;
+    harness.api.refuse_if(|_| true);
+    harness.api.pod(pod("web-1", "10.0.0.1", true));
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    harness.api.pod(pod("web-2", "10.0.0.2", true));
+    harness.api.advance(Duration::from_millis(500)).await;
+    harness.api.refuse_if(|_| false);
+    harness.api.settle().await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
 }
 
 /// Half a minute of a slow watch used to cost the next failure a thousand seconds.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_cache_does_not_count_as_failing() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
     });
-    fake.settle().await;
-    fake.hold_events();
+    harness.api.settle().await;
+    harness.api.hold_events();
     for n in 0..20 {
-        fake.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
-        fake.advance(Duration::from_secs(100)).await;
+        harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
+        harness.api.advance(Duration::from_secs(100)).await;
     }
-    assert_eq!(count(&fake.requests(), "PUT web-1"), 1, "the cache doesn't show it");
-    fake.refuse(1);
-    fake.release_events();
-    fake.advance(Duration::from_secs(2)).await;
-    assert_eq!(fake.addresses("web").len(), 20);
-    let syncs = fake.syncs();
-    fake.advance(Duration::from_secs(5000)).await;
-    assert_eq!(fake.syncs(), syncs, "the nets are cancelled");
+    assert_eq!(count(&harness.api.requests(), "PUT web-1"), 1, "the cache doesn't show it");
+    harness.api.refuse(1);
+    harness.api.release_events();
+    harness.api.advance(Duration::from_secs(2)).await;
+    assert_eq!(harness.api.addresses("web").len(), 20);
+    let syncs = harness.syncs();
+    harness.api.advance(Duration::from_secs(5000)).await;
+    assert_eq!(harness.syncs(), syncs, "the nets are cancelled");
 }
 
 /// A conflict waits for the event of what it met.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_is_over_with_the_event_of_the_newer_slice() {
-    let fake = Fake::start(Duration::ZERO, |api| {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
         api.pod(pod("web-0", "10.0.0.0", true));
     });
-    fake.settle().await;
+    harness.api.settle().await;
     for n in 1..12 {
-        let mut newer = fake.slices("web").remove(0);
+        let mut newer = harness.api.slices("web").remove(0);
         newer.metadata.labels.get_or_insert_default().insert("round".to_owned(), n.to_string());
-        let newer = fake.put_unseen(newer);
-        fake.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
-        fake.advance(Duration::from_secs(100)).await;
-        assert_eq!(fake.addresses("web").len(), n, "conflicts only");
-        fake.put(newer);
-        fake.advance(MOMENT).await;
-        assert_eq!(fake.addresses("web").len(), n + 1, "round {n}");
+        let newer = harness.api.put_without_event(newer);
+        harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
+        harness.api.advance(Duration::from_secs(100)).await;
+        assert_eq!(harness.api.addresses("web").len(), n, "conflicts only");
+        harness.api.put(newer);
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.addresses("web").len(), n + 1, "round {n}");
     }
-    assert_eq!(fake.told(), vec![]);
+    assert_eq!(harness.api.events(), vec![]);
 }
 
 /// Services that are right, each with a pod on `node-1`, and one worker that looks at them all once more.
-async fn restarted(services: usize) -> Fake {
-    let fake = Fake::start(Duration::ZERO, |api| {
+async fn restarted(services: usize) -> Harness {
+    let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         for n in 0..services {
             api.service(service(&format!("web{n}"), json!({})));
             api.pod(pod(&format!("web{n}-1"), &format!("10.0.0.{n}"), true));
         }
     });
-    fake.settle().await;
-    Fake::start_small(&fake.end().await)
+    harness.api.settle().await;
+    Harness::start_small(&harness.end().await)
 }
 
 /// The PUTs, in order, as names of Services.
-fn updated(fake: &Fake) -> Vec<String> {
+fn updated(harness: &Harness) -> Vec<String> {
     let slices = (0..100).flat_map(|n| {
         let service = format!("web{n}");
-        let slices = fake.slices(&service).into_iter();
+        let slices = harness.api.slices(&service).into_iter();
         slices.map(move |slice| (format!("PUT {}", slice.metadata.name.unwrap_or_default()), service.clone()))
     });
     let slices: std::collections::HashMap<String, String> = slices.collect();
-    fake.requests().iter().filter_map(|request| slices.get(request).cloned()).collect()
+    harness.api.requests().iter().filter_map(|request| slices.get(request).cloned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn readiness_goes_before_zones_of_nodes() {
-    let fake = restarted(40).await;
-    fake.settle().await;
-    fake.node("node-1", "zone-b");
-    fake.pod(merged(pod("web7-1", "10.0.0.7", false), json!({})));
-    fake.settle().await;
-    let updated = updated(&fake);
+    let harness = restarted(40).await;
+    harness.api.settle().await;
+    harness.api.node("node-1", "zone-b");
+    harness.api.pod(merged(pod("web7-1", "10.0.0.7", false), json!({})));
+    harness.api.settle().await;
+    let updated = updated(&harness);
     assert_eq!(updated.len(), 40);
     assert_eq!(updated[0], "web7");
 }
@@ -259,12 +259,12 @@ async fn readiness_goes_before_zones_of_nodes() {
 /// It is late already.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_a_list_brings_goes_before_the_look_at_everything() {
-    let fake = restarted(40).await;
+    let harness = restarted(40).await;
     tokio::task::yield_now().await; // the controller is attached, and no worker has begun
-    fake.node("node-1", "zone-b"); // gives every Service something to write
-    fake.show_listed::<Pod>(pod("web7-1", "10.0.0.7", false));
-    fake.settle().await;
-    let updated = updated(&fake);
+    harness.api.node("node-1", "zone-b"); // gives every Service something to write
+    harness.api.upsert_listed::<Pod>(pod("web7-1", "10.0.0.7", false));
+    harness.api.settle().await;
+    let updated = updated(&harness);
     assert_eq!(updated.len(), 40);
     let at = updated.iter().position(|service| service == "web7").unwrap();
     assert!(at < 5, "web7 is number {at} of {updated:?}");

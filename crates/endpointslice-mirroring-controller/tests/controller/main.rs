@@ -2,7 +2,7 @@
 //!
 //! | Upstream's test | Here |
 //! |---|---|
-//! | `TestSyncEndpoints`: no addresses; 1000 addresses; 1001 addresses | `told::what_is_mirrored_and_what_is_told` |
+//! | `TestSyncEndpoints`: no addresses; 1000 addresses; 1001 addresses | `events::addresses_that_are_not_mirrored_get_an_event` |
 //! | …: skip label true or false; missing Service; Service with selector | `which::which_endpoints_are_mirrored` |
 //! | …: existing slices that need to be cleaned up | `which::slices_left_behind_are_cleaned_up_at_the_start` |
 //! | …: existing slices managed by a different controller | `others::slices_of_others_are_left_alone` |
@@ -21,9 +21,9 @@
     reason = "tests fail by panicking"
 )]
 
-mod fake;
+mod events;
+mod harness;
 mod others;
-mod told;
 mod unreadable;
 mod which;
 mod writes;

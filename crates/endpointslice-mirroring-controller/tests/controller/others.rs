@@ -8,46 +8,46 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
 use crate::NOTHING;
-use crate::fake::{Fake, endpoints, service, slice};
+use crate::harness::{Harness, endpoints, service, slice};
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
-    fake.now().await;
-    assert_eq!(fake.writes().await, ["PUT web-1"]);
-    fake.delete_slice("web");
-    fake.now().await;
-    assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.edit_slice("web", |slice| {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["PUT web-1"]);
+    harness.api.delete_slice("web");
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.edit_slice("web", |slice| {
         let labels = slice.metadata.labels.get_or_insert_default();
         labels.insert(MANAGED_BY.into(), "somebody-else".into());
     });
-    fake.now().await;
-    assert_eq!(fake.writes().await, ["POST web-"], "theirs is left alone, and the Endpoints get another");
-    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["POST web-"], "theirs is left alone, and the Endpoints get another");
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
 }
 
 /// The watch broke before its event, so that none tells that it is gone.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_only_a_list_shows_gone_is_made_again() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.break_watch();
-    fake.delete_slice("web");
-    assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.lose_slice("web");
-    assert_eq!(fake.writes().await, NOTHING);
-    fake.relist();
-    assert_eq!(fake.writes().await, ["POST web-"]);
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.break_watch();
+    harness.api.delete_slice("web");
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.delete_slice_without_event("web");
+    assert_eq!(harness.writes().await, NOTHING);
+    harness.api.relist();
+    assert_eq!(harness.writes().await, ["POST web-"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_moves_to_another_service_concerns_both() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.edit_slice("web", |slice| {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", |slice| {
         slice.metadata.labels.get_or_insert_default().insert(SERVICE_NAME.into(), "gone".into());
     });
-    let mut writes = fake.writes().await;
+    let mut writes = harness.writes().await;
     writes.sort();
     assert_eq!(writes, ["DELETE web-1", "POST web-"]);
 }
@@ -55,33 +55,33 @@ async fn a_slice_that_moves_to_another_service_concerns_both() {
 /// Only changes of slices wait; those of Endpoints and Services never do.
 #[tokio::test(start_paused = true)]
 async fn foreign_changes_within_a_batch_period_are_met_once() {
-    let fake = Fake::start_with_batch_period(Duration::from_secs(2), |api| {
+    let harness = Harness::start_with_batch_period(Duration::from_secs(2), |api| {
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     })
     .await;
-    fake.forget_requests();
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
-    fake.now().await;
-    assert_eq!(fake.requests(), ["PUT web-1"], "Endpoints don't wait");
-    fake.settle().await;
-    fake.forget_requests();
-    let syncs = fake.syncs();
+    harness.api.forget_requests();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "Endpoints don't wait");
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    let syncs = harness.syncs();
     for _ in 0..3 {
-        fake.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
-        fake.advance(Duration::from_millis(500)).await;
-        assert_eq!(fake.requests(), NOTHING);
+        harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        harness.api.advance(Duration::from_millis(500)).await;
+        assert_eq!(harness.api.requests(), NOTHING);
     }
-    fake.advance(Duration::from_millis(501)).await;
-    assert_eq!((fake.requests(), fake.syncs()), (vec!["PUT web-1".to_owned()], syncs + 1));
+    harness.api.advance(Duration::from_millis(501)).await;
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec!["PUT web-1".to_owned()], syncs + 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn slices_of_others_are_left_alone() {
     let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
-    let fake = Fake::start(|api| {
+    let harness = Harness::start(|api| {
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints("web", &[], json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &[], json!({})));
         api.put(slice("ours", "web", "10.0.0.1", json!({})));
         api.put(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
         api.put(slice(
@@ -100,7 +100,7 @@ async fn slices_of_others_are_left_alone() {
         api.put(slice("elsewhere", "web", "10.0.0.1", json!({"metadata": {"namespace": "elsewhere"}})));
     })
     .await;
-    let mut requests = fake.requests();
+    let mut requests = harness.api.requests();
     requests.sort();
     assert_eq!(
         requests,
@@ -118,43 +118,43 @@ fn mark_for_deletion(slice: &mut EndpointSlice) {
 /// Upstream takes such a slice for one that stays, and writes to it.
 #[tokio::test(start_paused = true)]
 async fn a_slice_being_deleted_is_left_to_go() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.edit_slice("web", mark_for_deletion);
-    assert_eq!(fake.writes().await, ["POST web-"]);
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
-    assert_eq!(fake.writes().await, ["PUT web-2"]);
-    fake.hide::<CachedEndpoints>("web");
-    assert_eq!(fake.writes().await, ["DELETE web-2"]);
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", mark_for_deletion);
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    assert_eq!(harness.writes().await, ["PUT web-2"]);
+    harness.api.remove::<CachedEndpoints>("web");
+    assert_eq!(harness.writes().await, ["DELETE web-2"]);
 }
 
 /// Consumers don't ask whether a slice is being deleted.
 #[tokio::test(start_paused = true)]
 async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
-    let fake = Fake::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
-    fake.edit_slice("web", mark_for_deletion);
-    assert_eq!(fake.writes().await, ["POST web-"]);
+    let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
+    harness.api.edit_slice("web", mark_for_deletion);
+    assert_eq!(harness.writes().await, ["POST web-"]);
     let addresses = |name: &str| {
-        let slice = json!(fake.stored(name).unwrap());
+        let slice = json!(harness.api.stored(name).unwrap());
         slice["endpoints"].as_array().unwrap().iter().map(|e| e["addresses"][0].clone()).collect::<Vec<_>>()
     };
     for (endpoints_now, leaving) in
         [(vec!["10.0.0.2", "10.0.0.3"], vec!["10.0.0.2"]), (vec!["10.0.0.3"], vec![])]
     {
-        fake.show::<CachedEndpoints>(endpoints("web", &endpoints_now, json!({})));
-        let syncs = fake.syncs();
-        assert_eq!(fake.writes().await, ["PUT web-2", "PUT web-1"]);
-        assert_eq!(fake.syncs(), syncs + 1, "no echo asks for another");
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &endpoints_now, json!({})));
+        let syncs = harness.syncs();
+        assert_eq!(harness.writes().await, ["PUT web-2", "PUT web-1"]);
+        assert_eq!(harness.syncs(), syncs + 1, "no echo asks for another");
         assert_eq!(addresses("web-1"), leaving);
         assert_eq!(addresses("web-2"), endpoints_now);
-        assert!(fake.stored("web-1").unwrap().metadata.finalizers.is_some(), "left to its owner");
+        assert!(harness.api.stored("web-1").unwrap().metadata.finalizers.is_some(), "left to its owner");
     }
-    fake.advance(Duration::from_secs(3600)).await;
-    assert_eq!(fake.writes().await, NOTHING);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    assert_eq!(harness.writes().await, NOTHING);
     // In a protocol that is no longer asked for at all.
-    fake.edit_slice("web", |slice| {
+    harness.api.edit_slice("web", |slice| {
         slice.endpoints = serde_json::from_value(json!([{"addresses": ["10.0.0.9"]}])).unwrap()
     });
-    assert_eq!(fake.writes().await, ["PUT web-1"]);
+    assert_eq!(harness.writes().await, ["PUT web-1"]);
     assert_eq!(addresses("web-1"), [""; 0]);
 }
 
@@ -169,18 +169,18 @@ async fn what_does_not_raise_the_generation_is_repaired_as_well() {
         }),
     ];
     for (what, edit) in edits {
-        let fake = Fake::start(|api| {
+        let harness = Harness::start(|api| {
             api.service(service("web", json!({})));
             let note = json!({"metadata": {"annotations": {"note": "A"}}});
-            api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+            api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
         })
         .await;
-        fake.forget_requests();
-        let before = fake.stored("web-1").unwrap().metadata;
-        fake.edit_slice("web", edit);
-        assert_eq!(fake.stored("web-1").unwrap().metadata.generation, before.generation, "{what}");
-        assert_eq!(fake.writes().await, ["PUT web-1"], "{what}");
-        let after = fake.stored("web-1").unwrap().metadata;
+        harness.api.forget_requests();
+        let before = harness.api.stored("web-1").unwrap().metadata;
+        harness.api.edit_slice("web", edit);
+        assert_eq!(harness.api.stored("web-1").unwrap().metadata.generation, before.generation, "{what}");
+        assert_eq!(harness.writes().await, ["PUT web-1"], "{what}");
+        let after = harness.api.stored("web-1").unwrap().metadata;
         assert_eq!(
             (after.annotations, after.owner_references),
             (before.annotations, before.owner_references),
@@ -197,60 +197,60 @@ async fn what_upstream_leaves_alone_is_left_alone() {
         ("no owner", |slice| slice.metadata.owner_references = None),
     ];
     for (what, edit) in edits {
-        let fake = Fake::mirroring(&["10.0.0.1"]).await;
-        fake.edit_slice("web", edit);
-        fake.advance(Duration::from_hours(25)).await;
-        assert_eq!(fake.writes().await, NOTHING, "{what}");
+        let harness = Harness::mirroring(&["10.0.0.1"]).await;
+        harness.api.edit_slice("web", edit);
+        harness.api.advance(Duration::from_hours(25)).await;
+        assert_eq!(harness.writes().await, NOTHING, "{what}");
     }
 }
 
 /// By the generation alone, the slice looks as if the first write had never been made.
 #[tokio::test(start_paused = true)]
 async fn an_annotation_that_changes_back_before_the_cache_shows_it_changes_back() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.hold_events();
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.hold_events();
     let note = json!({"metadata": {"annotations": {"note": "B"}}});
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
-    fake.now().await;
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
-    fake.now().await;
-    assert_eq!(fake.requests(), ["PUT web-1"], "the cache doesn't show the first write");
-    fake.release_events();
-    assert_eq!(fake.writes().await, ["PUT web-1", "PUT web-1"]);
-    assert_eq!(fake.stored("web-1").unwrap().metadata.annotations, None);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+    harness.now().await;
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "the cache doesn't show the first write");
+    harness.api.release_events();
+    assert_eq!(harness.writes().await, ["PUT web-1", "PUT web-1"]);
+    assert_eq!(harness.api.stored("web-1").unwrap().metadata.annotations, None);
 }
 
 /// The API answers, but its watch is silent for a while.
 #[tokio::test(start_paused = true)]
 async fn a_cache_behind_our_own_write_is_waited_for() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.hold_events();
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
-    fake.now().await;
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.3"], json!({})));
-    fake.now().await;
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.hold_events();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
+    harness.now().await;
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.3"], json!({})));
+    harness.now().await;
     assert_eq!(
-        fake.requests(),
+        harness.api.requests(),
         ["PUT web-1"],
         "the second change waits: the cache doesn't show the first write"
     );
-    fake.release_events();
-    fake.now().await;
-    assert_eq!(fake.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
-    assert_eq!(fake.addresses("web"), ["10.0.0.3"]);
+    harness.api.release_events();
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.3"]);
 }
 
 /// Upstream looks at the cache without asking whether it is behind, and misses the slice until its event comes.
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_the_cache_does_not_show_yet_is_cleaned_up_too() {
-    let fake = Fake::start(|api| api.service(service("web", json!({})))).await;
-    fake.hold_events();
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
-    fake.now().await;
-    assert_eq!(fake.requests(), ["POST web-"]);
-    fake.hide::<CachedEndpoints>("web");
-    fake.now().await;
-    fake.release_events();
-    fake.now().await;
-    assert_eq!(fake.requests(), ["POST web-", "DELETE web-1"]);
+    let harness = Harness::start(|api| api.service(service("web", json!({})))).await;
+    harness.api.hold_events();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["POST web-"]);
+    harness.api.remove::<CachedEndpoints>("web");
+    harness.now().await;
+    harness.api.release_events();
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["POST web-", "DELETE web-1"]);
 }

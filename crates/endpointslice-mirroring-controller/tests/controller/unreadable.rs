@@ -5,25 +5,25 @@ use endpointslice::Service;
 use serde_json::json;
 
 use crate::NOTHING;
-use crate::fake::{Fake, endpoints, service};
+use crate::harness::{Harness, endpoints, service};
 
 #[tokio::test(start_paused = true)]
 async fn the_slices_of_what_cannot_be_read_are_left_alone() {
     for name in ["web", ""] {
-        let fake = Fake::mirroring(&["10.0.0.1"]).await;
-        fake.hide::<CachedEndpoints>("web");
-        fake.show_damaged::<CachedEndpoints>(name);
-        let fake = fake.restart().await;
-        assert_eq!(fake.writes().await, NOTHING, "Endpoints {name:?}");
-        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
-        assert_eq!(fake.writes().await, ["PUT web-1"]);
+        let harness = Harness::mirroring(&["10.0.0.1"]).await;
+        harness.api.remove::<CachedEndpoints>("web");
+        harness.api.upsert_unreadable::<CachedEndpoints>(name);
+        let harness = harness.restart().await;
+        assert_eq!(harness.writes().await, NOTHING, "Endpoints {name:?}");
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
+        assert_eq!(harness.writes().await, ["PUT web-1"]);
 
-        let fake = Fake::mirroring(&["10.0.0.1"]).await;
-        fake.hide::<Service>("web");
-        fake.show_damaged::<Service>(name);
-        let fake = fake.restart().await;
-        assert_eq!(fake.writes().await, NOTHING, "Service {name:?}");
-        fake.service(service("web", json!({"spec": {"selector": {"app": "web"}}})));
-        assert_eq!(fake.writes().await, ["DELETE web-1"]);
+        let harness = Harness::mirroring(&["10.0.0.1"]).await;
+        harness.api.remove::<Service>("web");
+        harness.api.upsert_unreadable::<Service>(name);
+        let harness = harness.restart().await;
+        assert_eq!(harness.writes().await, NOTHING, "Service {name:?}");
+        harness.api.service(service("web", json!({"spec": {"selector": {"app": "web"}}})));
+        assert_eq!(harness.writes().await, ["DELETE web-1"]);
     }
 }

@@ -9,18 +9,22 @@ use endpointslice::well_known::{
 use serde_json::{Value, json};
 
 use crate::NOTHING;
-use crate::fake::{Fake, MAX, endpoints, service};
+use crate::harness::{Harness, MAX, endpoints, service};
 
 #[tokio::test(start_paused = true)]
 async fn custom_endpoints_get_a_slice_and_no_second_sync() {
-    let fake = Fake::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
-    assert_eq!(fake.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
-    assert_eq!(fake.syncs(), 1, "the echo of our own write, which arrives before the answer, causes no sync");
+    let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(
+        harness.syncs(),
+        1,
+        "the echo of our own write, which arrives before the answer, causes no sync"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_change_costs_one_write_and_the_excluded_ones_none() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
     let ports = |ports: Value| json!({"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": ports}]});
     let meta = |metadata: Value| json!({"metadata": metadata});
     for (what, changes, expected) in [
@@ -43,8 +47,8 @@ async fn each_change_costs_one_write_and_the_excluded_ones_none() {
         ("no ports", ports(json!(null)), vec!["PUT web-1"]),
         ("no subsets", json!({"subsets": null}), vec!["DELETE web-1"]),
     ] {
-        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], changes));
-        assert_eq!(fake.writes().await, expected, "{what}");
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], changes));
+        assert_eq!(harness.writes().await, expected, "{what}");
     }
 }
 
@@ -52,23 +56,23 @@ async fn each_change_costs_one_write_and_the_excluded_ones_none() {
 #[tokio::test(start_paused = true)]
 async fn both_families_are_recycled_without_a_failing_post() {
     let dual = ["10.0.0.1", "fd00::1"];
-    let fake = Fake::start(|api| {
+    let harness = Harness::start(|api| {
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints("web", &dual, json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &dual, json!({})));
     })
     .await;
-    assert_eq!(fake.writes().await, ["POST web-", "POST web-"]);
+    assert_eq!(harness.writes().await, ["POST web-", "POST web-"]);
     for port in 1..=20 {
         let addresses: Vec<Value> = dual.iter().map(|address| json!({"ip": address})).collect();
         let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
-        fake.show::<CachedEndpoints>(endpoints(
+        harness.api.upsert::<CachedEndpoints>(endpoints(
             "web",
             &[],
             json!({"subsets": [{"addresses": addresses, "ports": ports}]}),
         ));
-        assert_eq!(fake.writes().await, ["PUT web-1", "PUT web-2"]);
+        assert_eq!(harness.writes().await, ["PUT web-1", "PUT web-2"]);
     }
-    assert_eq!(fake.addresses("web"), dual);
+    assert_eq!(harness.api.addresses("web"), dual);
 }
 
 /// Upstream writes in every sync here, because it never finds these labels among those it compares.
@@ -76,12 +80,12 @@ async fn both_families_are_recycled_without_a_failing_post() {
 async fn reserved_labels_of_endpoints_cause_no_writes() {
     let reserved =
         json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "somebody", "team": "a"}}});
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
     for expected in [vec!["PUT web-1"], vec![], vec![]] {
-        fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
-        assert_eq!(fake.writes().await, expected);
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
+        assert_eq!(harness.writes().await, expected);
     }
-    let slice = fake.slices("web").remove(0);
+    let slice = harness.api.slices("web").remove(0);
     assert_eq!(slice.metadata.labels.unwrap()["team"], "a");
 }
 
@@ -95,39 +99,43 @@ async fn subsets_that_share_a_slice_keep_to_its_maximum() {
         json!({"addresses": addresses, "ports": [{"name": "http", "port": 80, "protocol": "TCP", "appProtocol": "h2c"}]})
     };
     let full = json!({"subsets": [subset(0), subset(1)]});
-    let fake = Fake::start(|api| {
+    let harness = Harness::start(|api| {
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints("web", &[], full.clone()));
+        api.upsert::<CachedEndpoints>(endpoints("web", &[], full.clone()));
     })
     .await;
-    assert_eq!(fake.writes().await, ["POST web-"]);
-    assert_eq!(fake.addresses("web").len(), MAX);
-    let [(reason, message)] = &fake.told()[..] else { panic!("{:?}", fake.told()) };
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    assert_eq!(harness.api.addresses("web").len(), MAX);
+    let [(reason, message)] = &harness.api.events()[..] else { panic!("{:?}", harness.api.events()) };
     assert_eq!(reason, "TooManyAddressesToMirror");
     assert!(message.ends_with("400 addresses were skipped"), "{message}");
-    fake.show::<CachedEndpoints>(endpoints("web", &[], full));
-    assert_eq!(fake.writes().await, NOTHING);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &[], full));
+    assert_eq!(harness.writes().await, NOTHING);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_tried_again_for_ever() {
-    let fake = Fake::start(|api| {
+    let harness = Harness::start(|api| {
         api.refuse(30);
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
     })
     .await;
     for _ in 0..30 {
-        fake.advance(Duration::from_millis(100_001)).await;
+        harness.api.advance(Duration::from_millis(100_001)).await;
     }
-    assert_eq!(fake.requests().len(), 31, "a hundred seconds is the longest wait");
-    assert_eq!((fake.slices("web").len(), fake.told()), (1, vec![]), "failures are not told");
+    assert_eq!(harness.api.requests().len(), 31, "a hundred seconds is the longest wait");
+    assert_eq!(
+        (harness.api.slices("web").len(), harness.api.events()),
+        (1, vec![]),
+        "failures emit no event"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_the_garbage_collector_took_first_counts_as_deleted() {
-    let fake = Fake::mirroring(&["10.0.0.1"]).await;
-    fake.lose_slice("web");
-    fake.hide::<CachedEndpoints>("web");
-    assert_eq!(fake.writes().await, ["DELETE web-1"], "one request, answered with 404, and no retry");
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.delete_slice_without_event("web");
+    harness.api.remove::<CachedEndpoints>("web");
+    assert_eq!(harness.writes().await, ["DELETE web-1"], "one request, answered with 404, and no retry");
 }

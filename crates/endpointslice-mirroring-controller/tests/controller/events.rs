@@ -4,10 +4,10 @@ use endpoint_informers::cache::CachedEndpoints;
 use serde_json::json;
 
 use crate::NOTHING;
-use crate::fake::{Fake, MAX, endpoints, service};
+use crate::harness::{Harness, MAX, endpoints, service};
 
 #[tokio::test(start_paused = true)]
-async fn what_is_mirrored_and_what_is_told() {
+async fn addresses_that_are_not_mirrored_get_an_event() {
     let too_many = "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 1 addresses were \
                     skipped";
     let cases: [(usize, &[&str], usize, &[(&str, &str)]); 5] = [
@@ -37,38 +37,39 @@ async fn what_is_mirrored_and_what_is_told() {
     for (count, invalid, mirrored, events) in cases {
         let valid = (0..count).map(|number| format!("10.0.{}.{}", number / 200, number % 200 + 1));
         let addresses: Vec<String> = valid.chain(invalid.iter().map(|text| (*text).to_owned())).collect();
-        let fake = Fake::start(|api| {
+        let harness = Harness::start(|api| {
             api.service(service("web", json!({})));
-            api.show::<CachedEndpoints>(endpoints(
+            api.upsert::<CachedEndpoints>(endpoints(
                 "web",
                 &addresses.iter().map(String::as_str).collect::<Vec<_>>(),
                 json!({}),
             ));
         })
         .await;
-        assert_eq!(fake.requests().len(), usize::from(mirrored > 0), "{count} {invalid:?}");
-        assert_eq!(fake.addresses("web").len(), mirrored, "{count} {invalid:?}");
-        let told = fake.told();
-        let told: Vec<(&str, &str)> = told.iter().map(|(reason, message)| (&**reason, &**message)).collect();
-        assert_eq!(told, events, "{count} {invalid:?}");
+        assert_eq!(harness.api.requests().len(), usize::from(mirrored > 0), "{count} {invalid:?}");
+        assert_eq!(harness.api.addresses("web").len(), mirrored, "{count} {invalid:?}");
+        let found = harness.api.events();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(reason, message)| (&**reason, &**message)).collect();
+        assert_eq!(found, events, "{count} {invalid:?}");
     }
 }
 
-/// An event stands at the Endpoints, and is told in every sync that skips something: the recorder merges repetitions.
+/// Each sync that skips an address emits an Event on the Endpoints; the recorder merges repetitions.
 #[tokio::test(start_paused = true)]
-async fn every_sync_tells_what_it_skips() {
-    let fake = Fake::mirroring(&["10.0.0.1", "nonsense"]).await;
-    assert_eq!(fake.told().len(), 1);
-    fake.show::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
-    assert_eq!(fake.writes().await, NOTHING);
-    assert_eq!(fake.told().len(), 2, "the second as a patch of the first");
+async fn every_sync_that_skips_an_address_emits_an_event() {
+    let harness = Harness::mirroring(&["10.0.0.1", "nonsense"]).await;
+    assert_eq!(harness.api.events().len(), 1);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
+    assert_eq!(harness.writes().await, NOTHING);
+    assert_eq!(harness.api.events().len(), 2, "the second as a patch of the first");
 }
 
 #[tokio::test(start_paused = true)]
-async fn metrics_tell_what_happened() {
-    let fake = Fake::start(|api| {
+async fn metrics_count_what_was_mirrored() {
+    let harness = Harness::start(|api| {
         api.service(service("web", json!({})));
-        api.show::<CachedEndpoints>(endpoints(
+        api.upsert::<CachedEndpoints>(endpoints(
             "web",
             &["10.0.0.1", "10.0.0.2", "fd00::1", "nonsense"],
             json!({}),
@@ -76,15 +77,16 @@ async fn metrics_tell_what_happened() {
     })
     .await;
     let gauges = || {
-        ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"].map(|name| fake.metric(name))
+        ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"]
+            .map(|name| harness.metric(name))
     };
     assert_eq!(gauges(), [3, 2, 2]);
-    fake.show::<CachedEndpoints>(endpoints(
+    harness.api.upsert::<CachedEndpoints>(endpoints(
         "web",
         &["10.0.0.2"],
         json!({"metadata": {"labels": {"team": "a"}}}),
     ));
-    fake.settle().await;
+    harness.api.settle().await;
     assert_eq!(gauges(), [1, 1, 1]);
     for (name, count, sum) in [
         ("endpoints_added_per_sync", 2, 3),
@@ -92,15 +94,18 @@ async fn metrics_tell_what_happened() {
         ("endpoints_removed_per_sync", 2, 2),
         ("addresses_skipped_per_sync", 2, 1),
     ] {
-        let series = |what: &str| fake.metric(&format!("{name}_{what}"));
+        let series = |what: &str| harness.metric(&format!("{name}_{what}"));
         assert_eq!((series("count"), series("sum")), (count, sum), "{name}");
-        assert!(fake.metric(&format!("{name}_bucket{{le=\"32768.0\"}}")) == count, "{name}: its last bucket");
+        assert!(
+            harness.metric(&format!("{name}_bucket{{le=\"32768.0\"}}")) == count,
+            "{name}: its last bucket"
+        );
     }
-    assert_eq!(fake.metric("endpoints_sync_duration_count"), 2);
+    assert_eq!(harness.metric("endpoints_sync_duration_count"), 2);
     for (operation, count) in [("create", 2), ("update", 1), ("delete", 1)] {
-        assert_eq!(fake.metric(&format!("changes{{operation=\"{operation}\"}}")), count, "{operation}");
+        assert_eq!(harness.metric(&format!("changes{{operation=\"{operation}\"}}")), count, "{operation}");
     }
-    fake.hide::<CachedEndpoints>("web");
-    fake.settle().await;
+    harness.api.remove::<CachedEndpoints>("web");
+    harness.api.settle().await;
     assert_eq!(gauges(), [0, 0, 0]);
 }

@@ -1,6 +1,5 @@
-//! The controller on an API server in memory.
+//! The controller on an in-memory API server.
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use endpoint_informers::cache::CachedEndpoints;
@@ -43,18 +42,13 @@ pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) ->
     object(merged(slice, changes))
 }
 
-/// The controller, running.
-pub(crate) struct Fake(Running<EndpointSliceMirroringController>);
-
-impl Deref for Fake {
-    type Target = Running<EndpointSliceMirroringController>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
+/// The controller at work, and the API server that it works on.
+pub(crate) struct Harness {
+    pub(crate) api: FakeApi,
+    running: Running<EndpointSliceMirroringController>,
 }
 
-impl Fake {
+impl Harness {
     async fn run(api: &FakeApi, batch_period: Duration) -> Self {
         let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
         let running = api.run(
@@ -64,7 +58,7 @@ impl Fake {
             EndpointSliceMirroringController::run,
         );
         api.settle().await;
-        Self(running)
+        Self { api: api.clone(), running }
     }
 
     pub(crate) async fn start(fill: impl FnOnce(&FakeApi)) -> Self {
@@ -77,44 +71,44 @@ impl Fake {
         Self::run(&api, batch_period).await
     }
 
-    /// `web`, mirrored to one slice; requests are forgotten.
+    /// Starts with `web` mirrored to one slice, and an empty list of writes.
     pub(crate) async fn mirroring(addresses: &[&str]) -> Self {
-        let fake = Self::start(|api| {
+        let harness = Self::start(|api| {
             api.service(service("web", json!({})));
-            api.show::<CachedEndpoints>(endpoints("web", addresses, json!({})));
+            api.upsert::<CachedEndpoints>(endpoints("web", addresses, json!({})));
         })
         .await;
-        assert_eq!(fake.requests(), ["POST web-"]);
-        fake.forget_requests();
-        fake
+        assert_eq!(harness.api.requests(), ["POST web-"]);
+        harness.api.forget_requests();
+        harness
     }
 
-    /// Ends the controller and starts another, on the same cache and the same slices.
+    /// Replaces the controller by a new one, on the same cache and the same slices.
     pub(crate) async fn restart(self) -> Self {
-        let api = self.0.stop(EndpointSliceMirroringController::shut_down).await;
+        let api = self.running.stop(EndpointSliceMirroringController::shut_down).await;
         Self::run(&api, Duration::ZERO).await
     }
 
-    /// The writes since the last call, after all that was to be done is done.
+    /// The writes since the last call, after delayed syncs.
     pub(crate) async fn writes(&self) -> Vec<String> {
-        self.settle().await;
-        let requests = self.requests();
-        self.forget_requests();
+        self.api.settle().await;
+        let requests = self.api.requests();
+        self.api.forget_requests();
         requests
     }
 
-    /// Lets what is due now happen.
+    /// Runs the syncs that are due now.
     pub(crate) async fn now(&self) {
-        self.advance(Duration::from_millis(1)).await;
+        self.api.advance(Duration::from_millis(1)).await;
     }
 
-    /// How many syncs there were, from the metrics.
+    /// The metric of syncs.
     pub(crate) fn syncs(&self) -> u64 {
         self.metric("endpoints_sync_duration_count")
     }
 
     /// A metric of the controller.
     pub(crate) fn metric(&self, series: &str) -> u64 {
-        self.0.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
+        self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
     }
 }

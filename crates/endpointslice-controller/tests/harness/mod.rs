@@ -1,13 +1,12 @@
-//! The controller on an API server in memory.
+//! The controller on an in-memory API server.
 
 #![allow(
     unreachable_pub,
     clippy::unwrap_used,
     clippy::needless_pass_by_value,
-    reason = "shared by the tests beside it, which fail by panicking; objects are made to be given away"
+    reason = "shared by the tests beside it, which fail by panicking; objects are passed by value for shorter calls"
 )]
 
-use std::ops::Deref;
 use std::time::Duration;
 
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
@@ -24,69 +23,65 @@ pub fn pod(name: &str, address: &str, ready: bool) -> Value {
     fake_api::pod(name, &[address], ready)
 }
 
-/// The controller, running.
-pub struct Fake(Running<EndpointSliceController>);
-
-impl Deref for Fake {
-    type Target = Running<EndpointSliceController>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
+/// The controller at work, and the API server that it works on.
+pub struct Harness {
+    pub api: FakeApi,
+    running: Running<EndpointSliceController>,
 }
 
-impl Fake {
+impl Harness {
     fn run(api: &FakeApi, batch_period: Duration, conditions: Conditions) -> Self {
         Self::run_with(api, Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions })
     }
 
-    /// Starts with one worker and slices of one endpoint, so that a few pods are many writes in one order.
+    /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
     pub fn start_small(api: &FakeApi) -> Self {
         let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
         Self::run_with(api, Config { workers: 1, max_endpoints_per_slice: 1, batch_period, conditions })
     }
 
     fn run_with(api: &FakeApi, config: Config) -> Self {
-        Self(api.run(
+        let running = api.run(
             |cache, client, queues, registry| {
                 EndpointSliceController::new(config, cache, client, queues, registry)
             },
             EndpointSliceController::run,
-        ))
+        );
+        Self { api: api.clone(), running }
     }
 
-    /// Starts on a server that `fill` has filled.
+    /// Starts on a server that `fill` prepares.
     pub fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
         let api = FakeApi::default();
         fill(&api);
         Self::run(&api, batch_period, Conditions::All)
     }
 
-    /// Ends the controller and leaves the server.
+    /// Shuts the controller down, and returns the server.
     pub async fn end(self) -> FakeApi {
-        self.0.stop(EndpointSliceController::shut_down).await
+        self.running.stop(EndpointSliceController::shut_down).await
     }
 
-    /// Ends the controller and starts another, on the same cache and the same slices.
+    /// Replaces the controller by a new one, on the same cache and the same slices.
     pub async fn restart(self) -> Self {
         self.restart_with(Conditions::All).await
     }
 
-    /// The same; the new one publishes these conditions.
+    /// The same, where the new one publishes these conditions.
     pub async fn restart_with(self, conditions: Conditions) -> Self {
-        let api = self.0.stop(EndpointSliceController::shut_down).await;
+        let api = self.running.stop(EndpointSliceController::shut_down).await;
         Self::run(&api, Duration::ZERO, conditions)
     }
 
-    /// Deletes a Service and creates it again under another uid, in one moment.
+    /// Replaces a Service by one of the same name and another uid, before the controller runs again.
     pub fn recreate_service(&self, name: &str, uid: &str) {
-        self.hide::<Service>(name);
-        self.service(service(name, json!({"metadata": {"uid": uid}})));
+        self.api.remove::<Service>(name);
+        self.api.service(service(name, json!({"metadata": {"uid": uid}})));
     }
 
     /// The zone of each endpoint of a Service.
     pub fn zones(&self, service: &str) -> Vec<Option<String>> {
-        self.endpoints(service).into_iter().map(|endpoint| endpoint.zone).collect()
+        self.api.endpoints(service).into_iter().map(|endpoint| endpoint.zone).collect()
     }
 
     /// The slices of `web` that this controller manages.
@@ -95,19 +90,24 @@ impl Fake {
             let manager = slice.metadata.labels.as_ref()?.get(MANAGED_BY)?;
             Some(manager == ENDPOINTSLICE_CONTROLLER)
         };
-        self.slices("web").into_iter().filter(|slice| managed(slice) == Some(true)).collect()
+        self.api.slices("web").into_iter().filter(|slice| managed(slice) == Some(true)).collect()
     }
 
     pub fn slice_count(&self, service: &str) -> usize {
-        self.slices(service).len()
+        self.api.slices(service).len()
     }
 
-    /// The sum of addresses left out of slices, from the metrics.
+    /// The value of a series.
+    pub fn metric(&self, series: &str) -> u64 {
+        self.running.metric(series)
+    }
+
+    /// The metric of addresses that were left out of slices, summed.
     pub fn addresses_skipped(&self) -> u64 {
         self.metric("endpoint_slice_controller_addresses_skipped_per_sync_sum")
     }
 
-    /// The address types whose writes succeeded in some sync, and how many writes these were, from the metrics.
+    /// The metric of changed slices: the count of address types with successful writes, and the sum of these writes.
     pub fn changed_per_sync(&self) -> [u64; 2] {
         ["count", "sum"].map(|which| {
             let labels = "{topology=\"Disabled\",traffic_distribution=\"\"}";
@@ -116,7 +116,7 @@ impl Fake {
         })
     }
 
-    /// How many syncs succeeded, from the metrics.
+    /// The metric of successful syncs.
     pub fn syncs(&self) -> u64 {
         self.metric("endpoint_slice_controller_syncs{result=\"success\"}")
     }

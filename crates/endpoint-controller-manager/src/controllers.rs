@@ -69,7 +69,7 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     let selected: Vec<Controller> =
         Controller::ALL.into_iter().filter(|controller| decision(*controller).unwrap_or(all)).collect();
     if selected.is_empty() {
-        Err("--controllers: no controller is selected".to_owned())
+        Err("--controllers: none of the controllers of this program is selected".to_owned())
     } else {
         Ok(selected)
     }
@@ -113,7 +113,10 @@ mod tests {
     #[test]
     fn upstreams_other_controllers_are_known() {
         assert_eq!(select("*,bootstrapsigner,-nodeipam"), Ok(Controller::ALL.to_vec()));
-        assert_eq!(select("deployment"), Err("--controllers: no controller is selected".to_owned()));
+        assert_eq!(
+            select("deployment"),
+            Err("--controllers: none of the controllers of this program is selected".to_owned())
+        );
         let entries = ["*", "-nodeipam", "endpoint", "token-cleaner-controller"].map(str::to_owned);
         assert_eq!(others(&entries), ["-nodeipam", "token-cleaner-controller"]);
         let ours = Controller::ALL.map(|controller| [controller.name(), controller.alias()]);

@@ -100,7 +100,7 @@ impl FeatureGates {
         }
         if errors.is_empty() && !gates.enabled(PREFER_SAME_TRAFFIC_DISTRIBUTION) {
             errors.push(format!(
-                "{PREFER_SAME_TRAFFIC_DISTRIBUTION} is off (emulated version {}), which is not supported",
+                "{PREFER_SAME_TRAFFIC_DISTRIBUTION} must be enabled, but is disabled at emulated version {}",
                 versions.emulated()
             ));
         }

@@ -3,7 +3,7 @@
 mod build_metrics;
 mod clients;
 mod config;
-mod config_file;
+mod configz;
 mod connection;
 mod controllers;
 mod duration;
@@ -27,8 +27,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match options::parse(std::env::args_os()) {
-        options::Parsed::Run(options) => manager::main(*options),
-        options::Parsed::Answer(text) => options::print_answer(&text),
-        options::Parsed::Refused(reason) => options::print_refusal(&reason),
+        options::Parsed::Run(config) => manager::main(*config),
+        options::Parsed::Print(text) => options::print(&text),
+        options::Parsed::Error(message) => options::print_error(&message),
     }
 }

@@ -23,7 +23,6 @@ use crate::gates;
 use crate::health::{Health, Phase};
 use crate::leading::{Candidate, Lead, Turn};
 use crate::logging::LogMetrics;
-use crate::options::{self, Options};
 use crate::process_metrics::ProcessMetrics;
 use crate::running::{Parts, Prepared, Running};
 use crate::runtimes::{Handles, Runtimes};
@@ -57,12 +56,8 @@ enum ManagerError {
 
 /// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run, or lost the
 /// Lease.
-pub(crate) fn main(options: Options) -> ExitCode {
-    let config = match Config::try_from(options) {
-        Ok(config) => config,
-        Err(reason) => return options::print_refusal(&reason),
-    };
-    let mut logs = logging::init(config.log_format, config.verbosity.into());
+pub(crate) fn main(config: Config) -> ExitCode {
+    let mut logs = logging::init(config.log_format, config.verbosity);
     config.log();
     let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
     let outcome = runtimes.and_then(|runtimes| runtimes.run(|handles| run(config, handles, logs.metrics())));
@@ -174,7 +169,6 @@ impl Manager {
         }
         let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
         info!(controllers = names.join(","), "Caches are synced");
-        let shutdown_timeout = config.shutdown_timeout.unwrap_or(Duration::MAX);
         let healthz = health.healthz;
         Ok(Self {
             controllers,
@@ -184,7 +178,7 @@ impl Manager {
             phase,
             stopping,
             healthz,
-            shutdown_timeout,
+            shutdown_timeout: config.shutdown_timeout,
             handles,
         })
     }

@@ -18,7 +18,8 @@ use crate::clients::Guise;
 use crate::config::{Config, Server};
 use crate::connection::{ConnectionError, delegate};
 use crate::health::Health;
-use crate::{config_file, exposition, logging, version};
+use crate::options::config_file::GROUP;
+use crate::{exposition, logging, version};
 
 /// What reviews may cost the API server (`k8s.io/apiserver` `server/options`).
 const REVIEW_QPS: f64 = 200.0;
@@ -96,7 +97,6 @@ async fn reviews(
 pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Endpoints {
     let slis = Slis::new();
     let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
-    let configuration = config_file::configz(&config.values);
     let pages = Endpoints::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
@@ -108,8 +108,8 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
             text.push_str(&exposition::without(all, &disabled));
             Ok(())
         })
-        .configz(config_file::GROUP, &configuration)
-        .flagz(config.values.texts());
+        .configz(GROUP, &config.configz)
+        .flagz(config.flags.iter().cloned());
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 

@@ -135,7 +135,7 @@ fn emulated_versions_have_the_gates_of_their_time() {
     );
     assert_eq!(
         gates_at("1.33", "").unwrap_err(),
-        "PreferSameTrafficDistribution is off (emulated version 1.33), which is not supported"
+        "PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33"
     );
     assert!(gates_at("1.33", "PreferSameTrafficDistribution=true").is_ok());
 }

@@ -1,66 +1,56 @@
-//! clap, made to read what pflag reads.
+//! The clap command that reads what pflag reads.
 
-use std::any::TypeId;
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 
-use super::flags::Flags;
-use super::ignored;
-use crate::gates;
-use crate::strconv::{parse_bool, parse_f64, parse_i32};
+use super::flag::Flag;
+use super::groups::{GROUPS, HELP, all};
+use crate::version;
 
-/// All flags.
+const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
+
+/// The command with all flags.
 pub(super) fn build() -> Command {
-    let help = Arg::new("help").short('h').long("help").help("Print this and quit");
-    let help = help.action(ArgAction::HelpShort).help_heading("Global flags");
-    let command = ignored::add_to(Flags::command().arg(help)).mut_args(as_in_go);
-    command.mut_arg("feature_gates", |arg| {
-        let help = arg.get_help().cloned().unwrap_or_default();
-        arg.help(format!("{help}\n{}", gates::help()))
-    })
+    let args =
+        GROUPS.iter().flat_map(|group| group.flags.iter().map(|flag| arg(flag).help_heading(group.heading)));
+    Command::new(version::NAME)
+        .about(ABOUT)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args_override_self(true)
+        .args(args)
 }
 
-/// Reads values as Go does: its booleans and numbers; `--flag` and `--flag=false` for a boolean; anything, also `-1` and
-/// `--x`, as the value of another flag. Shows defaults as pflag does: not if they are zero or empty.
-fn as_in_go(arg: Arg) -> Arg {
-    let arg = match arg.get_action() {
-        ArgAction::HelpShort => return arg,
-        ArgAction::SetTrue => boolean(arg),
-        _ if arg.is_require_equals_set() => arg,
-        _ => numeric(arg).allow_hyphen_values(true),
+/// Values have Go's syntax: `--flag` and `--flag=false` for a boolean; anything, also `-1` and `--x`, as the value of
+/// another flag. Defaults are shown as pflag does: not if they are zero or empty.
+fn arg(flag: &'static Flag) -> Arg {
+    let help = flag.help() + &flag.choices.map(|choices| format!("\n{}", choices())).unwrap_or_default();
+    let arg = Arg::new(flag.name).long(flag.name).help(help).hide(flag.hidden);
+    let arg = match flag.short {
+        Some(short) => arg.short(short),
+        None => arg,
     };
-    let zero = arg
-        .get_default_values()
-        .iter()
-        .any(|value| ["", "0", "0s", "false"].iter().any(|zero| value == zero));
-    arg.hide_default_value(zero)
-}
-
-fn boolean(arg: Arg) -> Arg {
-    let default = arg.get_default_values().first().map_or("false".into(), Clone::clone);
-    arg.action(ArgAction::Set)
-        .value_parser(parse_bool)
-        .value_name("BOOL")
-        .num_args(0..=1)
-        .require_equals(true)
-        .default_missing_value("true")
-        .default_value(default)
-}
-
-fn numeric(arg: Arg) -> Arg {
-    let id = arg.get_value_parser().type_id();
-    if id == TypeId::of::<i32>() {
-        arg.value_parser(parse_i32).value_name("N")
-    } else if id == TypeId::of::<f64>() {
-        arg.value_parser(parse_f64).value_name("NUMBER")
-    } else {
-        arg
+    if flag.name == HELP {
+        return arg.action(ArgAction::HelpShort);
     }
+    let action = if flag.may_be_repeated() { ArgAction::Append } else { ArgAction::Set };
+    let checked = |text: &str| flag.check(text).map(|()| text.to_owned());
+    let arg = arg.action(action).value_parser(checked).value_name(flag.value_placeholder());
+    let arg = if flag.has_optional_value() {
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+    } else {
+        arg.allow_hyphen_values(true)
+    };
+    let arg = if flag.takes_list() { arg.value_delimiter(',') } else { arg };
+    let defaults = if flag.takes_list() { flag.default.split(',').collect() } else { vec![flag.default] };
+    let arg =
+        if flag.may_be_repeated() && flag.default.is_empty() { arg } else { arg.default_values(defaults) };
+    arg.hide_default_value(flag.is_zero(flag.default))
 }
 
 /// The words of the command line, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`).
-pub(super) fn normalized(command: &Command, arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(super) fn normalized(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut is_value = true; // the program's name
     for argument in arguments {
@@ -68,7 +58,7 @@ pub(super) fn normalized(command: &Command, arguments: impl Iterator<Item = OsSt
             Some(text) if !is_value => OsString::from(normalized_word(text)),
             _ => argument,
         };
-        is_value = !is_value && word.to_str().is_some_and(|word| takes_next_word(command, word));
+        is_value = !is_value && word.to_str().is_some_and(takes_next_word);
         words.push(word);
     }
     words
@@ -84,18 +74,12 @@ fn normalized_word(word: &str) -> String {
     }
 }
 
-fn takes_next_word(command: &Command, word: &str) -> bool {
-    let named = |arg: &&Arg| match word.strip_prefix("--") {
-        Some(name) => arg.get_long() == Some(name),
+fn takes_next_word(word: &str) -> bool {
+    let is_named = |flag: &&Flag| match word.strip_prefix("--") {
+        Some(name) => flag.name == name,
         None => word
             .strip_prefix('-')
-            .is_some_and(|name| arg.get_short().is_some_and(|short| name.strip_prefix(short) == Some(""))),
+            .is_some_and(|name| flag.short.is_some_and(|short| name.strip_prefix(short) == Some(""))),
     };
-    command.get_arguments().find(named).is_some_and(|arg| !arg.is_require_equals_set())
-}
-
-/// What clap calls a flag.
-pub(super) fn id<'a>(command: &'a Command, flag: &'a str) -> &'a str {
-    let named = command.get_arguments().find(|arg| arg.get_long() == Some(flag));
-    named.map_or(flag, |arg| arg.get_id().as_str())
+    all().find(is_named).is_some_and(|flag| !flag.has_optional_value())
 }

@@ -1,195 +1,50 @@
-use proptest::prelude::*;
+mod config;
+mod refused;
+mod syntax;
 
-use super::*;
+use std::ffi::OsString;
 
+use super::values::FlagValues;
+use super::{Parsed, command, parse};
+use crate::config::Config;
+
+/// The outcome of these words.
 fn parse_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Parsed {
     parse(std::iter::once("endpoint-controller-manager").chain(words).map(OsString::from))
 }
 
-fn options(line: &str) -> Options {
+/// The configuration of a command line.
+fn config(line: &str) -> Result<Config, String> {
     match parse_words(line.split_whitespace()) {
-        Parsed::Run(options) => *options,
-        Parsed::Answer(text) | Parsed::Refused(text) => panic!("{line}: {text}"),
+        Parsed::Run(config) => Ok(*config),
+        Parsed::Error(message) => Err(message),
+        Parsed::Print(text) => panic!("printed: {text}"),
     }
 }
 
-fn answer(line: &str) -> String {
+/// The text that a command line prints.
+fn printed(line: &str) -> String {
     match parse_words(line.split_whitespace()) {
-        Parsed::Answer(text) => text,
-        Parsed::Run(_) | Parsed::Refused(_) => panic!("{line} has no answer"),
+        Parsed::Print(text) => text,
+        Parsed::Run(_) | Parsed::Error(_) => panic!("{line} prints nothing"),
     }
 }
 
-/// Name and type of each flag of upstream.
-fn upstream() -> Vec<(&'static str, &'static str)> {
-    let file = include_str!("../../testdata/kube-controller-manager-flags.txt");
-    file.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').unwrap()).collect()
+/// The values of a command line, not yet checked as a whole.
+pub(super) fn values(line: &str) -> FlagValues {
+    let words = std::iter::once("endpoint-controller-manager").chain(line.split_whitespace());
+    let matches = command::build().try_get_matches_from(command::normalized(words.map(OsString::from)));
+    FlagValues::new(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
 }
 
-#[test]
-fn flags_take_the_forms_that_kube_controller_manager_takes() {
-    let Flags { generic, leader_election, logs, endpointslice, .. } = options(
-        "--leader-elect=false -v=4 --kube-api-qps=-1 --kube_api_burst 7 \
-         --controllers=-endpoints-controller,endpointslice --controllers=* \
-         --endpointslice-updates-batch-period=1m30s --max-endpoints-per-slice=0x10",
-    )
-    .flags;
-    assert!(!leader_election.leader_elect);
-    assert_eq!(logs.verbosity.0, 4);
-    assert!((generic.kube_api_qps + 1.0).abs() < f64::EPSILON);
-    assert_eq!(generic.kube_api_burst, 7);
-    assert_eq!(generic.controllers, ["-endpoints-controller", "endpointslice", "*"]);
-    assert_eq!(endpointslice.endpointslice_updates_batch_period.as_secs(), 90);
-    assert_eq!(endpointslice.max_endpoints_per_slice, 16);
-    assert!(options("--leader-elect").flags.leader_election.leader_elect);
-    for verbosity in ["--v 2", "-v 2", "-v2", "--v=2"] {
-        assert_eq!(options(verbosity).flags.logs.verbosity.0, 2, "{verbosity}");
-    }
-    assert_eq!(options("").flags.generic.controllers, ["*"]);
-}
-
-#[test]
-fn of_several_values_the_last_counts() {
-    let typed = options(
-        "--kube-api-burst=1 --profiling=false --kube-api-burst 2 --profiling --cluster-name=a --cluster-name=b \
-         --cert-dir=a --cert_dir=",
-    );
-    assert_eq!(typed.flags.generic.kube_api_burst, 2);
-    assert!(typed.flags.debugging.profiling);
-    assert_eq!(typed.flags.serving.cert_dir, "");
-    assert_eq!(typed.values.get("cluster-name"), Some(&"b".into()));
-}
-
-#[test]
-fn values_are_left_as_they_are() {
-    let typed = options("--cert-dir --some_folder --kubeconfig -x --cluster_name=a_b");
-    assert_eq!(typed.flags.serving.cert_dir, "--some_folder");
-    assert_eq!(typed.flags.misc.kubeconfig, "-x");
-    assert_eq!(typed.values.get("cluster-name"), Some(&"a_b".into()));
-}
-
-#[test]
-fn every_flag_of_upstream_is_accepted_with_a_value_of_its_type() {
-    let flags = upstream();
-    assert_eq!(flags.len(), 150);
-    for (name, kind) in flags.into_iter().filter(|(name, _)| !["help", "version"].contains(name)) {
-        let value = match kind {
-            "bool" => "true",
-            "int" | "int32" | "Level" | "int32Slice" => "1",
-            "float" | "float32" => "0.5",
-            "duration" => "1h30m",
-            "ip" => "::1",
-            "namedCertKey" => "a,b:c",
-            "quantity" => "64Ki",
-            _ => "a",
-        };
-        let typed = options(&format!("--{name}={value}"));
-        assert!(typed.values.get(name).is_some(), "{name}");
-        assert!(!matches!(kind, "bool") || typed.values.get(name) == Some(&true.into()), "{name}");
-        let underscored = format!("--{}={value}", name.replace('-', "_"));
-        assert_eq!(options(&underscored).values, typed.values, "{underscored}");
-    }
-}
-
-#[test]
-fn help_lists_every_flag_once() {
-    let help = answer("--help");
-    let listed = |name: &str| {
-        let flag = format!("--{name}");
-        let lists = |line: &&str| {
-            let line = line.trim_start().trim_start_matches("-v, ").trim_start_matches("-h, ");
-            line.strip_prefix(&flag)
-                .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
-        };
-        help.lines().filter(lists).count()
-    };
-    for (name, _) in upstream().into_iter().chain([("config", "")]) {
-        let hidden = ["allow-untagged-cloud", "node-sync-period"].contains(&name);
-        assert_eq!(listed(name), usize::from(!hidden), "--{name} in {help}");
-    }
-}
-
-#[test]
-fn help_is_in_upstreams_order_of_sections() {
-    let help = answer("-h");
-    let headings: Vec<&str> = help.lines().filter_map(|line| line.strip_suffix(" flags:")).collect();
-    assert_eq!(
-        headings,
-        [
-            "Debugging",
-            "Generic",
-            "Secure serving",
-            "Authentication",
-            "Authorization",
-            "Endpoints-controller",
-            "Endpointslice-controller",
-            "Endpointslice-mirroring-controller",
-            "Metrics",
-            "Logs",
-            "Misc",
-            "Global"
-        ]
-    );
-    assert!(help.contains("kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)"));
-}
-
-#[test]
-fn version_is_an_answer() {
-    for line in ["--version", "--version=true", "--version=1"] {
-        assert!(answer(line).starts_with("endpoint-controller-manager v"), "{line}");
-    }
-    assert!(answer("--version=raw").starts_with("version.Info{Major:\""));
-    assert!(matches!(parse_words(["--version=false"]), Parsed::Run(_)));
-}
-
-#[test]
-fn values_are_shown_in_gos_form() {
-    let values = options(
-        "--kube-api-qps=20 --node-monitor-period=90s --profiling=F --controllers=a,b --secure-port=0x10 \
-         --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms \
-         --feature-gates=AllAlpha=false --feature-gates=AllBeta=true --vmodule=a=1,b=2",
-    )
-    .values;
-    let texts: BTreeMap<String, String> = values.texts().collect();
-    for (name, text) in [
-        ("kube-api-qps", "20"),
-        ("node-monitor-period", "1m30s"),
-        ("profiling", "false"),
-        ("controllers", "[a,b]"),
-        ("secure-port", "16"),
-        ("node-eviction-rate", "0.25"),
-        ("endpoint-updates-batch-period", "1.5s"),
-        ("min-resync-period", "12h0m0s"),
-        ("tls-cipher-suites", "[]"),
-        ("feature-gates", ":AllAlpha=false,:AllBeta=true"),
-        ("vmodule", "a=1,b=2"),
-        ("v", "0"),
-    ] {
-        assert_eq!(texts.get(name).map(String::as_str), Some(text), "{name}");
-    }
-}
-
-/// A flag with a value, or something like it.
-fn word() -> impl Strategy<Value = String> {
-    let names: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
-    let value = prop_oneof!["[-+0-9.a-z*:,= _]{0,8}", any::<String>()];
-    prop_oneof![
-        (prop::sample::select(names.clone()), value.clone())
-            .prop_map(|(name, value)| format!("--{name}={value}")),
-        prop::sample::select(names).prop_map(|name| format!("--{}", name.replace('-', "_"))),
-        value,
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    #[test]
-    fn whatever_is_typed_has_one_answer(words in prop::collection::vec(word(), 0..5)) {
-        match parse_words(words.iter().map(String::as_str)) {
-            Parsed::Run(options) => drop(crate::config::Config::try_from(*options)),
-            Parsed::Refused(reason) => prop_assert!(!reason.contains(char::is_control) && !reason.is_empty(), "{reason:?}"),
-            Parsed::Answer(text) => prop_assert!(!text.is_empty()),
-        }
-    }
+/// A configuration file with these sections, and the flag that names it.
+fn file(sections: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("manager.yaml");
+    let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
+    let text =
+        if sections.contains("apiVersion") { sections.to_owned() } else { format!("{head}{sections}") };
+    std::fs::write(&path, text).unwrap();
+    let flag = format!("--config={}", path.display());
+    (directory, flag)
 }

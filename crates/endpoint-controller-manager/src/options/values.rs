@@ -1,83 +1,117 @@
-//! Every flag with its value, as the server shows them.
+//! The values of all flags as texts: typed, from the file, or default.
 
-use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
 use serde_json::Value;
 
-use crate::duration::{format_go_duration, parse_go_duration};
-use crate::gates;
-use crate::strconv::{parse_bool, parse_f64, parse_i32};
+use super::errors::Errors;
+use super::flag::{Effect, Flag};
+use super::groups::{HELP, all};
+use super::settings::Settings;
 
-/// The value of each flag by its name, typed or default.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FlagValues(BTreeMap<String, Value>);
+/// The values of every flag by its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FlagValues(BTreeMap<&'static str, FlagValue>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct FlagValue {
+    texts: Vec<String>,
+    source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    Default,
+    CommandLine,
+    /// The name of the file and the path of the field.
+    File(String),
+}
 
 impl FlagValues {
-    pub(super) fn new(command: &Command, matches: &ArgMatches) -> Self {
-        let value = |arg: &Arg| Some((arg.get_long()?.to_owned(), value(arg, matches)));
-        Self(command.get_arguments().filter_map(value).collect())
+    /// The values of the command line, and the defaults.
+    pub(super) fn new(matches: &ArgMatches) -> Self {
+        Self(all().map(|flag| (flag.name, FlagValue::new(flag, matches))).collect())
     }
 
-    /// The value of one flag: a bool, a number, a text (also for durations, in Go's form), or a list of texts.
-    pub(crate) fn get(&self, flag: &str) -> Option<&Value> {
-        self.0.get(flag)
-    }
-
-    /// All flags in the form of `/flagz` and the log.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().map(|(name, value)| (name.clone(), text(name, value)))
-    }
-}
-
-fn value(arg: &Arg, matches: &ArgMatches) -> Value {
-    if matches!(arg.get_action(), ArgAction::HelpShort) {
-        return false.into();
-    }
-    let mut texts = matches
-        .get_raw(arg.get_id().as_str())
-        .into_iter()
-        .flatten()
-        .map(|raw| raw.to_string_lossy().into_owned());
-    if matches!(arg.get_action(), ArgAction::Append) {
-        return texts.collect();
-    }
-    let text = texts.next().unwrap_or_default();
-    let is = |id: TypeId| arg.get_value_parser().type_id() == id;
-    let typed = if is(TypeId::of::<bool>()) {
-        parse_bool(&text).ok().map(Value::from)
-    } else if is(TypeId::of::<i32>()) {
-        parse_i32(&text).ok().map(Value::from)
-    } else if is(TypeId::of::<f64>()) {
-        parse_f64(&text).ok().map(number)
-    } else if is(TypeId::of::<Duration>()) {
-        parse_go_duration(&text).ok().map(|duration| format_go_duration(duration).into())
-    } else {
-        None
-    };
-    typed.unwrap_or_else(|| text.into())
-}
-
-/// A number as Go's JSON has it: whole ones without a point.
-fn number(number: f64) -> Value {
-    let text = number.to_string();
-    text.parse::<i64>().map_or_else(|_| number.into(), Value::from)
-}
-
-fn text(name: &str, value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(texts) => {
-            let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
-            // The first two are no lists to upstream.
-            match name {
-                "feature-gates" => gates::shown(&texts),
-                "vmodule" => texts.join(","),
-                _ => format!("[{}]", texts.join(",")),
-            }
+    /// Takes the value of a field of the configuration file, unless the command line has one.
+    ///
+    /// # Errors
+    /// Tells what is wrong with its syntax.
+    pub(super) fn set_from_file(
+        &mut self,
+        flag: &'static Flag,
+        text: &str,
+        field: String,
+    ) -> Result<(), String> {
+        flag.check(text)?;
+        let texts = if flag.takes_list() { text.split(',').collect() } else { vec![text] };
+        let value =
+            FlagValue { texts: texts.into_iter().map(str::to_owned).collect(), source: Source::File(field) };
+        match self.0.get(flag.name) {
+            Some(FlagValue { source: Source::CommandLine, .. }) => {}
+            _ => drop(self.0.insert(flag.name, value)),
         }
-        other => other.to_string(),
+        Ok(())
+    }
+
+    /// The typed settings. Values out of range, and flags that are not supported, go to `errors`.
+    pub(super) fn settings(&self, errors: &mut Errors) -> Settings {
+        let mut settings = Settings::default();
+        for flag in all() {
+            errors.keep(flag.set(&mut settings, self.texts_of(flag)));
+        }
+        settings
+    }
+
+    /// The field of the configuration file that has set this flag.
+    pub(super) fn field(&self, flag: &str) -> Option<&str> {
+        match self.0.get(flag)?.source {
+            Source::File(ref field) => Some(field),
+            Source::Default | Source::CommandLine => None,
+        }
+    }
+
+    /// Flags and fields that were given and have no effect.
+    pub(super) fn without_effect(&self) -> Vec<String> {
+        let name = |flag: &Flag| match &self.0.get(flag.name)?.source {
+            Source::Default => None,
+            Source::CommandLine => Some(format!("--{}", flag.name)),
+            Source::File(field) => Some(field.clone()),
+        };
+        all().filter(|flag| flag.effect == Effect::Ignored).filter_map(name).collect()
+    }
+
+    /// The value of a flag in JSON.
+    pub(crate) fn json(&self, flag: &Flag) -> Value {
+        flag.json(self.texts_of(flag))
+    }
+
+    /// All flags in the form of `/flagz` and the log, by name.
+    pub(super) fn shown(&self) -> Vec<(String, String)> {
+        let mut shown: Vec<_> =
+            all().map(|flag| (flag.name.to_owned(), flag.text(self.texts_of(flag)))).collect();
+        shown.sort();
+        shown
+    }
+
+    fn texts_of(&self, flag: &Flag) -> &[String] {
+        self.0.get(flag.name).map_or(&[], |value| &value.texts)
+    }
+}
+
+impl FlagValue {
+    fn new(flag: &Flag, matches: &ArgMatches) -> Self {
+        // clap stores no value for it.
+        if flag.name == HELP {
+            return Self { texts: vec![flag.default.to_owned()], source: Source::Default };
+        }
+        let texts = matches.get_many::<String>(flag.name).into_iter().flatten().cloned().collect();
+        let source = match matches.value_source(flag.name) {
+            Some(ValueSource::CommandLine) => Source::CommandLine,
+            _ => Source::Default,
+        };
+        Self { texts, source }
     }
 }

@@ -1,34 +1,26 @@
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 use proptest::prelude::*;
+use serde_json::json;
 
+use super::super::tests::values;
 use super::*;
-use crate::options::{self, Parsed};
-
-fn values(line: &str) -> FlagValues {
-    let words = std::iter::once("endpoint-controller-manager").chain(line.split_whitespace());
-    match options::parse(words.map(OsString::from)) {
-        Parsed::Run(options) => options.values,
-        Parsed::Answer(text) | Parsed::Refused(text) => panic!("{line}: {text}"),
-    }
-}
+use crate::configz::document as configz;
 
 #[test]
-fn fields_are_there_once_and_stand_for_flags() {
-    let paths: BTreeSet<&str> = FIELDS.iter().map(|entry| entry.path).collect();
-    let flags: BTreeSet<&str> = FIELDS.iter().map(|entry| entry.flag).collect();
-    assert_eq!((paths.len(), flags.len()), (FIELDS.len(), FIELDS.len()));
+fn each_field_stands_for_one_flag_and_has_its_type() {
+    let paths: BTreeSet<&str> = fields().map(|(_, path)| path).collect();
+    assert_eq!(paths.len(), fields().count());
     let values = values("");
-    for entry in FIELDS {
-        let value = values.get(entry.flag).unwrap_or_else(|| panic!("{} has no flag", entry.path));
-        let fits = match entry.form {
-            Form::Bool => value.is_boolean(),
-            Form::Number => value.is_number(),
-            Form::Text => value.is_string(),
-            Form::List => value.is_array(),
+    for (flag, path) in fields() {
+        let value = values.json(flag);
+        let fits = match expected(flag.kind) {
+            "true or false" => value.is_boolean(),
+            "a number" => value.is_number(),
+            "a list of strings" => value.is_array(),
+            _ => value.is_string(),
         };
-        assert!(fits, "{}: {value}", entry.path);
+        assert!(fits, "{path}: {value}");
     }
 }
 
@@ -88,7 +80,7 @@ fn what_configz_shows_can_be_a_file() {
     let shown = configz(&values("--max-endpoints-per-slice=250 --kube-api-qps=2.5"));
     let file = parse(&shown.to_string()).unwrap();
     let flags: Vec<String> =
-        file.fields.iter().map(|field| format!("--{}={}", field.flag, field.text)).collect();
+        file.fields.iter().map(|field| format!("--{}={}", field.flag.name, field.text)).collect();
     assert_eq!(configz(&values(&flags.join(" "))), shown);
     assert_eq!(
         file.without_effect,

@@ -1,33 +1,35 @@
-//! What is wrong with a command line, in pflag's words.
+//! Messages about a wrong command line, in pflag's words.
 
 use std::error::Error;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The reason, in a sentence that names the flag.
-pub(super) fn reason(error: &clap::Error) -> String {
+use super::groups::find;
+use crate::version;
+
+/// A sentence that names the flag.
+pub(super) fn message(error: &clap::Error) -> String {
     let flag = name(context(error, ContextKind::InvalidArg));
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with("--") => format!("unknown flag: {flag}"),
         ErrorKind::UnknownArgument => match flag.strip_prefix('-').and_then(|name| name.chars().next()) {
             Some(letter) => format!("unknown shorthand flag: {letter:?} in {flag}"),
-            None => {
-                format!("\"endpoint-controller-manager\" does not take any arguments, got [{flag:?}]")
-            }
+            None => format!("{:?} does not take any arguments, got [{flag:?}]", version::NAME),
         },
         ErrorKind::InvalidValue => format!("flag needs an argument: {flag}"),
         ErrorKind::ValueValidation => {
             let value = context(error, ContextKind::InvalidValue);
-            let flag = if flag == "--v" { "-v, --v" } else { flag };
-            format!("invalid argument {value:?} for {flag:?} flag: {}", cause(error))
+            let short = flag.strip_prefix("--").and_then(find).and_then(|flag| flag.short);
+            let short = short.map(|short| format!("-{short}, ")).unwrap_or_default();
+            format!("invalid argument {value:?} for \"{short}{flag}\" flag: {}", cause(error))
         }
         ErrorKind::InvalidUtf8 => "arguments must be UTF-8".to_owned(),
         _ => first_line(error),
     }
 }
 
-/// What is wrong with a value, without the name of its flag.
-pub(super) fn cause(error: &clap::Error) -> String {
+/// The message about a value, without the name of its flag.
+fn cause(error: &clap::Error) -> String {
     error.source().map_or_else(|| first_line(error), ToString::to_string)
 }
 

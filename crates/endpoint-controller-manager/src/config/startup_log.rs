@@ -1,18 +1,24 @@
-//! What the log says about the configuration at the start.
+//! Log lines about the configuration at start.
 
 use tracing::{info, warn};
 
 use super::Config;
 
 impl Config {
-    /// Says once what was given without effect, and with `-v=1` every flag, as upstream does.
+    /// Logs once which flags and gates were given without effect, and with `-v=1` every flag, as upstream does.
     pub(crate) fn log(&self) {
         if !self.without_effect.is_empty() {
-            info!(flags = self.without_effect.join(" "), "Accepted, but without effect here");
+            info!(
+                flags = self.without_effect.join(" "),
+                "Ignoring flags that have no effect in this program"
+            );
         }
         let gates: Vec<&str> = self.gates.without_effect().collect();
         if !gates.is_empty() {
-            info!(featureGates = gates.join(","), "Accepted, but without effect here");
+            info!(
+                featureGates = gates.join(","),
+                "Ignoring feature gates that have no effect in this program"
+            );
         }
         let going_away: Vec<&str> = self.gates.going_away().collect();
         if !going_away.is_empty() {
@@ -23,7 +29,7 @@ impl Config {
             );
         }
         if self.verbosity >= 1 {
-            for (name, value) in self.values.texts() {
+            for (name, value) in &self.flags {
                 info!("FLAG: --{name}={value:?}");
             }
         }

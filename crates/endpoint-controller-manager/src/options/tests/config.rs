@@ -1,43 +1,11 @@
-//! Command lines and files, from their words to a configuration or to the one line that says what is wrong.
+//! From command lines and files to a configuration.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-mod refused;
+use endpointslice::Conditions;
 
-use super::*;
-use crate::options::{self, Parsed};
-
-fn config(line: &str) -> Result<Config, String> {
-    config_of(line.split_whitespace())
-}
-
-fn config_of<'a>(words: impl Iterator<Item = &'a str>) -> Result<Config, String> {
-    let words = ["endpoint-controller-manager"].into_iter().chain(words);
-    match options::parse(words.map(OsString::from)) {
-        Parsed::Run(options) => Config::try_from(*options),
-        Parsed::Refused(reason) => Err(reason),
-        Parsed::Answer(text) => panic!("an answer: {text}"),
-    }
-}
-
-/// A configuration file with these sections, and the flag that names it.
-fn file(sections: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("manager.yaml");
-    let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
-    let text =
-        if sections.contains("apiVersion") { sections.to_owned() } else { format!("{head}{sections}") };
-    std::fs::write(&path, text).unwrap();
-    let flag = format!("--config={}", path.display());
-    (folder, flag)
-}
-
-fn refused(line: &str) -> String {
-    let reason = config(line).map(|_| ()).expect_err(line);
-    assert_eq!(reason.lines().count(), 1, "{line}: {reason}");
-    reason
-}
+use super::{config, file};
+use crate::controllers::Controller;
 
 #[test]
 fn the_file_counts_and_flags_win() {
@@ -64,12 +32,7 @@ fn the_samples_are_files() {
     let defaults = config("").unwrap();
     let sample = config(&format!("--config={samples}/endpoint-controller-manager.yaml")).unwrap();
     assert_eq!(sample.without_effect, [""; 0]);
-    let shown = crate::config_file::configz;
-    assert_eq!(
-        shown(&sample.values),
-        shown(&defaults.values),
-        "the commented sample says what the defaults are"
-    );
+    assert_eq!(sample.configz, defaults.configz, "the commented sample has the defaults");
     let large = config(&format!("--config={samples}/large-cluster.yaml")).unwrap();
     assert!(large.rate > defaults.rate && large.endpointslice.workers > defaults.endpointslice.workers);
 }
@@ -81,7 +44,7 @@ fn without_flags_everything_is_upstreams_default() {
     assert_eq!((config.endpoints.workers, config.endpointslice.workers, config.mirroring.workers), (5, 5, 5));
     assert_eq!(config.endpointslice.max_endpoints_per_slice, 100);
     assert_eq!(config.mirroring.max_endpoints_per_subset, 1000);
-    assert_eq!(config.shutdown_timeout, Some(Duration::from_secs(10)));
+    assert_eq!(config.shutdown_timeout, Duration::from_secs(10));
     assert_eq!(config.server.serving.secure_port, 10257);
     assert!(config.server.profiling && !config.use_service_account_credentials);
     assert_eq!(config.server.authorization.always_allow_paths, ["/healthz", "/readyz", "/livez"]);

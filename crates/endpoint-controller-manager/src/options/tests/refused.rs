@@ -1,6 +1,13 @@
-//! What is refused, and in which words.
+//! Wrong command lines and files, and the messages about them.
 
-use super::{file, refused};
+use super::{config, file};
+
+/// The message about a wrong command line.
+fn refused(line: &str) -> String {
+    let message = config(line).map(|_| ()).expect_err(line);
+    assert_eq!(message.lines().count(), 1, "{line}: {message}");
+    message
+}
 
 /// What pflag says.
 const SYNTAX: &[(&str, &str)] = &[
@@ -116,9 +123,9 @@ const UPSTREAM: &[(&str, &str)] = &[
 const OURS: &[(&str, &str)] = &[
     (
         "--emulated-version=1.33",
-        "--feature-gates: PreferSameTrafficDistribution is off (emulated version 1.33), which is not supported",
+        "--feature-gates: PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33",
     ),
-    ("--controllers=", "--controllers: no controller is selected"),
+    ("--controllers=", "--controllers: none of the controllers of this program is selected"),
     ("--concurrent-endpoint-syncs=0", "--concurrent-endpoint-syncs must not be less than 1, but got 0"),
     (
         "--kube-api-content-type=application/cbor",
@@ -129,24 +136,30 @@ const OURS: &[(&str, &str)] = &[
     ("--kube-api-burst=-1", "--kube-api-burst must be greater than 0 with --kube-api-qps=20, but got -1"),
     (
         "--user-agent-name=a/b",
-        r#"--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got "a/b""#,
+        r#"--user-agent-name: must be a word of at most 128 letters, digits, '-', '_' or '.', but got "a/b""#,
     ),
     (
         "--user-agent-name=",
-        r#"--user-agent-name must be a word of at most 128 letters, digits, '-', '_' or '.', but got """#,
+        r#"--user-agent-name: must be a word of at most 128 letters, digits, '-', '_' or '.', but got """#,
     ),
     ("--logging-format=xml", "--logging-format: \"xml\" is not text or json"),
-    ("--vmodule=sync=9", "--vmodule is not supported: -v is for all files"),
+    ("--vmodule=sync=9", "--vmodule is not supported: -v applies to all files"),
     ("--log-text-split-stream", "--log-text-split-stream is not supported: all logs go to stderr"),
     (
         "--log-json-info-buffer-size=64Ki",
         "--log-json-info-buffer-size is not supported: logs are not buffered",
     ),
-    ("--allow-metric-labels=a,b=c", "--allow-metric-labels is not supported"),
-    ("--master=ftp://x", "--master: \"ftp://x\" is not the address of a server"),
+    (
+        "--allow-metric-labels=a,b=c",
+        "--allow-metric-labels is not supported: no metric has a label with unbounded values",
+    ),
+    (
+        "--master=ftp://x",
+        "--master: \"ftp://x\" is not the address of an API server, such as https://10.0.0.1:6443",
+    ),
     (
         "--max-endpoints-per-slice=0 --secure-port=-1",
-        "[--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port, --max-endpoints-per-slice must not be less than 1, but got 0]",
+        "[--max-endpoints-per-slice must not be less than 1, but got 0, --secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port]",
     ),
 ];
 
@@ -162,21 +175,21 @@ const FILES: &[(&str, &str)] = &[
     ("Generic: {Colour: red}", "Generic.Colour: unknown field"),
     ("Generic: {LeaderElection: {leaderelect: true}}", "Generic.LeaderElection.leaderelect: unknown field"),
     ("EndpointSlices: {}", "EndpointSlices: unknown field"),
-    ("1: {}", ": 1 is no name"),
+    ("1: {}", "1 is not a name"),
     ("Generic: 5", "Generic: must be an object, is 5"),
     (
         "Generic: {ClientConnection: {qps: '20'}}",
         r#"Generic.ClientConnection.qps: must be a number, is "20""#,
     ),
-    ("Generic: {Controllers: '*'}", r#"Generic.Controllers: must be a list of texts, is "*""#),
-    ("Generic: {Controllers: [1]}", "Generic.Controllers: must be a list of texts, is [1]"),
+    ("Generic: {Controllers: '*'}", r#"Generic.Controllers: must be a list of strings, is "*""#),
+    ("Generic: {Controllers: [1]}", "Generic.Controllers: must be a list of strings, is [1]"),
     (
         "Generic: {LeaderElection: {leaderElect: 'no'}}",
         r#"Generic.LeaderElection.leaderElect: must be true or false, is "no""#,
     ),
     (
         "EndpointController: {EndpointUpdatesBatchPeriod: 5}",
-        "EndpointController.EndpointUpdatesBatchPeriod: must be a text, is 5",
+        "EndpointController.EndpointUpdatesBatchPeriod: must be a string, is 5",
     ),
     (
         "EndpointController: {EndpointUpdatesBatchPeriod: '5'}",

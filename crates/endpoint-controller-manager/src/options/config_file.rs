@@ -1,0 +1,189 @@
+//! The configuration file.
+//!
+//! It has the shape of upstream's `KubeControllerManagerConfiguration` (`kubecontrollermanager.config.k8s.io/v1alpha1`),
+//! which upstream shows under `/configz` and reads from no file. Each field with an effect is the value of a flag.
+
+use std::path::Path;
+
+use serde_yaml::Value as Yaml;
+
+use super::flag::{Flag, Kind};
+use super::groups::all;
+
+/// The group of the configuration.
+pub(crate) const GROUP: &str = "kubecontrollermanager.config.k8s.io";
+pub(crate) const API_VERSION: &str = "kubecontrollermanager.config.k8s.io/v1alpha1";
+pub(crate) const KIND: &str = "KubeControllerManagerConfiguration";
+
+/// The contents of a file.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) fields: Vec<Field>,
+    /// Paths of sections and fields that have no flag.
+    pub(super) without_effect: Vec<String>,
+}
+
+/// One field of a file.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// Its path, such as `Generic.LeaderElection.leaseDuration`.
+    pub(super) path: &'static str,
+    pub(super) flag: &'static Flag,
+    /// Its value as the flag takes it.
+    pub(super) text: String,
+}
+
+/// Reads a file, YAML or JSON. The error is one line that begins with the file.
+pub(super) fn read(path: &Path) -> Result<File, String> {
+    let named = |reason: String| format!("{}: {reason}", path.display());
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("--config: cannot read {}: {error}", path.display()))?;
+    parse(&text).map_err(named)
+}
+
+fn parse(text: &str) -> Result<File, String> {
+    let document: Yaml = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+    let mut file = File::default();
+    let Yaml::Mapping(document) = document else {
+        return Err(format!("must be an object of kind {KIND}"));
+    };
+    for (name, expected) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+        match document.get(name) {
+            Some(Yaml::String(found)) if found == expected => {}
+            Some(found) => return Err(format!("{name}: must be {expected}, is {}", shown(found))),
+            None => return Err(format!("{name}: must be {expected}")),
+        }
+    }
+    for (key, value) in &document {
+        match key.as_str() {
+            Some("apiVersion" | "kind") => {}
+            _ => file.take("", key, value)?,
+        }
+    }
+    Ok(file)
+}
+
+impl File {
+    /// Takes one field, or all fields of a section.
+    fn take(&mut self, section: &str, key: &Yaml, value: &Yaml) -> Result<(), String> {
+        let name = key.as_str().ok_or_else(|| format!("{} is not a name", path_of(section, &shown(key))))?;
+        let path = path_of(section, name);
+        if let Some((flag, path)) = fields().find(|(_, field)| *field == path) {
+            return self.set(flag, path, value);
+        }
+        if IGNORED.contains(&path.as_str()) {
+            self.without_effect.push(path);
+            return Ok(());
+        }
+        if !is_section(&path) {
+            return Err(format!("{path}: unknown field"));
+        }
+        match value {
+            Yaml::Null => Ok(()),
+            Yaml::Mapping(fields) => fields.iter().try_for_each(|(key, value)| self.take(&path, key, value)),
+            other => Err(format!("{path}: must be an object, is {}", shown(other))),
+        }
+    }
+
+    /// Null is the same as absent, as in Go.
+    fn set(&mut self, flag: &'static Flag, path: &'static str, value: &Yaml) -> Result<(), String> {
+        let text = match (flag.kind, value) {
+            (_, Yaml::Null) => return Ok(()),
+            (Kind::Bool(_), Yaml::Bool(on)) => on.to_string(),
+            (Kind::Int(_) | Kind::Count { .. } | Kind::Float(_), Yaml::Number(number)) => number.to_string(),
+            (Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_), Yaml::String(text)) => {
+                text.clone()
+            }
+            (Kind::List(_), Yaml::Sequence(items)) => {
+                let texts: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
+                let wrong = || format!("{path}: must be a list of strings, is {}", shown(value));
+                texts.ok_or_else(wrong)?.join(",")
+            }
+            (kind, other) => return Err(format!("{path}: must be {}, is {}", expected(kind), shown(other))),
+        };
+        self.fields.push(Field { path, flag, text });
+        Ok(())
+    }
+}
+
+fn path_of(section: &str, name: &str) -> String {
+    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
+}
+
+/// The flags that a file can set, and their fields.
+fn fields() -> impl Iterator<Item = (&'static Flag, &'static str)> {
+    all().filter_map(|flag| Some((flag, flag.key?)))
+}
+
+/// The type of a field for a message. Durations are strings.
+fn expected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool(_) => "true or false",
+        Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) => "a number",
+        Kind::List(_) | Kind::Repeated(_) => "a list of strings",
+        Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_) | Kind::Quantity => "a string",
+    }
+}
+
+fn is_section(path: &str) -> bool {
+    fields().any(|(_, field)| field.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// A value for a message, as short JSON.
+fn shown(value: &Yaml) -> String {
+    const LONGEST: usize = 60;
+    let text = serde_json::to_string(value).unwrap_or_else(|_| "not JSON".to_owned());
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST).chain("…".chars()).collect()
+}
+
+/// Fields and sections of upstream that have no flag here. They are accepted whole, so that the output of upstream's
+/// `/configz` can be a file.
+const IGNORED: &[&str] = &[
+    "Generic.Port",
+    "Generic.Address",
+    "Generic.ClientConnection.acceptContentTypes",
+    "Generic.LeaderMigration",
+    "KubeCloudShared.CloudProvider",
+    "KubeCloudShared.ExternalCloudVolumePlugin",
+    "KubeCloudShared.AllowUntaggedCloud",
+    "KubeCloudShared.RouteReconciliationPeriod",
+    "KubeCloudShared.NodeMonitorPeriod",
+    "KubeCloudShared.ClusterName",
+    "KubeCloudShared.ClusterCIDR",
+    "KubeCloudShared.AllocateNodeCIDRs",
+    "KubeCloudShared.CIDRAllocatorType",
+    "KubeCloudShared.ConfigureCloudRoutes",
+    "KubeCloudShared.NodeSyncPeriod",
+    "AttachDetachController",
+    "CSRSigningController",
+    "DaemonSetController",
+    "DeploymentController",
+    "StatefulSetController",
+    "DeprecatedController",
+    "EphemeralVolumeController",
+    "GarbageCollectorController",
+    "HPAController",
+    "JobController",
+    "CronJobController",
+    "LegacySATokenCleaner",
+    "NamespaceController",
+    "NodeIPAMController",
+    "NodeLifecycleController",
+    "PersistentVolumeBinderController",
+    "PodGCController",
+    "ReplicaSetController",
+    "ReplicationController",
+    "ResourceQuotaController",
+    "SAController",
+    "ServiceController",
+    "TTLAfterFinishedController",
+    "ValidatingAdmissionPolicyStatusController",
+    "DeviceTaintEvictionController",
+    "ResourceClaimController",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! One flag, described by one entry: name, type, range, default, help, key in the configuration file, and its setting.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::parse::is_zero_quantity;
+use super::settings::Settings;
+use crate::duration::{format_go_duration, parse_go_duration};
+use crate::strconv::{parse_bool, parse_f64, parse_i32};
+
+/// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
+/// file and `docs/flags.md` are all made from it.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    pub(crate) name: &'static str,
+    /// The default as it would be typed; empty for a list without elements.
+    pub(crate) default: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) kind: Kind,
+    /// Path of the field in `KubeControllerManagerConfiguration` that has this value.
+    pub(crate) key: Option<&'static str>,
+    pub(crate) effect: Effect,
+    pub(crate) short: Option<char>,
+    /// Left out of `--help`, as upstream leaves out deprecated flags.
+    pub(crate) hidden: bool,
+    /// Lines that are computed and follow the help text.
+    pub(crate) choices: Option<fn() -> String>,
+    value_name: Option<&'static str>,
+    /// May be given without a value, which then means `true` (pflag's `NoOptDefVal`).
+    optional_value: bool,
+    /// Puts elements of a list into the form that `/configz` shows.
+    canonical: fn(&str) -> String,
+    /// Puts all values together into the form that `/flagz` shows.
+    join: fn(&[&str]) -> String,
+}
+
+/// The type of a flag, its range, and the setting that takes its value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Bool(fn(&mut Settings, bool)),
+    Int(fn(&mut Settings, i32)),
+    /// An integer between two bounds. A value outside is refused in upstream's words.
+    Count {
+        min: i32,
+        max: i32,
+        set: fn(&mut Settings, u32),
+    },
+    Float(fn(&mut Settings, f64)),
+    Duration(fn(&mut Settings, Duration)),
+    Text(fn(&mut Settings, &str)),
+    /// Text with a meaning of its own, checked together with the other settings.
+    Checked(fn(&mut Settings, &str) -> Result<(), String>),
+    /// Text with a syntax of its own, checked while the command line is parsed.
+    Parsed(fn(&mut Settings, &str) -> Result<(), String>),
+    /// Like [`Parsed`](Self::Parsed) for a flag that may be repeated; called once for each value.
+    Repeated(fn(&mut Settings, &str) -> Result<(), String>),
+    /// Values separated by commas. Empty ones don't count.
+    List(fn(&mut Settings, Vec<String>)),
+    /// An amount of memory, which only flags without support have.
+    Quantity,
+}
+
+/// The effect of a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Applies,
+    /// Accepted for the sake of kube-controller-manager's command lines.
+    Ignored,
+    /// Refused, for this reason, if its value is not the zero value.
+    Unsupported(&'static str),
+}
+
+/// Entries.
+impl Flag {
+    pub(super) const fn new(
+        name: &'static str,
+        default: &'static str,
+        help: &'static str,
+        kind: Kind,
+    ) -> Self {
+        Self {
+            name,
+            default,
+            help,
+            kind,
+            key: None,
+            effect: Effect::Applies,
+            short: None,
+            hidden: false,
+            choices: None,
+            value_name: None,
+            optional_value: matches!(kind, Kind::Bool(_)),
+            canonical: str::to_owned,
+            join: in_brackets,
+        }
+    }
+
+    pub(super) const fn ignored(name: &'static str, default: &'static str, kind: Kind) -> Self {
+        Self { effect: Effect::Ignored, ..Self::new(name, default, "", kind) }
+    }
+
+    pub(super) const fn unsupported(
+        name: &'static str,
+        default: &'static str,
+        kind: Kind,
+        help: &'static str,
+        reason: &'static str,
+    ) -> Self {
+        Self { effect: Effect::Unsupported(reason), ..Self::new(name, default, help, kind) }
+    }
+
+    pub(super) const fn key(self, key: &'static str) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    pub(super) const fn short(self, short: char) -> Self {
+        Self { short: Some(short), ..self }
+    }
+
+    pub(super) const fn hidden(self) -> Self {
+        Self { hidden: true, ..self }
+    }
+
+    pub(super) const fn choices(self, choices: fn() -> String) -> Self {
+        Self { choices: Some(choices), ..self }
+    }
+
+    pub(super) const fn value_name(self, value_name: &'static str) -> Self {
+        Self { value_name: Some(value_name), ..self }
+    }
+
+    pub(super) const fn optional_value(self) -> Self {
+        Self { optional_value: true, ..self }
+    }
+
+    pub(super) const fn canonical(self, canonical: fn(&str) -> String) -> Self {
+        Self { canonical, ..self }
+    }
+
+    pub(super) const fn join(self, join: fn(&[&str]) -> String) -> Self {
+        Self { join, ..self }
+    }
+}
+
+/// Values.
+impl Flag {
+    /// Checks the syntax of one value, with pflag's messages.
+    pub(super) fn check(&self, text: &str) -> Result<(), String> {
+        match self.kind {
+            Kind::Bool(_) => parse_bool(text).map(drop),
+            Kind::Int(_) | Kind::Count { .. } => parse_i32(text).map(drop),
+            Kind::Float(_) => parse_f64(text).map(drop),
+            Kind::Duration(_) => parse_go_duration(self.unsigned(text)).map(drop),
+            Kind::Parsed(set) | Kind::Repeated(set) => set(&mut Settings::default(), text),
+            Kind::Quantity => is_zero_quantity(text).map(drop),
+            Kind::Text(_) | Kind::Checked(_) | Kind::List(_) => Ok(()),
+        }
+    }
+
+    /// An ignored duration may be negative.
+    fn unsigned<'a>(&self, text: &'a str) -> &'a str {
+        match text.strip_prefix('-') {
+            Some(unsigned) if self.effect == Effect::Ignored => unsigned,
+            _ => text,
+        }
+    }
+
+    /// Stores the values, whose syntax has been checked. The error begins with the name of the flag.
+    pub(super) fn set(&self, settings: &mut Settings, texts: &[String]) -> Result<(), String> {
+        if let Effect::Unsupported(reason) = self.effect {
+            return if texts.iter().all(|text| self.is_zero(text)) {
+                Ok(())
+            } else {
+                Err(format!("--{} is not supported: {reason}", self.name))
+            };
+        }
+        let list = || texts.iter().filter(|text| !text.is_empty()).cloned().collect();
+        let text = texts.last().map_or("", String::as_str);
+        let stored = match self.kind {
+            Kind::Bool(set) => parse_bool(text).map(|on| set(settings, on)),
+            Kind::Int(set) => parse_i32(text).map(|number| set(settings, number)),
+            Kind::Float(set) => parse_f64(text).map(|number| set(settings, number)),
+            Kind::Duration(set) => {
+                parse_go_duration(self.unsigned(text)).map(|duration| set(settings, duration))
+            }
+            Kind::Text(set) => {
+                set(settings, text);
+                Ok(())
+            }
+            Kind::Checked(set) | Kind::Parsed(set) => set(settings, text),
+            Kind::Repeated(set) => texts.iter().try_for_each(|text| set(settings, text)),
+            Kind::List(set) => {
+                set(settings, list());
+                Ok(())
+            }
+            Kind::Count { min, max, set } => {
+                return self.in_range(text, min, max).map(|number| set(settings, number));
+            }
+            Kind::Quantity => Ok(()),
+        };
+        stored.map_err(|error| format!("--{}: {error}", self.name))
+    }
+
+    /// A number in its range, with upstream's messages (`options/endpointslicecontroller.go` `Validate`).
+    fn in_range(&self, text: &str, min: i32, max: i32) -> Result<u32, String> {
+        let name = self.name;
+        match parse_i32(text)? {
+            number if number < min => Err(format!("--{name} must not be less than {min}, but got {number}")),
+            number if number > max => Err(format!("--{name} must not be more than {max}, but got {number}")),
+            number => u32::try_from(number).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Whether this value is the zero value of its type: pflag's `--help` shows no such default.
+    pub(super) fn is_zero(&self, text: &str) -> bool {
+        match self.kind {
+            Kind::Bool(_) => parse_bool(text) == Ok(false),
+            Kind::Quantity => is_zero_quantity(text) == Ok(true),
+            _ => ["", "0", "0s"].contains(&text),
+        }
+    }
+}
+
+/// How the flag is shown.
+impl Flag {
+    pub(super) fn takes_list(&self) -> bool {
+        matches!(self.kind, Kind::List(_))
+    }
+
+    pub(super) fn may_be_repeated(&self) -> bool {
+        matches!(self.kind, Kind::List(_) | Kind::Repeated(_))
+    }
+
+    pub(super) fn has_optional_value(&self) -> bool {
+        self.optional_value
+    }
+
+    pub(super) fn value_placeholder(&self) -> &'static str {
+        let by_type = match self.kind {
+            Kind::Bool(_) => "BOOL",
+            Kind::Int(_) | Kind::Count { .. } => "N",
+            Kind::Float(_) => "NUMBER",
+            Kind::Duration(_) => "DURATION",
+            Kind::List(_) => "NAMES",
+            Kind::Quantity => "QUANTITY",
+            Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Repeated(_) => "TEXT",
+        };
+        self.value_name.unwrap_or(by_type)
+    }
+
+    /// The help text, with the range after it.
+    pub(crate) fn help(&self) -> String {
+        match self.kind {
+            Kind::Count { min, max: i32::MAX, .. } => format!("{} (at least {min})", self.help),
+            Kind::Count { min, max, .. } => format!("{} ({min} to {max})", self.help),
+            _ => self.help.to_owned(),
+        }
+    }
+
+    /// The value in JSON: a boolean, a number, a text (also for durations, in Go's form), or a list of texts.
+    pub(super) fn json(&self, texts: &[String]) -> Value {
+        let text = texts.last().map_or("", String::as_str);
+        let typed = match self.kind {
+            Kind::List(_) | Kind::Repeated(_) => {
+                return texts.iter().map(|text| (self.canonical)(text)).collect();
+            }
+            Kind::Bool(_) => parse_bool(text).ok().map(Value::from),
+            Kind::Int(_) | Kind::Count { .. } => parse_i32(text).ok().map(Value::from),
+            Kind::Float(_) => parse_f64(text).ok().map(number),
+            Kind::Duration(_) => {
+                parse_go_duration(text).ok().map(|duration| format_go_duration(duration).into())
+            }
+            Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Quantity => None,
+        };
+        typed.unwrap_or_else(|| text.into())
+    }
+
+    /// The value as `/flagz` and the log show it.
+    pub(super) fn text(&self, texts: &[String]) -> String {
+        if self.may_be_repeated() {
+            return (self.join)(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        match self.json(texts) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }
+    }
+}
+
+/// A number as Go's JSON has it: whole ones without a point.
+fn number(number: f64) -> Value {
+    let text = number.to_string();
+    text.parse::<i64>().map_or_else(|_| number.into(), Value::from)
+}
+
+/// A list as pflag shows it.
+fn in_brackets(texts: &[&str]) -> String {
+    format!("[{}]", texts.join(","))
+}

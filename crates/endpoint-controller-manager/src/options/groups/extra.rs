@@ -1,0 +1,36 @@
+//! Flags of this program that kube-controller-manager doesn't have.
+
+use crate::options::flag::Flag;
+use crate::options::flag::Kind::{Checked, Text};
+use crate::version;
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new(
+        "config",
+        "",
+        "Configuration file of kind KubeControllerManagerConfiguration \
+         (kubecontrollermanager.config.k8s.io/v1alpha1); flags take precedence over its fields",
+        Text(|settings, path| path.clone_into(&mut settings.config_file)),
+    )
+    .value_name("FILE"),
+    Flag::new(
+        "user-agent-name",
+        version::NAME,
+        "First word of the user agent, which the API server records as the field manager in managedFields",
+        Checked(|settings, name| {
+            settings.user_agent_name = user_agent_name(name)?;
+            Ok(())
+        }),
+    )
+    .value_name("NAME"),
+];
+
+/// A product in the sense of RFC 9110, within the API server's limit for field managers.
+fn user_agent_name(name: &str) -> Result<String, String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if (1..=128).contains(&name.len()) && name.chars().all(is_token) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("must be a word of at most 128 letters, digits, '-', '_' or '.', but got {name:?}"))
+    }
+}

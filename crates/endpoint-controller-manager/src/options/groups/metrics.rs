@@ -1,0 +1,44 @@
+//! Flags about metrics (`k8s.io/component-base` `metrics/options.go`).
+
+use crate::options::flag::Flag;
+use crate::options::flag::Kind::{Checked, List, Repeated, Text};
+
+/// The release whose hidden metrics may be shown.
+const PREVIOUS_VERSION: &str = "1.35";
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::unsupported(
+        "allow-metric-labels",
+        "",
+        Repeated(|_, _| Ok(())),
+        "Not supported: no metric has a label with unbounded values",
+        "no metric has a label with unbounded values",
+    )
+    .value_name("LABEL=VALUES"),
+    Flag::unsupported(
+        "allow-metric-labels-manifest",
+        "",
+        Text(|_, _| ()),
+        "Not supported, like --allow-metric-labels",
+        "no metric has a label with unbounded values",
+    )
+    .value_name("FILE"),
+    Flag::new(
+        "disabled-metrics",
+        "",
+        "Metrics that are not exposed, by full name",
+        List(|settings, names| settings.disabled_metrics = names),
+    ),
+    Flag::new(
+        "show-hidden-metrics-for-version",
+        "",
+        "Release whose hidden metrics are exposed: only the previous one, 1.35; no metric is hidden at present",
+        Checked(|_, version| match version {
+            "" | PREVIOUS_VERSION => Ok(()),
+            _ => Err(format!(
+                "must be omitted or have the value '{PREVIOUS_VERSION}'; only the previous minor version is allowed"
+            )),
+        }),
+    )
+    .value_name("VERSION"),
+];

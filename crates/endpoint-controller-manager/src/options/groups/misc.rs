@@ -1,0 +1,60 @@
+//! Miscellaneous and global flags.
+
+use super::path;
+use crate::options::flag::Flag;
+use crate::options::flag::Kind::{Bool, Checked, Parsed, Text};
+use crate::options::parse::version_request;
+
+/// The flag that prints the help text.
+pub(super) const HELP: &str = "help";
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new(
+        "kubeconfig",
+        "",
+        "Kubeconfig file with the address of the API server and the credentials for it; if empty, the in-cluster \
+         configuration is used",
+        Text(|settings, file| settings.api_server.kubeconfig = path(file)),
+    )
+    .value_name("FILE")
+    .key("Generic.ClientConnection.kubeconfig"),
+    Flag::new(
+        "master",
+        "",
+        "Address of the API server; overrides the one in the kubeconfig",
+        Checked(|settings, url| {
+            settings.api_server.master = master(url)?;
+            Ok(())
+        }),
+    )
+    .value_name("URL"),
+];
+
+pub(super) const GLOBAL: &[Flag] = &[
+    Flag::new(
+        "version",
+        "false",
+        "Print the version and exit; --version=raw prints all that is known about it",
+        Parsed(|settings, request| {
+            settings.version = version_request(request)?;
+            Ok(())
+        }),
+    )
+    .value_name("BOOL")
+    .optional_value(),
+    Flag::new(HELP, "false", "Print this help and exit", Bool(|_, _| ())).short('h'),
+];
+
+/// An address without a scheme is plain HTTP, as in client-go.
+fn master(text: &str) -> Result<Option<http::Uri>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    match url.parse::<http::Uri>() {
+        Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => {
+            Ok(Some(uri))
+        }
+        _ => Err(format!("{text:?} is not the address of an API server, such as https://10.0.0.1:6443")),
+    }
+}

@@ -1,0 +1,43 @@
+//! Syntax of values that are more than a text or a number.
+
+use std::net::IpAddr;
+
+use crate::strconv::{parse_bool, parse_i32};
+
+/// Reads an amount of memory, and tells whether it is zero, the only one that is supported.
+pub(super) fn is_zero_quantity(text: &str) -> Result<bool, String> {
+    let number_end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(number_end);
+    let suffixes = ["", "n", "u", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", "Ei"];
+    match number.parse::<f64>() {
+        Ok(number) if suffixes.contains(&suffix) => Ok(number == 0.0),
+        _ => Err(format!("{text:?} is not a quantity such as 0, 512 or 64Ki")),
+    }
+}
+
+/// Reads one value of `--tls-curve-preferences`: numbers with commas.
+pub(super) fn curves(text: &str) -> Result<Vec<i32>, String> {
+    text.split(',').map(|number| parse_i32(number.trim())).collect()
+}
+
+/// Reads an address.
+pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
+    text.trim().parse().map_err(|_| format!("failed to parse IP: {text:?}"))
+}
+
+/// The value of `--version`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum VersionRequest {
+    #[default]
+    None,
+    Line,
+    Raw,
+}
+
+/// Reads the value of `--version`. Upstream also takes a version to report instead of its own, which is refused here.
+pub(super) fn version_request(text: &str) -> Result<VersionRequest, String> {
+    match text {
+        "raw" => Ok(VersionRequest::Raw),
+        _ => parse_bool(text).map(|line| if line { VersionRequest::Line } else { VersionRequest::None }),
+    }
+}

@@ -1,0 +1,187 @@
+//! The syntax of the command line, and its answers.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::super::errors::Errors;
+use super::super::groups::find;
+use super::super::settings::Settings;
+use super::{Parsed, parse_words, printed, values};
+
+/// The settings of a command line.
+fn settings(line: &str) -> Settings {
+    values(line).settings(&mut Errors::default())
+}
+
+/// Name and type of each flag of upstream.
+fn upstream() -> Vec<(&'static str, &'static str)> {
+    let file = include_str!("../../../testdata/kube-controller-manager-flags.txt");
+    file.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_once(' ').unwrap()).collect()
+}
+
+#[test]
+fn flags_take_the_forms_that_kube_controller_manager_takes() {
+    let typed = settings(
+        "--leader-elect=false -v=4 --kube-api-qps=-1 --kube_api_burst 7 \
+         --controllers=-endpoints-controller,endpointslice --controllers=* \
+         --endpointslice-updates-batch-period=1m30s --max-endpoints-per-slice=0x10",
+    );
+    assert!(!typed.leader_election.enabled);
+    assert_eq!(typed.verbosity, 4);
+    assert!((typed.qps + 1.0).abs() < f64::EPSILON);
+    assert_eq!(typed.burst, 7);
+    assert_eq!(typed.controllers, ["-endpoints-controller", "endpointslice", "*"]);
+    assert_eq!(typed.endpointslice.batch_period.as_secs(), 90);
+    assert_eq!(typed.endpointslice.max_endpoints, 16);
+    assert!(settings("--leader-elect").leader_election.enabled);
+    for verbosity in ["--v 2", "-v 2", "-v2", "--v=2"] {
+        assert_eq!(settings(verbosity).verbosity, 2, "{verbosity}");
+    }
+    assert_eq!(settings("").controllers, ["*"]);
+}
+
+#[test]
+fn of_several_values_the_last_counts() {
+    let line = "--kube-api-burst=1 --profiling=false --kube-api-burst 2 --profiling --cluster-name=a --cluster-name=b \
+         --cert-dir=a --cert_dir=";
+    let typed = settings(line);
+    assert_eq!(typed.burst, 2);
+    assert!(typed.server.profiling);
+    assert_eq!(typed.server.serving.cert_dir, None);
+    assert_eq!(values(line).json(find("cluster-name").unwrap()), "b");
+}
+
+#[test]
+fn values_are_left_as_they_are() {
+    let line = "--cert-dir --some_folder --kubeconfig -x --cluster_name=a_b";
+    let typed = settings(line);
+    assert_eq!(typed.server.serving.cert_dir, Some("--some_folder".into()));
+    assert_eq!(typed.api_server.kubeconfig, Some("-x".into()));
+    assert_eq!(values(line).json(find("cluster-name").unwrap()), "a_b");
+}
+
+#[test]
+fn every_flag_of_upstream_is_accepted_with_a_value_of_its_type() {
+    let flags = upstream();
+    assert_eq!(flags.len(), 150);
+    for (name, kind) in flags.into_iter().filter(|(name, _)| !["help", "version"].contains(name)) {
+        let value = match kind {
+            "bool" => "true",
+            "int" | "int32" | "Level" | "int32Slice" => "1",
+            "float" | "float32" => "0.5",
+            "duration" => "1h30m",
+            "ip" => "::1",
+            "namedCertKey" => "a,b:c",
+            "quantity" => "64Ki",
+            _ => "a",
+        };
+        let typed = values(&format!("--{name}={value}"));
+        let flag = find(name).unwrap_or_else(|| panic!("{name} is not a flag"));
+        assert!(!matches!(kind, "bool") || typed.json(flag) == true, "{name}");
+        let underscored = format!("--{}={value}", name.replace('-', "_"));
+        assert_eq!(values(&underscored), typed, "{underscored}");
+    }
+}
+
+#[test]
+fn help_lists_every_flag_once() {
+    let help = printed("--help");
+    let listed = |name: &str| {
+        let flag = format!("--{name}");
+        let lists = |line: &&str| {
+            let line = line.trim_start().trim_start_matches("-v, ").trim_start_matches("-h, ");
+            line.strip_prefix(&flag)
+                .is_some_and(|rest| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+        };
+        help.lines().filter(lists).count()
+    };
+    for (name, _) in upstream().into_iter().chain([("config", "")]) {
+        let hidden = ["allow-untagged-cloud", "node-sync-period"].contains(&name);
+        assert_eq!(listed(name), usize::from(!hidden), "--{name} in {help}");
+    }
+}
+
+#[test]
+fn help_is_in_upstreams_order_of_sections() {
+    let help = printed("-h");
+    let headings: Vec<&str> = help.lines().filter_map(|line| line.strip_suffix(" flags:")).collect();
+    assert_eq!(
+        headings,
+        [
+            "Debugging",
+            "Generic",
+            "Secure serving",
+            "Authentication",
+            "Authorization",
+            "Endpoints-controller",
+            "Endpointslice-controller",
+            "Endpointslice-mirroring-controller",
+            "Metrics",
+            "Logs",
+            "Misc",
+            "Global"
+        ]
+    );
+    assert!(help.contains("kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)"));
+}
+
+#[test]
+fn version_is_an_printed() {
+    for line in ["--version", "--version=true", "--version=1"] {
+        assert!(printed(line).starts_with("endpoint-controller-manager v"), "{line}");
+    }
+    assert!(printed("--version=raw").starts_with("version.Info{Major:\""));
+    assert!(matches!(parse_words(["--version=false"]), Parsed::Run(_)));
+}
+
+#[test]
+fn values_are_shown_in_gos_form() {
+    let values = values(
+        "--kube-api-qps=20 --node-monitor-period=90s --profiling=F --controllers=a,b --secure-port=0x10 \
+         --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms \
+         --feature-gates=AllAlpha=false --feature-gates=AllBeta=true --vmodule=a=1,b=2",
+    );
+    let texts: BTreeMap<String, String> = values.shown().into_iter().collect();
+    for (name, text) in [
+        ("kube-api-qps", "20"),
+        ("node-monitor-period", "1m30s"),
+        ("profiling", "false"),
+        ("controllers", "[a,b]"),
+        ("secure-port", "16"),
+        ("node-eviction-rate", "0.25"),
+        ("endpoint-updates-batch-period", "1.5s"),
+        ("min-resync-period", "12h0m0s"),
+        ("tls-cipher-suites", "[]"),
+        ("feature-gates", ":AllAlpha=false,:AllBeta=true"),
+        ("vmodule", "a=1,b=2"),
+        ("v", "0"),
+    ] {
+        assert_eq!(texts.get(name).map(String::as_str), Some(text), "{name}");
+    }
+}
+
+/// A flag with a value, or something like it.
+fn word() -> impl Strategy<Value = String> {
+    let names: Vec<&str> = upstream().into_iter().map(|(name, _)| name).collect();
+    let value = prop_oneof!["[-+0-9.a-z*:,= _]{0,8}", any::<String>()];
+    prop_oneof![
+        (prop::sample::select(names.clone()), value.clone())
+            .prop_map(|(name, value)| format!("--{name}={value}")),
+        prop::sample::select(names).prop_map(|name| format!("--{}", name.replace('-', "_"))),
+        value,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn whatever_is_typed_has_one_printed(words in prop::collection::vec(word(), 0..5)) {
+        match parse_words(words.iter().map(String::as_str)) {
+            Parsed::Run(_) => {}
+            Parsed::Error(reason) => prop_assert!(!reason.contains(char::is_control) && !reason.is_empty(), "{reason:?}"),
+            Parsed::Print(text) => prop_assert!(!text.is_empty()),
+        }
+    }
+}

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use component_server::{AuthenticationOptions, AuthorizationOptions, ServingOptions};
-use kube_api::Encoding;
 use controller_kit::election;
+use kube_api::Encoding;
 use serde_json::Value;
 
 use crate::controllers::Controller;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::queue::QueueMetrics;
+use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
-use endpoint_informers::cache::Cache;
+use endpoint_informers::cache::{Cache, ObjectKey};
+use endpoint_informers::controller;
 use endpoints_controller::EndpointsController;
 use endpointslice_controller::EndpointSliceController;
 use endpointslice_mirroring_controller::EndpointSliceMirroringController;
@@ -27,9 +28,9 @@ const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// A controller that has not begun yet.
 pub(crate) struct Prepared {
     pub(crate) name: &'static str,
-    /// Works until `shut_down`.
+    /// Works until the queue is shut down.
     run: BoxFuture<'static, ()>,
-    shut_down: Box<dyn Fn() + Send>,
+    queue: WorkQueue<ObjectKey>,
     events: EventWriter,
 }
 
@@ -46,26 +47,26 @@ impl Parts<'_> {
     pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> Prepared {
         let Self { config, cache, queues, registry } = self;
         let cache = Arc::clone(cache);
-        let name = which.name();
         match which {
             Controller::Endpoints => {
-                let (controller, events) = EndpointsController::new(config.endpoints, cache, client, queues);
-                let run = Box::pin(Arc::clone(&controller).run());
-                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+                Prepared::new(EndpointsController::new(config.endpoints, cache, client, queues))
             }
             Controller::EndpointSlice => {
-                let (controller, events) =
-                    EndpointSliceController::new(config.endpointslice, cache, client, queues, registry);
-                let run = Box::pin(Arc::clone(&controller).run());
-                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+                let new = EndpointSliceController::new;
+                Prepared::new(new(config.endpointslice, cache, client, queues, registry))
             }
             Controller::EndpointSliceMirroring => {
-                let (controller, events) =
-                    EndpointSliceMirroringController::new(config.mirroring, cache, client, queues, registry);
-                let run = Box::pin(Arc::clone(&controller).run());
-                Prepared { name, run, shut_down: Box::new(move || controller.shut_down()), events }
+                let new = EndpointSliceMirroringController::new;
+                Prepared::new(new(config.mirroring, cache, client, queues, registry))
             }
         }
+    }
+}
+
+impl Prepared {
+    fn new<C: controller::Controller>((controller, events): (Arc<C>, EventWriter)) -> Self {
+        let queue = controller.queue().clone();
+        Self { name: C::NAME, run: Box::pin(controller::run(controller)), queue, events }
     }
 }
 
@@ -73,7 +74,7 @@ impl Parts<'_> {
 pub(crate) struct Running {
     /// They end by themselves only when shut down; each yields its name.
     work: JoinSet<&'static str>,
-    shut_down: Vec<Box<dyn Fn() + Send>>,
+    queues: Vec<WorkQueue<ObjectKey>>,
     events: JoinSet<()>,
     /// Becomes true when no more events will come.
     quiet: watch::Sender<bool>,
@@ -83,14 +84,14 @@ impl Running {
     /// Lets them begin.
     pub(crate) fn start(controllers: Vec<Prepared>, work: &Handle) -> Self {
         let quiet = watch::Sender::new(false);
-        let mut running = Self { work: JoinSet::new(), shut_down: Vec::new(), events: JoinSet::new(), quiet };
-        for Prepared { name, run, shut_down, events } in controllers {
+        let mut running = Self { work: JoinSet::new(), queues: Vec::new(), events: JoinSet::new(), quiet };
+        for Prepared { name, run, queue, events } in controllers {
             let run = async move {
                 run.await;
                 name
             };
             running.work.spawn_on(run, work);
-            running.shut_down.push(shut_down);
+            running.queues.push(queue);
             let mut quiet = running.quiet.subscribe();
             let events = events.run(async move { drop(quiet.wait_for(|quiet| *quiet).await) });
             running.events.spawn_on(events, work);
@@ -112,7 +113,7 @@ impl Running {
     /// did not finish: it is given up, and may arrive nevertheless.
     pub(crate) async fn stop(mut self, limit: Duration) -> bool {
         let start = Instant::now();
-        self.shut_down.iter().for_each(|shut_down| shut_down());
+        self.queues.iter().for_each(WorkQueue::shut_down);
         let finished = timeout(limit, all(&mut self.work)).await.is_ok();
         if !finished {
             warn!("Writes under way did not finish in time");
@@ -146,7 +147,7 @@ mod tests {
             "controller"
         });
         let quiet = watch::Sender::new(false);
-        Running { work: tasks, shut_down: Vec::new(), events: JoinSet::new(), quiet }
+        Running { work: tasks, queues: Vec::new(), events: JoinSet::new(), quiet }
     }
 
     /// As with an API server that hangs: the Lease must be released before the process is killed.

@@ -16,9 +16,11 @@
 //! * [`slice_sync`]: why a sync of slices is tried again.
 //! * [`slice_metrics`]: what controllers of slices count.
 //! * [`references`]: events about cached objects.
+//! * [`controller`]: the trait of a controller, and how one runs.
 //! * [`mod@lead`]: the life of a process with one controller.
 
 pub mod cache;
+pub mod controller;
 pub mod echoes;
 pub mod kinds;
 pub mod lead;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use controller_kit::worker::{Start, run_workers_from};
 use endpoint_informers::cache::{Cache, Cached as _, CachedEndpoints, ObjectKey, State};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::echoes::Echoes;
 use endpoint_informers::repairs::Repairs;
 use endpointslice::TriggerTimes;
@@ -15,6 +15,7 @@ use kube_api::ApiClient;
 use parking_lot::Mutex;
 
 use crate::events::COMPONENT;
+use crate::sync::SyncError;
 use crate::tracker::{Orphan, Tracker};
 use crate::writer::EndpointsWriter;
 
@@ -46,8 +47,6 @@ pub struct EndpointsController {
     pub(crate) trigger_times: Mutex<TriggerTimes>,
 }
 
-/// The controller's name in logs, as upstream's.
-pub(crate) const NAME: &str = "endpoints-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint";
 
@@ -78,28 +77,9 @@ impl EndpointsController {
         (Arc::new(controller), events)
     }
 
-    /// Syncs every Service once, and whatever is left of Services that are gone, and then whatever changes, until
-    /// [`Self::shut_down`]. The cache must be synced.
-    pub async fn run(self: Arc<Self>) {
-        let mut services = Vec::new();
-        self.cache.attach(Arc::clone(&self) as _, |state| {
-            services = state.services.iter().map(|service| service.key()).collect();
-            for key in &services {
-                self.queue.add_background(key.clone());
-            }
-            self.look_at_leftovers(state);
-        });
-        let controller = Arc::clone(&self);
-        let start = Start { keys: services, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
-        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.sync(&key).await }
-        })
-        .await;
-    }
-
-    /// Objects without a Service hurt nobody, so they stay in the background.
-    fn look_at_leftovers(&self, state: &State) {
+    /// Endpoints whose Service was deleted while no controller ran.
+    fn orphans(&self, state: &State) -> Vec<ObjectKey> {
+        let mut keys = Vec::new();
         for endpoints in state.endpoints.iter() {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
                 && !elects_a_leader(endpoints)
@@ -107,14 +87,43 @@ impl EndpointsController {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
                 self.tracker.lock().orphan(&key, Orphan { uid, selected: false });
-                self.queue.add_background(key);
+                keys.push(key);
             }
         }
+        keys
+    }
+}
+
+impl Controller for EndpointsController {
+    /// Upstream's name.
+    const NAME: &'static str = "endpoints-controller";
+    type Error = SyncError;
+
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
-    /// Takes no more work; [`Self::run`] returns when what is under way is done.
-    pub fn shut_down(&self) {
-        self.queue.shut_down();
+    fn queue(&self) -> &WorkQueue<ObjectKey> {
+        &self.queue
+    }
+
+    fn workers(&self) -> usize {
+        self.config.workers
+    }
+
+    /// Every Service, and then what is left of Services that are gone.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+        let mut keys: Vec<ObjectKey> = state.services.iter().map(|service| service.key()).collect();
+        keys.extend(self.orphans(state));
+        keys
+    }
+
+    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        self.sync_service(key).await
+    }
+
+    fn would_write(&self, key: &ObjectKey) -> bool {
+        self.is_wrong(key)
     }
 }
 

@@ -27,4 +27,5 @@ mod writer;
 pub use controller::{Config, EndpointsController};
 pub use desired::{Unready, desired_subsets};
 pub use plan::{Plan, plan};
+pub use sync::SyncError;
 pub use truncate::{CAPACITY, truncate};

@@ -8,6 +8,7 @@ use controller_kit::write::{Verb, WriteError};
 use endpoint_informers::cache::{
     CachedEndpoints, Change, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject,
 };
+use endpoint_informers::controller::Controller as _;
 use endpoint_informers::references;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service, ServiceType, Skipped};
@@ -17,7 +18,7 @@ use kube_protobuf::DecodeError;
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::controller::{EndpointsController, NAME};
+use crate::controller::EndpointsController;
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
@@ -30,7 +31,7 @@ fn may_be_stored(error: &WriteError) -> bool {
 
 /// A sync that must be tried again.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SyncError {
+pub enum SyncError {
     /// The cache does not show our own last write yet.
     #[error("the cache does not show our own last write yet")]
     StaleCache,
@@ -92,7 +93,7 @@ enum Snapshot {
 
 impl EndpointsController {
     /// Makes the Endpoints of one Service as they should be.
-    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let judge = |change: &Change<CachedEndpoints>| self.cache.read(|state| self.judge(change, state));
         self.repairs.begin(key);
         let _under_sync = self.echoes.begin(key, judge);
@@ -276,7 +277,7 @@ impl EndpointsController {
                 if let Some(version) = metadata.resource_version {
                     tracker.wrote(key, metadata.uid.unwrap_or_default(), version.as_str().into());
                 }
-                debug!(controller = NAME, key = %key, "Wrote Endpoints");
+                debug!(controller = Self::NAME, key = %key, "Wrote Endpoints");
                 Ok(())
             }
             Err(error) => {
@@ -292,7 +293,7 @@ impl EndpointsController {
 
     async fn delete(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
         self.writer.delete(key, endpoints).await?;
-        debug!(controller = NAME, key = %key, "Deleted Endpoints");
+        debug!(controller = Self::NAME, key = %key, "Deleted Endpoints");
         Ok(())
     }
 

@@ -1,14 +1,16 @@
 //! The controller's parts, and its life.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use controller_kit::worker::{Start, run_workers_from};
 use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::own_slices::OwnSlices;
+use endpoint_informers::slice_sync::SyncError;
 use endpoint_informers::slice_writer::SliceWriter;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Conditions, TopologyCache, TriggerTimes};
@@ -51,8 +53,6 @@ pub struct EndpointSliceController {
     pub(crate) metrics: Metrics,
 }
 
-/// The controller's name in logs, as upstream's.
-pub(crate) const NAME: &str = "endpointslice-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice";
 /// The least delay between a change of a slice and the sync it causes, so that a burst of foreign changes is met once
@@ -90,43 +90,44 @@ impl EndpointSliceController {
         };
         (Arc::new(controller), events)
     }
-
-    /// Syncs every Service once, and those that belong to another controller by now and still have slices of ours, and
-    /// then whatever changes, until [`Self::shut_down`]. The cache must be synced.
-    pub async fn run(self: Arc<Self>) {
-        let mut keys = Vec::new();
-        self.cache.attach(Arc::clone(&self) as _, |state| {
-            self.load_nodes(state);
-            keys = everything(state);
-            for key in &keys {
-                self.queue.add_background(key.clone());
-            }
-        });
-        let controller = Arc::clone(&self);
-        let planner = Arc::clone(&self);
-        let start = Start { keys, is_wrong: move |key: &ObjectKey| planner.is_wrong(key) };
-        let (queue, workers) = (self.queue.clone(), self.config.workers);
-        let workers = run_workers_from(start, NAME, queue, workers, move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.sync(&key).await }
-        });
-        tokio::select! {
-            () = workers => {}
-            never = self.follow_nodes() => match never {},
-        }
-    }
-
-    /// Takes no more work; [`Self::run`] returns when what is under way is done.
-    pub fn shut_down(&self) {
-        self.queue.shut_down();
-    }
 }
 
-/// What is looked at once at the start.
-fn everything(state: &State) -> Vec<ObjectKey> {
-    let services = state.services.iter().map(|service| service.key());
-    let delegated = state.delegated.iter().filter(|service| {
-        !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty()
-    });
-    services.chain(delegated.map(|service| service.key())).collect()
+impl Controller for EndpointSliceController {
+    /// Upstream's name.
+    const NAME: &'static str = "endpointslice-controller";
+    type Error = SyncError;
+
+    fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    fn queue(&self) -> &WorkQueue<ObjectKey> {
+        &self.queue
+    }
+
+    fn workers(&self) -> usize {
+        self.config.workers
+    }
+
+    /// Every Service, and those that belong to another controller by now and still have slices of ours.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+        self.load_nodes(state);
+        let services = state.services.iter().map(|service| service.key());
+        let delegated = state.delegated.iter().filter(|service| {
+            !state.slices_of(&service.namespace, &service.name, ENDPOINTSLICE_CONTROLLER).is_empty()
+        });
+        services.chain(delegated.map(|service| service.key())).collect()
+    }
+
+    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        self.sync_service(key).await
+    }
+
+    fn would_write(&self, key: &ObjectKey) -> bool {
+        self.is_wrong(key)
+    }
+
+    async fn background(&self) -> Infallible {
+        self.follow_nodes().await
+    }
 }

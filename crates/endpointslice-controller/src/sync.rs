@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use endpoint_informers::cache::{Cached as _, CachedSlice, ObjectKey};
+use endpoint_informers::controller::Controller as _;
 use endpoint_informers::own_slices::decode_all;
 use endpoint_informers::references;
 use endpoint_informers::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
@@ -16,7 +17,7 @@ use endpointslice::{
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
-use crate::controller::{EndpointSliceController, NAME};
+use crate::controller::EndpointSliceController;
 
 /// Whose slices a sync is about.
 enum Found {
@@ -40,7 +41,7 @@ struct Planned {
 
 impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
-    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
@@ -70,7 +71,7 @@ impl EndpointSliceController {
         }
         let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
         self.metrics.applied(&snapshot.service, complete, applied.cut_after);
-        debug!(controller = NAME, key = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
+        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
         let applied = applied.into_result();
         let outcome = applied.map_err(SyncError::from).and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
@@ -110,7 +111,7 @@ impl EndpointSliceController {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.apply(key, &plan).await;
-        debug!(controller = NAME, key = %key, slices = slices.len(), "Left to another controller");
+        debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Left to another controller");
         Ok(applied.into_result()?)
     }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use controller_kit::worker::{Start, run_workers_from};
 use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::controller::Controller;
 use endpoint_informers::own_slices::{OwnSlices, service_key};
 use endpoint_informers::slice_metrics::SliceMetrics;
+use endpoint_informers::slice_sync::SyncError;
 use endpoint_informers::slice_writer::SliceWriter;
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 use kube_api::ApiClient;
@@ -44,8 +45,6 @@ pub struct EndpointSliceMirroringController {
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
 }
 
-/// The controller's name in logs, as upstream's.
-pub(crate) const NAME: &str = "endpointslice-mirroring-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice_mirroring";
 /// The prefix of metrics, as upstream's (`endpointslicemirroring/metrics/metrics.go`).
@@ -71,36 +70,38 @@ impl EndpointSliceMirroringController {
         let unfinished = Mutex::default();
         (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics, unfinished }), events)
     }
+}
 
-    /// Syncs everything that is or was mirrored once and then whatever changes, until [`Self::shut_down`]. The cache
-    /// must be synced.
-    pub async fn run(self: Arc<Self>) {
-        let mut keys = Vec::new();
-        self.cache.attach(Arc::clone(&self) as _, |state| {
-            keys = self.everything(state);
-            for key in &keys {
-                self.queue.add_background(key.clone());
-            }
-        });
-        let controller = Arc::clone(&self);
-        let start = Start { keys, is_wrong: move |key: &ObjectKey| self.is_wrong(key) };
-        run_workers_from(start, NAME, controller.queue.clone(), controller.config.workers, move |key| {
-            let controller = Arc::clone(&controller);
-            async move { controller.sync(&key).await }
-        })
-        .await;
+impl Controller for EndpointSliceMirroringController {
+    /// Upstream's name.
+    const NAME: &'static str = "endpointslice-mirroring-controller";
+    type Error = SyncError;
+
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
-    /// What there is at the start: Endpoints, and our slices, whose Endpoints may be gone or opt out by now.
-    fn everything(&self, state: &State) -> Vec<ObjectKey> {
+    fn queue(&self) -> &WorkQueue<ObjectKey> {
+        &self.queue
+    }
+
+    fn workers(&self) -> usize {
+        self.config.workers
+    }
+
+    /// Endpoints, and the Services of our slices: their Endpoints may be gone or opt out by now.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
         let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
         let ours = ours.filter_map(|slice| service_key(slice));
         endpoints.map(|endpoints| endpoints.key()).chain(ours).collect()
     }
 
-    /// Takes no more work; [`Self::run`] returns when what is under way is done.
-    pub fn shut_down(&self) {
-        self.queue.shut_down();
+    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        self.sync_endpoints(key).await
+    }
+
+    fn would_write(&self, key: &ObjectKey) -> bool {
+        self.is_wrong(key)
     }
 }

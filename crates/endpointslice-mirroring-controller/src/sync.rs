@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use endpoint_informers::controller::Controller as _;
 use endpoint_informers::own_slices::{Found, decode_all};
 use endpoint_informers::slice_metrics::{Distribution, Figures};
 use endpoint_informers::slice_sync::SyncError;
@@ -12,7 +13,7 @@ use endpointslice::{AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
-use crate::controller::{EndpointSliceMirroringController, NAME};
+use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::{Mirror, is_mirrored, mirror_beside};
 
 /// What one sync looks at: everything of the same moment.
@@ -24,7 +25,7 @@ struct Snapshot {
 
 impl EndpointSliceMirroringController {
     /// Makes the slices of one Endpoints object as they should be.
-    pub(crate) async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    pub(crate) async fn sync_endpoints(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let under_sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
@@ -91,7 +92,7 @@ impl EndpointSliceMirroringController {
             self.metrics.changed(&distribution, changes);
         }
         applied.into_result()?;
-        debug!(controller = NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
+        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())
     }
 

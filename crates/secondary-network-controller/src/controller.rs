@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use controller_kit::queue::{Lane, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, Recorder};
-use controller_kit::worker::run_workers;
 use endpoint_informers::cache::{
     Cache, Cached as _, CachedSlice, Change, Handler, ListPhase, ObjectKey, State,
 };
+use endpoint_informers::controller::Controller;
 use endpoint_informers::own_slices::OwnSlices;
 use endpoint_informers::references::object_reference;
 use endpoint_informers::slice_sync::{Snapshot, SyncError};
@@ -33,7 +33,6 @@ pub const ANNOTATIONS: [&str; 2] = [NETWORK, NETWORK_STATUS];
 
 /// Changes of pods and slices wait so long for more of them.
 const BATCH_PERIOD: Duration = Duration::from_millis(500);
-const WORKERS: usize = 5;
 const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 
 /// Keeps the slices of Services with a secondary network.
@@ -53,47 +52,6 @@ impl SecondaryNetworkController {
             OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD).with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
         Arc::new(Self { cache, queue, slices, writer, recorder })
-    }
-
-    /// Syncs what there is, and then whatever changes, until [`Self::shut_down`]. The cache must be synced.
-    pub async fn run(self: Arc<Self>) {
-        self.cache.attach(Arc::clone(&self) as _, |state| {
-            // Also those without a network: they may have had one when we last ran.
-            for service in state.services.iter() {
-                self.queue.add_background(service.key());
-            }
-        });
-        run_workers(NAME, self.queue.clone(), WORKERS, move |key| {
-            let controller = Arc::clone(&self);
-            async move { controller.sync(&key).await }
-        })
-        .await;
-    }
-
-    /// Takes no more work; [`Self::run`] returns when what is under way is done.
-    pub fn shut_down(&self) {
-        self.queue.shut_down();
-    }
-
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _under_sync = self.slices.begin_sync(key);
-        let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
-        let Some(found) = read? else { return Ok(()) };
-        let snapshot = found.in_order();
-        let existing = snapshot.existing()?;
-        let Some(network) = network_of(&snapshot.service) else {
-            return self.write(key, &SlicePlan::delete_all(existing)).await;
-        };
-        let desired = self.desired(&snapshot, network);
-        let skipped = desired.skipped().to_vec();
-        let template = SliceTemplate::for_service(&snapshot.service, NAME, None);
-        let rules = Rules {
-            packing: Packing::Pack { max: MAX_ENDPOINTS_PER_SLICE },
-            placeholder: true,
-            hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
-        };
-        self.write(key, &plan(&existing, desired, &template, &rules)).await?;
-        SyncError::unless_complete(&skipped)
     }
 
     /// As Kubernetes would have it, with other addresses. A pod whose annotation is malformed has none.
@@ -132,6 +90,45 @@ impl SecondaryNetworkController {
         applied.inspect_err(|failed| self.slices.failed(key, &failed.writes))?;
         self.slices.settled(key, &self.cache, &self.recorder);
         Ok(())
+    }
+}
+
+impl Controller for SecondaryNetworkController {
+    const NAME: &'static str = NAME;
+    type Error = SyncError;
+
+    fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    fn queue(&self) -> &WorkQueue<ObjectKey> {
+        &self.queue
+    }
+
+    /// Also Services without a network: they may have had one when we last ran.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+        state.services.iter().map(|service| service.key()).collect()
+    }
+
+    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+        let _under_sync = self.slices.begin_sync(key);
+        let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
+        let Some(found) = read? else { return Ok(()) };
+        let snapshot = found.in_order();
+        let existing = snapshot.existing()?;
+        let Some(network) = network_of(&snapshot.service) else {
+            return self.write(key, &SlicePlan::delete_all(existing)).await;
+        };
+        let desired = self.desired(&snapshot, network);
+        let skipped = desired.skipped().to_vec();
+        let template = SliceTemplate::for_service(&snapshot.service, NAME, None);
+        let rules = Rules {
+            packing: Packing::Pack { max: MAX_ENDPOINTS_PER_SLICE },
+            placeholder: true,
+            hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
+        };
+        self.write(key, &plan(&existing, desired, &template, &rules)).await?;
+        SyncError::unless_complete(&skipped)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
 use endpoint_informers::cache::{Cache, CachedSlice};
+use endpoint_informers::controller::{Controller as _, run};
 use endpoint_informers::lead::lead;
 use endpoint_informers::list_watch::ListWatches;
 use endpointslice::well_known::MANAGED_BY;
@@ -44,9 +45,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let terminated = async move {
         terminate.recv().await;
     };
-    let work = Arc::clone(&controller).run();
+    let queue = controller.queue().clone();
     tokio::select! {
-        led = lead(elector, &leadership, &caches, work, terminated, || controller.shut_down()) => Ok(led?),
+        led = lead(elector, &leadership, &caches, run(controller), terminated, || queue.shut_down()) => Ok(led?),
         ended = watches.ended() => Err(ended.into()),
     }
 }

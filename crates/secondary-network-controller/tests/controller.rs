@@ -8,6 +8,7 @@
 )]
 
 use controller_kit::recorder::Recorder;
+use endpoint_informers::controller::{self, Controller as _};
 use endpoint_informers::kinds::Kind;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Interner, Node, Pod, Service};
@@ -58,7 +59,7 @@ fn run(api: &FakeApi) -> Running<SecondaryNetworkController> {
             let (recorder, events) = Recorder::new(client.clone(), NAME);
             (SecondaryNetworkController::new(cache, client, recorder), events)
         },
-        SecondaryNetworkController::run,
+        controller::run,
     )
 }
 
@@ -204,12 +205,12 @@ async fn a_restart_writes_nothing_but_what_was_missed() {
     fill(&api);
     let first = run(&api);
     api.settle().await;
-    first.stop(SecondaryNetworkController::shut_down).await;
+    first.stop(|controller| controller.queue().shut_down()).await;
     let second = run(&api);
     api.settle().await;
     assert_eq!(api.requests(), Vec::<String>::new());
 
-    second.stop(SecondaryNetworkController::shut_down).await;
+    second.stop(|controller| controller.queue().shut_down()).await;
     show::<Service>(&api, service(2, json!({"metadata": {"annotations": null}})));
     run(&api);
     api.settle().await;

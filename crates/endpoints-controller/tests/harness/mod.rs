@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use endpoint_informers::controller::{self, Controller as _};
 use endpoints_controller::{Config, EndpointsController};
 use fake_api::{FakeApi, Running};
 use k8s_openapi::api::core::v1::Endpoints;
@@ -31,7 +32,7 @@ impl Harness {
         };
         let running = api.run(
             |cache, client, queues, _| EndpointsController::new(config, cache, client, queues),
-            EndpointsController::run,
+            controller::run,
         );
         Self { api: api.clone(), running }
     }
@@ -52,7 +53,7 @@ impl Harness {
 
     /// Replaces the controller by a new one, on the same cache and the same objects.
     pub async fn restart(self) -> Self {
-        let api = self.running.stop(EndpointsController::shut_down).await;
+        let api = self.running.stop(|controller| controller.queue().shut_down()).await;
         Self::run(&api, Duration::ZERO, false)
     }
 

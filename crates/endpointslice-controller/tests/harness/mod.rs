@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use endpoint_informers::controller::{self, Controller as _};
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
 use endpointslice::{Conditions, Service};
 use endpointslice_controller::{Config, EndpointSliceController};
@@ -45,7 +46,7 @@ impl Harness {
             |cache, client, queues, registry| {
                 EndpointSliceController::new(config, cache, client, queues, registry)
             },
-            EndpointSliceController::run,
+            controller::run,
         );
         Self { api: api.clone(), running }
     }
@@ -59,7 +60,7 @@ impl Harness {
 
     /// Shuts the controller down, and returns the server.
     pub async fn end(self) -> FakeApi {
-        self.running.stop(EndpointSliceController::shut_down).await
+        self.running.stop(|controller| controller.queue().shut_down()).await
     }
 
     /// Replaces the controller by a new one, on the same cache and the same slices.
@@ -69,7 +70,7 @@ impl Harness {
 
     /// The same, where the new one publishes these conditions.
     pub async fn restart_with(self, conditions: Conditions) -> Self {
-        let api = self.running.stop(EndpointSliceController::shut_down).await;
+        let api = self.running.stop(|controller| controller.queue().shut_down()).await;
         Self::run(&api, Duration::ZERO, conditions)
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::controller::{self, Controller as _};
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
 use fake_api::{FakeApi, NAMESPACE, Running, merged, object};
@@ -55,7 +56,7 @@ impl Harness {
             |cache, client, queues, registry| {
                 EndpointSliceMirroringController::new(config, cache, client, queues, registry)
             },
-            EndpointSliceMirroringController::run,
+            controller::run,
         );
         api.settle().await;
         Self { api: api.clone(), running }
@@ -85,7 +86,7 @@ impl Harness {
 
     /// Replaces the controller by a new one, on the same cache and the same slices.
     pub(crate) async fn restart(self) -> Self {
-        let api = self.running.stop(EndpointSliceMirroringController::shut_down).await;
+        let api = self.running.stop(|controller| controller.queue().shut_down()).await;
         Self::run(&api, Duration::ZERO).await
     }
 

@@ -1,0 +1,133 @@
+//! The [`Controller`] trait, and how one runs.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+
+use controller_kit::queue::WorkQueue;
+use controller_kit::worker::{Start, SyncError, run_workers_from};
+
+use crate::cache::{Cache, Handler, ObjectKey, State};
+
+/// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
+const DEFAULT_WORKERS: usize = 5;
+
+/// A controller: its handlers turn changes of the cache into keys, and [`sync`](Self::sync) reconciles one key.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use controller_kit::queue::{Cause, RateLimit, WorkQueue};
+/// use controller_kit::worker::SyncError;
+/// use endpoint_informers::cache::{Cache, Cached as _, Handler, ObjectKey, State};
+/// use endpoint_informers::controller::{Controller, run};
+///
+/// /// Prints the name of each Service.
+/// struct Printer {
+///     cache: Arc<Cache>,
+///     queue: WorkQueue<ObjectKey>,
+/// }
+///
+/// #[derive(Debug, thiserror::Error)]
+/// #[error("never fails")]
+/// struct Never;
+///
+/// impl SyncError for Never {
+///     fn causes(&self) -> Vec<Cause> {
+///         Vec::new()
+///     }
+/// }
+///
+/// impl Handler for Printer {}
+///
+/// impl Controller for Printer {
+///     const NAME: &'static str = "printer";
+///     type Error = Never;
+///
+///     fn cache(&self) -> &Cache {
+///         &self.cache
+///     }
+///
+///     fn queue(&self) -> &WorkQueue<ObjectKey> {
+///         &self.queue
+///     }
+///
+///     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+///         state.services.iter().map(|service| service.key()).collect()
+///     }
+///
+///     async fn sync(&self, key: &ObjectKey) -> Result<(), Never> {
+///         println!("{key}");
+///         Ok(())
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let queue = WorkQueue::new(RateLimit::endpoint_slice());
+/// let printer = Arc::new(Printer { cache: Arc::default(), queue: queue.clone() });
+/// queue.shut_down();
+/// run(printer).await;
+/// # });
+/// ```
+pub trait Controller: Handler + 'static {
+    /// The name in logs.
+    const NAME: &'static str;
+
+    /// The error of a failed sync.
+    type Error: SyncError;
+
+    /// The cache that the handlers are attached to.
+    fn cache(&self) -> &Cache;
+
+    /// The work queue.
+    fn queue(&self) -> &WorkQueue<ObjectKey>;
+
+    /// The number of keys that are synced at the same time.
+    fn workers(&self) -> usize {
+        DEFAULT_WORKERS
+    }
+
+    /// The keys that are synced once at start-up. `state` is the cache just before the first change that the handlers
+    /// receive. Called once, before any other method.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey>;
+
+    /// Reconciles one key. Different keys are synced concurrently, one key never is.
+    fn sync(&self, key: &ObjectKey) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// True if a sync of this key would write. Called at start-up, beside the workers, to sync such keys first; must
+    /// change nothing.
+    fn would_write(&self, _key: &ObjectKey) -> bool {
+        false
+    }
+
+    /// Runs beside the workers until they end.
+    fn background(&self) -> impl Future<Output = Infallible> + Send {
+        pending()
+    }
+}
+
+/// Syncs the initial keys and then whatever the handlers queue, until the queue is shut down and the syncs under way have
+/// finished. The cache must be synced. Must be called once only.
+///
+/// Initial keys wait in the background lane, so that live changes overtake them; those that
+/// [`would_write`](Controller::would_write) move to the live lane ([`run_workers_from`]).
+pub async fn run<C: Controller>(controller: Arc<C>) {
+    let queue = controller.queue().clone();
+    let mut keys = Vec::new();
+    controller.cache().attach(Arc::clone(&controller) as _, |state| {
+        keys = controller.initial_keys(state);
+        for key in &keys {
+            queue.add_background(key.clone());
+        }
+    });
+    let start = Start { keys, is_wrong: |key: &ObjectKey| controller.would_write(key) };
+    let syncer = Arc::clone(&controller);
+    let workers = run_workers_from(start, C::NAME, queue, controller.workers(), move |key| {
+        let controller = Arc::clone(&syncer);
+        async move { controller.sync(&key).await }
+    });
+    tokio::select! {
+        () = workers => {}
+        never = controller.background() => match never {},
+    }
+}

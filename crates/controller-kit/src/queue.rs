@@ -14,8 +14,8 @@
 //! 1. A key is with at most one worker. Added meanwhile, it is handed out again once that worker is done.
 //! 2. Nothing is lost: after each add of a key there is a hand-out of that key that starts later than the add.
 //! 3. A delayed key waits for the earliest deadline it was given. Adding it at once does not cancel the wait.
-//! 4. There are two [lanes](Lane). A key in [`Lane::Live`] never waits behind the work in [`Lane::Background`], except
-//!    that every ninth key comes from there, so that this work ends too ([`LIVE_PER_BACKGROUND`]). Within a lane, first
+//! 4. There are two [lanes](Priority). A key in [`Priority::Normal`] never waits behind the work in [`Priority::Low`], except
+//!    that every ninth key comes from there, so that this work ends too ([`NORMAL_PER_LOW`]). Within a priority, first
 //!    in is first out. A background key that is added live moves over.
 //! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
 //!    ([`RateLimit`]). What fails counts apart within a key, and a cache that is behind is no failure ([`Cause`]).
@@ -26,7 +26,7 @@
 //!
 //! Adds and hand-outs are O(1), delayed ones O(log n) in the number of delayed keys. A key that is neither queued nor
 //! delayed nor processed nor failing leaves nothing behind. One short lock per operation, never held across an
-//! `await`. There is no background task: of the idle workers one, the timekeeper, sleeps until the earliest deadline,
+//! `await`. There is no background task: of the idle workers one, the deadline_waiter, sleeps until the earliest deadline,
 //! and hands that office on when it finds work.
 //!
 //! # Inside
@@ -59,8 +59,11 @@ use tokio::time::Instant;
 
 pub use self::core::QueueKey;
 use self::core::{Core, Next};
-pub use self::lanes::{LIVE_PER_BACKGROUND, Lane};
-pub use self::limit::{Bucket, Cause, MAX_CONFLICT_DELAY, NET, RateLimit};
+pub use self::lanes::{NORMAL_PER_LOW, Priority};
+/// The name of [`Priority`] that informers' handlers use until they take `is_initial_list`.
+#[doc(hidden)]
+pub type Lane = Priority;
+pub use self::limit::{Bucket, Cause, FailureReason, MAX_CONFLICT_DELAY, RateLimit, STALE_CACHE_DELAY};
 pub use self::metrics::QueueMetrics;
 use self::metrics::Series;
 
@@ -72,7 +75,7 @@ use self::metrics::Series;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// # async fn sync(_: &str) -> Result<(), ()> { Ok(()) }
-/// let queue = WorkQueue::new(RateLimit::endpoint_slice());
+/// let queue = WorkQueue::new(RateLimit::default());
 /// queue.add("default/web".to_owned());
 /// queue.add("default/web".to_owned()); // one hand-out
 /// queue.shut_down();
@@ -93,8 +96,8 @@ struct Shared<K> {
     core: Mutex<Core<K>>,
     /// Idle workers wait here.
     workers: Notify,
-    /// The timekeeper waits here, too: for a deadline earlier than the one it sleeps for.
-    timekeeper: Notify,
+    /// The deadline_waiter waits here, too: for a deadline earlier than the one it sleeps for.
+    deadline_waiter: Notify,
     drained: Notify,
     series: Option<Series>,
 }
@@ -115,46 +118,42 @@ impl<K: QueueKey> WorkQueue<K> {
         Self { shared }
     }
 
-    /// Adds `key` to [`Lane::Live`]: something about it changed. Nothing happens if it is there already.
+    /// Adds `key` with [`Priority::Normal`], because something about it changed.
     pub fn add(&self, key: K) {
-        self.add_to(Lane::Live, key);
+        self.add_with_priority(key, Priority::Normal);
     }
 
-    /// Adds `key` to [`Lane::Background`], unless it is queued already: it should be looked at some time.
-    pub fn add_background(&self, key: K) {
-        self.add_to(Lane::Background, key);
+    /// Adds `key` with a priority. A queued key of lower priority is promoted; otherwise a queued key stays where it is.
+    pub fn add_with_priority(&self, key: K, priority: Priority) {
+        self.shared.with(|core, now| core.add(key, priority, now));
     }
 
-    /// Adds `key` to `lane`. A key in the background that is added live moves to the end of the live lane.
-    pub fn add_to(&self, lane: Lane, key: K) {
-        self.shared.with(|core, now| core.add(key, lane, now));
+    /// Adds a key that a worker holds again, behind the other keys of the priority it was taken with: it has more work to
+    /// do, and others come first.
+    pub fn requeue(&self, key: K) {
+        self.shared.with(|core, now| core.requeue(key, now));
     }
 
-    /// Adds a key in hand to the end of the lane it came from: it has more work to do, and others come first.
-    pub fn add_again(&self, key: K) {
-        self.shared.with(|core, now| core.add_again(key, now));
+    /// Whether `key` is queued with [`Priority::Low`].
+    pub fn is_low_priority(&self, key: &K) -> bool {
+        self.shared.core.lock().is_low_priority(key)
     }
 
-    /// Whether `key` waits in [`Lane::Background`].
-    pub fn is_in_background(&self, key: &K) -> bool {
-        self.shared.core.lock().is_in_background(key)
-    }
-
-    /// Moves `key` to the end of [`Lane::Live`] if it waits in [`Lane::Background`]; nothing happens otherwise.
+    /// Raises the priority of a queued key to [`Priority::Normal`]; it goes behind the others. Does nothing to other keys.
     pub fn promote(&self, key: &K) {
         self.shared.with(|core, now| core.promote(key, now));
     }
 
-    /// Adds `key` to [`Lane::Live`] after `delay`; at once if it is zero.
+    /// Adds `key` with [`Priority::Normal`] after `delay`; at once if it is zero.
     ///
     /// A key already waiting keeps the earlier of both deadlines. Counts as a retry in the metrics, as upstream.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.add_after_to(Lane::Live, key, delay);
+        self.add_after_with_priority(key, delay, Priority::Normal);
     }
 
-    /// Adds `key` to `lane` after `delay`; of the lanes asked for during one wait, the highest counts.
-    pub fn add_after_to(&self, lane: Lane, key: K, delay: Duration) {
-        self.shared.with(|core, now| core.add_after(key, lane, delay, now));
+    /// Adds `key` with a priority after `delay`. Of the priorities given during one wait, the highest counts.
+    pub fn add_after_with_priority(&self, key: K, delay: Duration, priority: Priority) {
+        self.shared.with(|core, now| core.add_after(key, priority, delay, now));
     }
 
     /// [`retry`](Self::retry) after a failure of no particular part of `key`.
@@ -196,16 +195,16 @@ impl<K: QueueKey> WorkQueue<K> {
     ///
     /// Dropping the future loses nothing.
     pub async fn get(&self) -> Option<Item<K>> {
-        let mut watch = Watch { shared: &self.shared, keeps_time: false };
+        let mut watch = Watch { shared: &self.shared, waits_for_deadline: false };
         loop {
             let mut called = pin!(self.shared.workers.notified());
             let next = self.shared.with(|core, now| {
-                let next = core.next(watch.keeps_time, now);
+                let next = core.next(watch.waits_for_deadline, now);
                 if matches!(next, Next::Wait | Next::WaitUntil(_)) {
                     // Still under the lock: whatever changes the state from here on finds us waiting.
                     called.as_mut().enable();
                 }
-                watch.keeps_time = matches!(next, Next::WaitUntil(_));
+                watch.waits_for_deadline = matches!(next, Next::WaitUntil(_));
                 (next, now)
             });
             match next {
@@ -221,7 +220,7 @@ impl<K: QueueKey> WorkQueue<K> {
                 (Next::Wait, _) => called.await,
                 (Next::WaitUntil(deadline), _) => tokio::select! {
                     () = called => {}
-                    () = self.shared.timekeeper.notified() => {}
+                    () = self.shared.deadline_waiter.notified() => {}
                     () = tokio::time::sleep_until(deadline.into()) => {}
                 },
             }
@@ -265,7 +264,7 @@ impl<K: QueueKey> Shared<K> {
         Self {
             core: Mutex::new(Core::new(rate_limit)),
             workers: Notify::new(),
-            timekeeper: Notify::new(),
+            deadline_waiter: Notify::new(),
             drained: Notify::new(),
             series,
         }
@@ -275,9 +274,9 @@ impl<K: QueueKey> Shared<K> {
     fn with<R>(&self, step: impl FnOnce(&mut Core<K>, std::time::Instant) -> R) -> R {
         let (result, wake) = {
             let mut core = self.core.lock();
-            let before = core.pulse();
+            let before = core.state();
             let result = step(&mut core, Instant::now().into_std());
-            let after = core.pulse();
+            let after = core.state();
             if let Some(series) = &self.series {
                 series.record(&before, &after);
             }
@@ -286,8 +285,8 @@ impl<K: QueueKey> Shared<K> {
         if wake.worker {
             self.workers.notify_one();
         }
-        if wake.timekeeper {
-            self.timekeeper.notify_one();
+        if wake.deadline_waiter {
+            self.deadline_waiter.notify_one();
         }
         if wake.all_workers {
             self.workers.notify_waiters();
@@ -303,16 +302,16 @@ impl<K: QueueKey> Shared<K> {
     }
 }
 
-/// A call to `get` in progress. Passes the timekeeper's office on if the call is abandoned.
+/// A call to `get` in progress. Passes the deadline_waiter's office on if the call is abandoned.
 struct Watch<'a, K: QueueKey> {
     shared: &'a Shared<K>,
-    keeps_time: bool,
+    waits_for_deadline: bool,
 }
 
 impl<K: QueueKey> Drop for Watch<'_, K> {
     fn drop(&mut self) {
-        if self.keeps_time {
-            self.shared.with(|core, _| core.lose_timekeeper());
+        if self.waits_for_deadline {
+            self.shared.with(|core, _| core.remove_deadline_waiter());
         }
     }
 }

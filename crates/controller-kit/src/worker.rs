@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, error};
 
 use crate::key::ObjectKey;
-use crate::queue::{Cause, WorkQueue};
+use crate::queue::{Cause, FailureReason, WorkQueue};
 use kube_api::error_chain;
 
 /// Why a sync did not succeed.
@@ -17,15 +17,15 @@ pub trait SyncError: std::error::Error + Send {
 
     /// True if a cache that catches up is all it takes: it was stale, or a write met a newer object. That is ordinary and
     /// not worth a message to users.
-    fn heals_by_itself(&self) -> bool {
+    fn is_transient(&self) -> bool {
         let causes = self.causes();
         !causes.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }))
     }
 }
 
-/// The most keys that leave the background for the live lane at the start: ten seconds of writes at client-go's default
+/// The most keys that leave the background for the live priority at the start: ten seconds of writes at client-go's default
 /// of 20 a second.
-pub const MOST_PROMOTED: usize = 200;
+pub const MAX_PROMOTED: usize = 200;
 
 /// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
 /// that still wait are left to whoever comes next. Log lines name the `controller`.
@@ -84,65 +84,42 @@ where
 fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
     let (causes, err) = (error.causes(), error_chain(error));
     let failure = causes.iter().find(|cause| matches!(cause, Cause::Failure { .. }));
-    match failure.or(causes.first()) {
+    let reason = match failure.or(causes.first()) {
         Some(Cause::StaleCache) => {
-            debug!(controller, key = %key, reason = "stale cache", err, "Cache is behind, waiting for it");
-        }
-        Some(Cause::Conflict) => {
-            debug!(controller, key = %key, reason = "conflict", err, "Write met a newer object, will retry");
-        }
-        Some(Cause::Failure { unanswered: true, .. }) => {
-            error!(controller, key = %key, reason = "unavailable", err, "Error syncing, will retry");
-        }
-        Some(Cause::Failure { .. }) | None => {
-            error!(controller, key = %key, reason = "failed", err, "Error syncing, will retry");
-        }
-    }
-}
-
-/// The keys that are queued at the start, in [`Lane::Background`](crate::queue::Lane), and a way to tell without writing
-/// whether a sync of one would write.
-pub struct Start<W> {
-    /// The keys, in the order in which they were added.
-    pub keys: Vec<ObjectKey>,
-    /// True if a sync of this key would write something.
-    pub is_wrong: W,
-}
-
-/// [`run_workers`], and meanwhile looks at all keys of the start without writing: those that are wrong leave the
-/// background for the live lane, so that a Service that is wrong at the start doesn't wait behind thousands that are
-/// right, each of which takes a turn between live changes.
-///
-/// Lets other tasks run between two looks. What a worker has taken already is not looked at. The looks end when
-/// [`MOST_PROMOTED`] keys were wrong: then this is not catching up but building from nothing, where almost all are wrong,
-/// nothing is gained by telling them apart, and live changes would wait for them.
-///
-/// Cost: one plan more for each key, at most.
-pub async fn run_workers_from<W, E, F, Fut>(
-    start: Start<W>,
-    controller: &'static str,
-    queue: WorkQueue<ObjectKey>,
-    workers: usize,
-    sync: F,
-) where
-    W: FnMut(&ObjectKey) -> bool,
-    E: SyncError,
-    F: Fn(ObjectKey) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<(), E>> + Send,
-{
-    let promote = promote_wrong(&queue, start);
-    tokio::join!(run_workers(controller, queue.clone(), workers, sync), promote);
-}
-
-async fn promote_wrong(queue: &WorkQueue<ObjectKey>, start: Start<impl FnMut(&ObjectKey) -> bool>) {
-    let Start { keys, mut is_wrong } = start;
-    let mut wrong = 0;
-    for key in keys {
-        if wrong == MOST_PROMOTED || queue.is_shut_down() {
+            debug!(controller, key = %key, reason = "stale cache", err, "Cache is stale, waiting for it");
             return;
         }
-        if queue.is_in_background(&key) && is_wrong(&key) {
-            wrong += 1;
+        Some(Cause::Conflict) => {
+            debug!(controller, key = %key, reason = "conflict", err, "Write conflicted, will retry");
+            return;
+        }
+        Some(Cause::Failure { reason: FailureReason::Refused, .. }) => "refused",
+        Some(Cause::Failure { reason: FailureReason::Unavailable, .. }) => "unavailable",
+        Some(Cause::Failure { reason: FailureReason::Other, .. }) | None => "failed",
+    };
+    error!(controller, key = %key, reason, err, "Error syncing, will retry");
+}
+
+/// Moves initial keys that are out of sync from [`Priority::Low`] to [`Priority::Normal`]; to be run beside
+/// [`run_workers`]. A key that is out of sync at the start then doesn't wait behind thousands that are in sync.
+///
+/// `is_out_of_sync` says, without writing, whether a sync of the key would write. Keys that a worker has taken already are
+/// skipped. Other tasks run between two keys. Ends after [`MAX_PROMOTED`] promotions: when almost all keys are out of sync,
+/// as on first use, promoting them would only delay live changes.
+///
+/// Cost: at most one call of `is_out_of_sync` per key.
+pub async fn promote_out_of_sync(
+    queue: &WorkQueue<ObjectKey>,
+    keys: Vec<ObjectKey>,
+    mut is_out_of_sync: impl FnMut(&ObjectKey) -> bool,
+) {
+    let mut promoted = 0;
+    for key in keys {
+        if promoted == MAX_PROMOTED || queue.is_shut_down() {
+            return;
+        }
+        if queue.is_low_priority(&key) && is_out_of_sync(&key) {
+            promoted += 1;
             queue.promote(&key);
         }
         tokio::task::yield_now().await;

@@ -10,10 +10,6 @@ use crate::key::ObjectKey;
 use crate::queue::Cause;
 use kube_api::{ApiClient, ApiError, Object, Preconditions};
 
-/// The annotation with the time of the change that caused a write, which says nothing about the content (`k8s.io/api`
-/// `core/v1` `EndpointsLastChangeTriggerTime`).
-const LAST_CHANGE_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
-
 /// A namespaced kind that controllers write.
 pub trait Writable: Object + Metadata<Ty = ObjectMeta> + Clone {}
 
@@ -29,8 +25,8 @@ pub struct WriteError {
     key: ObjectKey,
     /// Whether the server was asked to find a name, of which the key has the prefix.
     generates_name: bool,
-    /// The [fingerprint] of what was to be stored.
-    what: u64,
+    /// The [fingerprint](ObjectWriter::fingerprint) of what was to be stored.
+    fingerprint: u64,
     /// Why it failed.
     pub source: ApiError,
 }
@@ -57,27 +53,24 @@ impl fmt::Display for Verb {
 }
 
 impl WriteError {
-    fn new<T: Writable>(verb: Verb, key: &ObjectKey, what: u64, source: ApiError) -> Self {
+    fn new<T: Writable>(verb: Verb, key: &ObjectKey, fingerprint: u64, source: ApiError) -> Self {
         let kind = <T as k8s_openapi::Resource>::KIND;
-        Self { verb, kind, key: key.clone(), generates_name: false, what, source }
+        Self { verb, kind, key: key.clone(), generates_name: false, fingerprint, source }
     }
 
-    /// The same error as part of something larger that failed with it, by its [fingerprint].
+    /// The same error with another fingerprint: that of the larger change that failed with it.
     #[must_use]
-    pub fn part_of(self, what: u64) -> Self {
-        Self { what, ..self }
+    pub fn with_fingerprint(self, fingerprint: u64) -> Self {
+        Self { fingerprint, ..self }
     }
 
-    /// What this means for the next try. Failures of the same content count together.
+    /// The cause by which the next try is timed. Failures with one fingerprint count together.
     pub fn cause(&self) -> Cause {
-        if self.heals_by_itself() {
-            return Cause::Conflict;
-        }
-        Cause::Failure { what: self.what, unanswered: self.source.is_unanswered() }
+        if self.is_transient() { Cause::Conflict } else { Cause::of_request(self.fingerprint, &self.source) }
     }
 
     /// True if the API server holds something else than the cache showed: a newer cache is all it takes.
-    pub fn heals_by_itself(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         self.source.is_conflict()
             || match self.verb {
                 Verb::Create => self.source.is_already_exists() && !self.generates_name,
@@ -87,75 +80,106 @@ impl WriteError {
     }
 }
 
-/// Creates the object, as the API server returns it; `None` if the namespace is being deleted, where nothing can be
-/// created any more. Without a name in its metadata, it gets one that begins with the key's.
-pub async fn create<T: Writable>(
-    client: &ApiClient,
-    key: &ObjectKey,
-    object: &T,
-) -> Result<Option<T>, WriteError> {
-    let before = client.version_guard().before(T::URL_PATH_SEGMENT);
-    match client.create(&collection::<T>(key), object).await {
-        Err(error) if error.is_namespace_terminating() => Ok(None),
-        Err(error) => {
-            let generates_name = object.metadata().name.is_none();
-            let what = fingerprint([object]);
-            Err(WriteError { generates_name, ..WriteError::new::<T>(Verb::Create, key, what, error) })
-        }
-        Ok(created) => {
-            client.version_guard().wrote(&before, None, version(&created));
-            Ok(Some(created))
+/// Writes objects through one client.
+///
+/// ```no_run
+/// use controller_kit::key::ObjectKey;
+/// use controller_kit::write::ObjectWriter;
+/// use k8s_openapi::api::coordination::v1::Lease;
+///
+/// # async fn example(client: kube_api::ApiClient, lease: Lease) -> Result<(), controller_kit::write::WriteError> {
+/// let writer = ObjectWriter::new(client).ignoring_annotations(&["example.com/last-seen"]);
+/// let stored = writer.update(&ObjectKey::new("default", "web"), &lease).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ObjectWriter {
+    client: ApiClient,
+    ignored_annotations: &'static [&'static str],
+}
+
+impl ObjectWriter {
+    /// A writer whose requests go through `client`.
+    pub fn new(client: ApiClient) -> Self {
+        Self { client, ignored_annotations: &[] }
+    }
+
+    /// The same writer with annotations that say nothing about the content, such as a time: a failure whose next try
+    /// differs only in these is the same failure, see [`Self::fingerprint`].
+    #[must_use]
+    pub fn ignoring_annotations(self, ignored_annotations: &'static [&'static str]) -> Self {
+        Self { ignored_annotations, ..self }
+    }
+
+    /// Creates the object and returns it as stored; `None` if the namespace is being deleted, where nothing can be created.
+    /// An object without a name in its metadata gets one that begins with the key's.
+    pub async fn create<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<Option<T>, WriteError> {
+        let versions = self.client.version_guard();
+        let baseline = versions.baseline(T::URL_PATH_SEGMENT);
+        match self.client.create(&collection::<T>(key), object).await {
+            Err(error) if error.is_namespace_terminating() => Ok(None),
+            Err(error) => {
+                let generates_name = object.metadata().name.is_none();
+                let fingerprint = self.fingerprint([object]);
+                let error = WriteError::new::<T>(Verb::Create, key, fingerprint, error);
+                Err(WriteError { generates_name, ..error })
+            }
+            Ok(created) => {
+                versions.check_write(&baseline, None, version(&created));
+                Ok(Some(created))
+            }
         }
     }
-}
 
-/// Replaces the object, if it has not changed since it was read with its resourceVersion. Returns what is stored.
-pub async fn update<T: Writable>(client: &ApiClient, key: &ObjectKey, object: &T) -> Result<T, WriteError> {
-    let before = client.version_guard().before(T::URL_PATH_SEGMENT);
-    let updated = client.update(&path::<T>(key), object).await;
-    let updated =
-        updated.map_err(|error| WriteError::new::<T>(Verb::Update, key, fingerprint([object]), error))?;
-    client.version_guard().wrote(&before, Some(version(object)), version(&updated));
-    Ok(updated)
-}
+    /// Replaces the object if it has not changed since its resourceVersion, and returns it as stored.
+    pub async fn update<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<T, WriteError> {
+        let versions = self.client.version_guard();
+        let baseline = versions.baseline(T::URL_PATH_SEGMENT);
+        let updated =
+            self.client.update(&path::<T>(key), object).await.map_err(|error| {
+                WriteError::new::<T>(Verb::Update, key, self.fingerprint([object]), error)
+            })?;
+        versions.check_write(&baseline, Some(version(object)), version(&updated));
+        Ok(updated)
+    }
 
-/// Deletes the object if the preconditions hold; one that is gone already counts as deleted.
-pub async fn delete<T: Writable>(
-    client: &ApiClient,
-    key: &ObjectKey,
-    preconditions: &Preconditions,
-) -> Result<(), WriteError> {
-    match client.delete(&path::<T>(key), preconditions).await {
-        Err(error) if !error.is_not_found() => {
-            Err(WriteError::new::<T>(Verb::Delete, key, fingerprint::<T>([]), error))
+    /// Deletes the object if the preconditions hold. An object that does not exist counts as deleted.
+    pub async fn delete<T: Writable>(
+        &self,
+        key: &ObjectKey,
+        preconditions: &Preconditions,
+    ) -> Result<(), WriteError> {
+        match self.client.delete(&path::<T>(key), preconditions).await {
+            Err(error) if !error.is_not_found() => {
+                Err(WriteError::new::<T>(Verb::Delete, key, self.fingerprint::<T>([]), error))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
+    }
+
+    /// Hashes what is to be written, so that a failure to write something else counts as a new failure. Versions and
+    /// ignored annotations don't count.
+    ///
+    /// For the timing of retries only: two contents with one fingerprint would at worst share a back-off. Cost: an
+    /// encoding of each object.
+    pub fn fingerprint<'a, T: Writable + 'a>(&self, objects: impl IntoIterator<Item = &'a T>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for object in objects {
+            let mut object = object.clone();
+            let ObjectMeta { name, labels, mut annotations, .. } = std::mem::take(object.metadata_mut());
+            if let Some(annotations) = &mut annotations {
+                annotations.retain(|name, _| !self.ignored_annotations.contains(&&**name));
+            }
+            *object.metadata_mut() = ObjectMeta { name, labels, annotations, ..ObjectMeta::default() };
+            object.encode().hash(&mut hasher);
+        }
+        hasher.finish()
     }
 }
 
 fn version(object: &impl Writable) -> &str {
     object.metadata().resource_version.as_deref().unwrap_or_default()
-}
-
-/// A number that differs when something else is to be written, which makes a failure a new one. Versions and the time of
-/// the change don't count.
-///
-/// For the timing of retries only: two contents of the same number would at worst share a back-off. Cost: an encoding of
-/// each object.
-pub fn fingerprint<'a, T: Writable + 'a>(objects: impl IntoIterator<Item = &'a T>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for object in objects {
-        let mut object = object.clone();
-        let metadata = std::mem::take(object.metadata_mut());
-        let mut annotations = metadata.annotations;
-        if let Some(annotations) = &mut annotations {
-            annotations.remove(LAST_CHANGE_TRIGGER_TIME);
-        }
-        *object.metadata_mut() =
-            ObjectMeta { name: metadata.name, labels: metadata.labels, annotations, ..ObjectMeta::default() };
-        object.encode().hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 fn collection<T: Writable>(key: &ObjectKey) -> String {

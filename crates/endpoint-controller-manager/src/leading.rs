@@ -53,7 +53,7 @@ impl Candidate {
     pub(crate) async fn look(self, handles: &Handles) -> Result<Self, JoinError> {
         let Self { mut elector, events, leadership, tolerance, lease } = self;
         let looked = handles.control.spawn(async move {
-            elector.look().await;
+            elector.observe().await;
             elector
         });
         Ok(Self { elector: looked.await?, events, leadership, tolerance, lease })

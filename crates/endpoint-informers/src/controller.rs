@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 
-use controller_kit::queue::WorkQueue;
-use controller_kit::worker::{Start, SyncError, run_workers_from};
+use controller_kit::queue::{Priority, WorkQueue};
+use controller_kit::worker::{SyncError, promote_out_of_sync, run_workers};
 
 use crate::cache::{Cache, Handler, ObjectKey, State};
 
@@ -63,7 +63,7 @@ const DEFAULT_WORKERS: usize = 5;
 /// }
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let queue = WorkQueue::new(RateLimit::endpoint_slice());
+/// let queue = WorkQueue::new(RateLimit::default());
 /// let printer = Arc::new(Printer { cache: Arc::default(), queue: queue.clone() });
 /// queue.shut_down();
 /// run(printer).await;
@@ -109,25 +109,25 @@ pub trait Controller: Handler + 'static {
 /// Syncs the initial keys and then whatever the handlers queue, until the queue is shut down and the syncs under way have
 /// finished. The cache must be synced. Must be called once only.
 ///
-/// Initial keys wait in the background lane, so that live changes overtake them; those that
-/// [`would_write`](Controller::would_write) move to the live lane ([`run_workers_from`]).
+/// Initial keys have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
+/// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
     controller.cache().attach(Arc::clone(&controller) as _, |state| {
         keys = controller.initial_keys(state);
         for key in &keys {
-            queue.add_background(key.clone());
+            queue.add_with_priority(key.clone(), Priority::Low);
         }
     });
-    let start = Start { keys, is_wrong: |key: &ObjectKey| controller.would_write(key) };
     let syncer = Arc::clone(&controller);
-    let workers = run_workers_from(start, C::NAME, queue, controller.workers(), move |key| {
+    let workers = run_workers(C::NAME, queue.clone(), controller.workers(), move |key| {
         let controller = Arc::clone(&syncer);
         async move { controller.sync(&key).await }
     });
+    let promotions = promote_out_of_sync(&queue, keys, |key| controller.would_write(key));
     tokio::select! {
-        () = workers => {}
+        _ = async { tokio::join!(workers, promotions) } => {}
         never = controller.background() => match never {},
     }
 }

@@ -162,7 +162,7 @@ impl OwnSlices {
         for _ in errors {
             self.repairs.wrote(key);
         }
-        if errors.iter().any(WriteError::heals_by_itself) {
+        if errors.iter().any(WriteError::is_transient) {
             self.conflicted.lock().insert(key.clone());
         }
     }
@@ -200,7 +200,7 @@ impl OwnSlices {
         if self.repairs.is_open(key) {
             unfinished.remove(key);
         } else {
-            self.queue.add_again(key.clone());
+            self.queue.requeue(key.clone());
         }
     }
 

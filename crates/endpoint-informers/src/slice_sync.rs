@@ -15,7 +15,7 @@ use crate::cache::{
 use crate::own_slices::{OwnSlices, StaleCache, decode_all};
 use crate::slice_writer::Failed;
 use crate::summary;
-use controller_kit::queue::Cause;
+use controller_kit::queue::{Cause, FailureReason};
 use controller_kit::write::WriteError;
 use kube_api::error_chain;
 
@@ -182,7 +182,7 @@ impl controller_kit::worker::SyncError for SyncError {
             Self::Skipped(_) => {
                 let mut hasher = DefaultHasher::new();
                 self.to_string().hash(&mut hasher);
-                vec![Cause::Failure { what: hasher.finish(), unanswered: false }]
+                vec![Cause::Failure { fingerprint: hasher.finish(), reason: FailureReason::Other }]
             }
         }
     }
@@ -226,6 +226,6 @@ mod tests {
         assert!(SyncError::unless_complete(std::slice::from_ref(&address)).is_ok());
         let error = SyncError::unless_complete(&[address, node]).unwrap_err();
         assert_eq!(error.to_string(), "skipping Pod web-1: Node \"n1\" not found");
-        assert!(!error.heals_by_itself() && SyncError::from(StaleCache).heals_by_itself());
+        assert!(!error.is_transient() && SyncError::from(StaleCache).is_transient());
     }
 }

@@ -1,17 +1,18 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use endpointslice::{AddressType, AddressTypePlan, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::cache::ObjectKey;
 use controller_kit::queue::WorkQueue;
-use controller_kit::write::{self, WriteError};
+use controller_kit::write::{ObjectWriter, WriteError};
 use kube_api::{ApiClient, Preconditions};
 
 /// Writes slices with one client.
 #[derive(Clone)]
 pub struct SliceWriter {
-    client: ApiClient,
+    writer: ObjectWriter,
 }
 
 /// A write that succeeded.
@@ -85,7 +86,7 @@ impl<'a> Turn<'a> {
 impl Applied {
     /// True if a write met a slice that is newer than the cache shows, or gone.
     pub fn met_newer(&self) -> bool {
-        self.errors.iter().any(WriteError::heals_by_itself)
+        self.errors.iter().any(WriteError::is_transient)
     }
 
     /// Fails if a write did.
@@ -120,7 +121,7 @@ pub struct Failed {
 impl SliceWriter {
     /// A writer over this client.
     pub fn new(client: ApiClient) -> Self {
-        Self { client }
+        Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
     }
 
     /// [`Self::apply_within`] an unlimited turn.
@@ -157,7 +158,9 @@ impl SliceWriter {
                     applied.cut_after.get_or_insert(before - turn.left);
                 }
                 Err(Stop::NamespaceTerminating) => {}
-                Err(Stop::Failed(error)) => applied.errors.push(error.part_of(fingerprint(plan))),
+                Err(Stop::Failed(error)) => {
+                    applied.errors.push(error.with_fingerprint(self.fingerprint(plan)))
+                }
             }
             applied.incomplete.push(plan.address_type);
         }
@@ -185,14 +188,14 @@ impl SliceWriter {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
         for slice in create {
             turn.take()?;
-            match write::create(&self.client, &key(slice), slice).await? {
+            match self.writer.create(&key(slice), slice).await? {
                 Some(created) => written(Written::Created(&created)),
                 None => return Err(Stop::NamespaceTerminating),
             }
         }
         for slice in &plan.update {
             turn.take()?;
-            written(Written::Updated(&write::update(&self.client, &key(slice), slice).await?));
+            written(Written::Updated(&self.writer.update(&key(slice), slice).await?));
         }
         for slice in &plan.delete {
             self.delete(turn, slice, None, written).await?;
@@ -210,15 +213,15 @@ impl SliceWriter {
     ) -> Result<(), Stop> {
         turn.take()?;
         let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
-        write::delete::<EndpointSlice>(&self.client, &key(slice), &preconditions).await?;
+        self.writer.delete::<EndpointSlice>(&key(slice), &preconditions).await?;
         written(Written::Deleted(slice));
         Ok(())
     }
-}
 
-/// What one address type was to become.
-fn fingerprint(plan: &AddressTypePlan) -> u64 {
-    write::fingerprint(plan.create.iter().chain(&plan.update).chain(&plan.delete))
+    /// What one address type was to become.
+    fn fingerprint(&self, plan: &AddressTypePlan) -> u64 {
+        self.writer.fingerprint(plan.create.iter().chain(&plan.update).chain(&plan.delete))
+    }
 }
 
 /// A new slice has only the prefix of a name.

@@ -18,7 +18,7 @@ impl EndpointsController {
     /// The event is in the Service's namespace, also for an object that is yet to be created (upstream's is in
     /// `default`).
     pub(crate) fn report_failure(&self, key: &ObjectKey, endpoints: &Endpoints, error: &WriteError) {
-        if error.heals_by_itself() {
+        if error.is_transient() {
             return;
         }
         let cause = error_chain(&error.source);

@@ -26,7 +26,7 @@ use crate::tracker::{LATE, Orphan};
 
 /// True if this is a create after which the object may be stored, whatever the cache shows.
 fn may_be_stored(error: &WriteError) -> bool {
-    error.verb == Verb::Create && (error.source.is_unanswered() || error.source.is_already_exists())
+    error.verb == Verb::Create && (error.source.is_unavailable() || error.source.is_already_exists())
 }
 
 /// A sync that must be tried again.
@@ -54,7 +54,7 @@ impl worker::SyncError for SyncError {
         vec![match self {
             Self::StaleCache => Cause::StaleCache,
             Self::Write(error) => error.cause(),
-            Self::Unclear(_, error) => Cause::Failure { what: 0, unanswered: error.is_unanswered() },
+            Self::Unclear(_, error) => Cause::of_request(0, error),
             Self::Unreadable(_) | Self::Missing(_) => Cause::FAILURE,
         }]
     }
@@ -123,7 +123,7 @@ impl EndpointsController {
         match &result {
             Ok(()) => self.repairs.settled(key, &self.cache, &self.recorder, "Endpoints"),
             // The cache may be behind, or the write may have been stored although the answer was lost.
-            Err(error) if error.heals_by_itself() || error.source.is_unanswered() => {
+            Err(error) if error.is_transient() || error.source.is_unavailable() => {
                 self.tracker.lock().wait(key);
             }
             Err(_) => {}

@@ -1,7 +1,8 @@
 //! The only place that writes Endpoints, and asks about them.
 
-use controller_kit::write::{self, WriteError};
+use controller_kit::write::{ObjectWriter, WriteError};
 use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use kube_api::{ApiClient, ApiError, Preconditions};
@@ -9,11 +10,13 @@ use kube_api::{ApiClient, ApiError, Preconditions};
 /// Writes Endpoints with one client.
 pub(crate) struct EndpointsWriter {
     client: ApiClient,
+    writer: ObjectWriter,
 }
 
 impl EndpointsWriter {
     pub(crate) fn new(client: ApiClient) -> Self {
-        Self { client }
+        let writer = ObjectWriter::new(client.clone()).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]);
+        Self { client, writer }
     }
 
     /// The Service of this name as it is stored, with whatever labels.
@@ -32,7 +35,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Option<Endpoints>, WriteError> {
-        write::create(&self.client, key, endpoints).await
+        self.writer.create(key, endpoints).await
     }
 
     /// Replaces the object, if it has not changed since it was read.
@@ -41,7 +44,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Endpoints, WriteError> {
-        write::update(&self.client, key, endpoints).await
+        self.writer.update(key, endpoints).await
     }
 
     /// Deletes this very object, in this very version; one that is gone already counts as deleted.
@@ -54,6 +57,6 @@ impl EndpointsWriter {
             uid: Some(endpoints.uid.to_string()),
             resource_version: endpoints.version.number().map(|version| version.to_string()),
         };
-        write::delete::<Endpoints>(&self.client, key, &preconditions).await
+        self.writer.delete::<Endpoints>(key, &preconditions).await
     }
 }

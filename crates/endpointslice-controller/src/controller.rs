@@ -58,6 +58,8 @@ const QUEUE_NAME: &str = "endpoint_slice";
 /// The least delay between a change of a slice and the sync it causes, so that a burst of foreign changes is met once
 /// (`endpointslice_controller.go` `endpointSliceChangeMinSyncDelay`).
 const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
+/// The delay of the first retry (upstream's `defaultSyncBackOff`).
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
 
 impl EndpointSliceController {
     /// A controller that reads `cache` and writes with `client`, and the task that writes its events. Metrics go to
@@ -71,7 +73,8 @@ impl EndpointSliceController {
     ) -> (Arc<Self>, EventWriter) {
         let metrics = Metrics::register(registry, config.max_endpoints_per_slice);
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
-        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice(), queues);
+        let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
+        let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
         let slices = OwnSlices::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay)
             .with_field_manager(client.field_manager());

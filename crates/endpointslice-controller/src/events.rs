@@ -15,7 +15,7 @@ impl EndpointSliceController {
     /// Tells that a sync failed. A cache that is behind and a write that met somebody else's change heal by themselves
     /// and are nobody's business.
     pub(crate) fn report_failure(&self, service: &Service, error: &SyncError) {
-        if error.heals_by_itself() {
+        if error.is_transient() {
             return;
         }
         let Service { namespace, name, .. } = service;

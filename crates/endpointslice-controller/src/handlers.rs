@@ -37,7 +37,7 @@ impl Handler for EndpointSliceController {
         self.node_changed(change);
         let lane = if matches!(change, Change::Added(_)) { Lane::Live } else { Lane::Background };
         for key in state.services_concerned_by_node(change) {
-            self.queue.add_after_to(lane, key, self.config.batch_period);
+            self.queue.add_after_with_priority(key, self.config.batch_period, lane);
         }
     }
 

@@ -50,6 +50,11 @@ const QUEUE_NAME: &str = "endpoint_slice_mirroring";
 /// The prefix of metrics, as upstream's (`endpointslicemirroring/metrics/metrics.go`).
 const METRICS_PREFIX: &str = "endpoint_slice_mirroring_controller";
 
+/// The delay of the first retry (upstream's `defaultSyncBackOff`).
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+/// The longest delay of a retry (upstream's `maxSyncBackOff`).
+const MAX_BACKOFF: Duration = Duration::from_secs(100);
+
 impl EndpointSliceMirroringController {
     /// A controller that reads `cache` and writes with `client`, and the task that writes its events. Metrics go to
     /// `registry`. The cache must watch Endpoints, EndpointSlices and Services.
@@ -63,7 +68,9 @@ impl EndpointSliceMirroringController {
         let registry = registry.sub_registry_with_prefix(METRICS_PREFIX);
         let metrics = SliceMetrics::register(registry, "Endpoints", "ALPHA");
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
-        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::endpoint_slice_mirroring(), queues);
+        let rate_limit =
+            RateLimit { base_delay: MIN_BACKOFF, max_delay: MAX_BACKOFF, ..RateLimit::default() };
+        let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
         let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period)
             .with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);

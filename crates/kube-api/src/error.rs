@@ -95,7 +95,7 @@ impl ApiError {
 
     /// The request was not judged: no answer came, or one that says that the server is in trouble. The same request may
     /// succeed at any moment.
-    pub fn is_unanswered(&self) -> bool {
+    pub fn is_unavailable(&self) -> bool {
         self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
     }
 

@@ -47,7 +47,7 @@ struct Inner {
 
 /// What was known of a subject when a request was about to be sent.
 #[derive(Debug)]
-pub struct Before {
+pub struct Baseline {
     subject: String,
     highest: u64,
     restores: u64,
@@ -60,14 +60,14 @@ impl VersionGuard {
     }
 
     /// To be called before a request is sent, and given along with its answer.
-    pub fn before(&self, subject: &str) -> Before {
+    pub fn baseline(&self, subject: &str) -> Baseline {
         let highest = self.0.highest.lock();
         let known = highest.get(subject).copied().unwrap_or_default();
-        Before { subject: subject.to_owned(), highest: known, restores: *self.0.restores.borrow() }
+        Baseline { subject: subject.to_owned(), highest: known, restores: *self.0.restores.borrow() }
     }
 
     /// A watch told of this version, in the time after so many restores. Cost: a lock and a lookup.
-    pub fn seen(&self, restores: u64, subject: &str, version: &str) {
+    pub fn observe(&self, restores: u64, subject: &str, version: &str) {
         if let Ok(version) = version.parse() {
             let mut highest = self.0.highest.lock();
             if *self.0.restores.borrow() == restores {
@@ -78,36 +78,36 @@ impl VersionGuard {
 
     /// A consistent read (or a list, by its own version) was answered with this version. If that shows a restore, it is
     /// counted, and this is the number of restores now.
-    pub fn read(&self, before: &Before, version: &str) -> Option<u64> {
-        self.judge(before, version, |version| version < before.highest)
+    pub fn check_read(&self, baseline: &Baseline, version: &str) -> Option<u64> {
+        self.check(baseline, version, |version| version < baseline.highest)
     }
 
     /// A write was answered with this version; `sent` is the version that was to be replaced, if one was.
-    pub fn wrote(&self, before: &Before, sent: Option<&str>, version: &str) {
+    pub fn check_write(&self, baseline: &Baseline, sent: Option<&str>, version: &str) {
         if sent != Some(version) {
-            self.judge(before, version, |version| version <= before.highest);
+            self.check(baseline, version, |version| version <= baseline.highest);
         }
     }
 
-    fn judge(&self, before: &Before, version: &str, went_back: impl FnOnce(u64) -> bool) -> Option<u64> {
+    fn check(&self, baseline: &Baseline, version: &str, went_back: impl FnOnce(u64) -> bool) -> Option<u64> {
         let version = version.parse().ok()?;
         let mut highest = self.0.highest.lock();
-        if *self.0.restores.borrow() != before.restores {
+        if *self.0.restores.borrow() != baseline.restores {
             return None;
         }
         let went_back = went_back(version);
         if went_back {
             warn!(
-                subject = before.subject,
+                subject = baseline.subject,
                 version,
-                known = before.highest,
+                known = baseline.highest,
                 "The API server's resourceVersions went back, as after a restored backup; listing everything again"
             );
             highest.clear();
             self.0.restores.send_modify(|restores| *restores += 1);
         }
-        raise(&mut highest, &before.subject, version);
-        went_back.then(|| before.restores + 1)
+        raise(&mut highest, &baseline.subject, version);
+        went_back.then(|| baseline.restores + 1)
     }
 }
 
@@ -135,39 +135,39 @@ mod tests {
         for (version, expected) in
             [("10", 0), ("10", 0), ("12", 0), ("11", 1), ("11", 1), ("13", 1), ("x", 1)]
         {
-            guard.read(&guard.before("/lease"), version);
+            guard.check_read(&guard.baseline("/lease"), version);
             assert_eq!(restores(&guard), expected, "{version}");
         }
-        guard.read(&guard.before("/other"), "1");
+        guard.check_read(&guard.baseline("/other"), "1");
         assert_eq!(restores(&guard), 1, "another object");
     }
 
     #[test]
     fn a_write_must_be_later_than_everything_known_of_its_resource() {
         let guard = VersionGuard::default();
-        guard.wrote(&guard.before("endpointslices"), None, "10");
-        guard.seen(0, "endpointslices", "20");
-        guard.seen(0, "pods", "90");
-        guard.wrote(&guard.before("endpointslices"), Some("15"), "15");
+        guard.check_write(&guard.baseline("endpointslices"), None, "10");
+        guard.observe(0, "endpointslices", "20");
+        guard.observe(0, "pods", "90");
+        guard.check_write(&guard.baseline("endpointslices"), Some("15"), "15");
         assert_eq!(restores(&guard), 0, "a write that changed nothing");
-        guard.wrote(&guard.before("endpointslices"), Some("15"), "21");
+        guard.check_write(&guard.baseline("endpointslices"), Some("15"), "21");
         assert_eq!(restores(&guard), 0, "pods may be in another etcd");
-        guard.wrote(&guard.before("endpointslices"), Some("15"), "21");
+        guard.check_write(&guard.baseline("endpointslices"), Some("15"), "21");
         assert_eq!(restores(&guard), 1, "the same revision twice");
     }
 
     #[test]
     fn what_was_known_before_a_restore_is_void() {
         let guard = VersionGuard::default();
-        guard.seen(0, "pods", "90");
-        guard.seen(0, "endpointslices", "90");
-        let (slow, slices) = (guard.before("pods"), guard.before("endpointslices"));
-        guard.wrote(&slices, None, "50");
+        guard.observe(0, "pods", "90");
+        guard.observe(0, "endpointslices", "90");
+        let (slow, slices) = (guard.baseline("pods"), guard.baseline("endpointslices"));
+        guard.check_write(&slices, None, "50");
         assert_eq!(restores(&guard), 1);
-        guard.read(&slow, "51");
-        guard.wrote(&guard.before("pods"), None, "52");
-        guard.seen(0, "pods", "91");
-        guard.read(&guard.before("pods"), "53");
+        guard.check_read(&slow, "51");
+        guard.check_write(&guard.baseline("pods"), None, "52");
+        guard.observe(0, "pods", "91");
+        guard.check_read(&guard.baseline("pods"), "53");
         assert_eq!(restores(&guard), 1, "lists of other kinds, and events of old watches");
     }
 
@@ -179,7 +179,7 @@ mod tests {
         ) {
             let guard = VersionGuard::default();
             let (mut revision, mut object, mut history) = (1_u64, 1_u64, vec![1_u64]);
-            let mut under_way: Vec<(u8, Before)> = Vec::new();
+            let mut under_way: Vec<(u8, Baseline)> = Vec::new();
             for (step, index) in steps {
                 match step {
                     0 => {
@@ -188,17 +188,17 @@ mod tests {
                         history.push(revision);
                     }
                     1 => revision += 1,
-                    2 => guard.seen(0, "slices", &index.get(&history).to_string()),
-                    3 => under_way.extend([(0, guard.before("slices")), (1, guard.before("/slice"))]),
+                    2 => guard.observe(0, "slices", &index.get(&history).to_string()),
+                    3 => under_way.extend([(0, guard.baseline("slices")), (1, guard.baseline("/slice"))]),
                     _ if under_way.is_empty() => {}
                     _ => {
                         let (kind, before) = under_way.swap_remove(index.index(under_way.len()));
                         if kind == 0 {
                             revision += 1;
                             history.push(revision);
-                            guard.wrote(&before, None, &revision.to_string());
+                            guard.check_write(&before, None, &revision.to_string());
                         } else {
-                            guard.read(&before, &object.to_string());
+                            guard.check_read(&before, &object.to_string());
                         }
                     }
                 }

@@ -47,7 +47,7 @@ pub struct SecondaryNetworkController {
 impl SecondaryNetworkController {
     /// A controller that reads `cache` and writes slices with `client`. The cache must keep [`ANNOTATIONS`].
     pub fn new(cache: Arc<Cache>, client: ApiClient, recorder: Recorder) -> Arc<Self> {
-        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let queue = WorkQueue::new(RateLimit::default());
         let slices =
             OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD).with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
@@ -153,7 +153,7 @@ impl Handler for SecondaryNetworkController {
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        self.queue.add_to(lane, change.latest().key());
+        self.queue.add_with_priority(change.latest().key(), lane);
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {

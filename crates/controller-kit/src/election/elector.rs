@@ -119,7 +119,7 @@ impl Elector {
     ///
     /// Whoever does that before the cache is filled, and then finds the Lease as it was, knows that nobody else has
     /// written meanwhile ([`Leadership::alone_since`]). If it fails, that is not known, and nothing else is lost.
-    pub async fn look(&mut self) {
+    pub async fn observe(&mut self) {
         if let Err(error) = self.read().await {
             debug!(lock = %self.lock, err = error_chain(&error), "Failed to look at the lease");
         }

@@ -91,11 +91,11 @@ impl LeaseLock {
         limit: Duration,
         request: impl Future<Output = Result<Lease, ApiError>>,
     ) -> Result<Lease, ApiError> {
-        let before = self.client.version_guard().before(&self.path());
+        let before = self.client.version_guard().baseline(&self.path());
         let answer = timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)));
         if let Ok(lease) = &answer {
             let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
-            self.client.version_guard().read(&before, version);
+            self.client.version_guard().check_read(&before, version);
         }
         answer
     }

@@ -18,7 +18,7 @@ use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use super::delays::{Delay, Delays, Wait};
-use super::lanes::{Lane, Lanes};
+use super::lanes::{Lanes, Priority};
 use super::limit::{Cause, Limiter, RateLimit, Retry};
 
 /// Hash tables whose order is never looked at.
@@ -52,7 +52,7 @@ pub(super) enum Next<K> {
     Ready(Ready<K>),
     /// Nothing yet: sleep until told.
     Wait,
-    /// Nothing yet: sleep until told, or until this deadline at the latest. The worker is now the timekeeper.
+    /// Nothing yet: sleep until told, or until this deadline at the latest. The worker is now the deadline_waiter.
     WaitUntil(Instant),
     /// Nothing, for ever.
     Closed,
@@ -65,7 +65,7 @@ pub(super) struct Wake {
     /// One idle worker.
     pub(super) worker: bool,
     /// The worker that sleeps until the earliest deadline.
-    pub(super) timekeeper: bool,
+    pub(super) deadline_waiter: bool,
     /// All idle workers: the queue is closed.
     pub(super) all_workers: bool,
     /// Whoever waits for the queue to be drained.
@@ -74,18 +74,18 @@ pub(super) struct Wake {
 
 /// The part of the state from which [`Wake`] is derived, and the counts that go into metrics.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pulse {
+pub(super) struct QueueState {
     /// Keys that became dirty, ever.
     pub(super) adds: u64,
     /// Delayed adds asked for, ever.
     pub(super) retries: u64,
-    /// Dirty keys: in a lane, or to be processed again.
+    /// Dirty keys: in a priority, or to be processed again.
     pub(super) depth: usize,
     /// Places given or taken in the lanes, ever.
     moves: u64,
     ready: bool,
     earliest: Option<Instant>,
-    timekeeper: bool,
+    deadline_waiter: bool,
     phase: Phase,
 }
 
@@ -104,7 +104,7 @@ enum Phase {
 #[derive(Debug)]
 struct InHand {
     since: Instant,
-    lane: Lane,
+    priority: Priority,
     /// Waits with lower tickets were asked for before the hand-out.
     ticket: u64,
 }
@@ -119,12 +119,12 @@ pub(super) struct Core<K> {
     /// Keys in the hands of a worker.
     processing: Map<K, InHand>,
     /// Keys added while a worker holds them.
-    again: Map<K, (Lane, Instant)>,
+    again: Map<K, (Priority, Instant)>,
     delays: Delays<K>,
     limiter: Limiter<K>,
     shut_down: bool,
     /// A worker sleeps until the earliest deadline on behalf of all.
-    timekeeper: bool,
+    deadline_waiter: bool,
     adds: u64,
     retries: u64,
     moves: u64,
@@ -139,53 +139,59 @@ impl<K: QueueKey> Core<K> {
             delays: Delays::new(),
             limiter: Limiter::new(limit),
             shut_down: false,
-            timekeeper: false,
+            deadline_waiter: false,
             adds: 0,
             retries: 0,
             moves: 0,
         }
     }
 
-    pub(super) fn add(&mut self, key: K, lane: Lane, now: Instant) {
+    pub(super) fn add(&mut self, key: K, priority: Priority, now: Instant) {
         self.let_in_due(now);
         if !self.shut_down {
-            self.insert(key, lane, now);
+            self.insert(key, priority, now);
         }
     }
 
-    pub(super) fn add_again(&mut self, key: K, now: Instant) {
-        let lane = self.processing.get(&key).map_or(Lane::Live, |in_hand| in_hand.lane);
-        self.add(key, lane, now);
+    pub(super) fn requeue(&mut self, key: K, now: Instant) {
+        let priority = self.processing.get(&key).map_or(Priority::Normal, |in_hand| in_hand.priority);
+        self.add(key, priority, now);
     }
 
-    /// Moves a key from the background to the live lane; nothing happens to any other.
+    /// Moves a key from the background to the live priority; nothing happens to any other.
     pub(super) fn promote(&mut self, key: &K, now: Instant) {
         self.let_in_due(now);
-        if self.lanes.is_in_background(key) {
-            self.lanes.push(key.clone(), Lane::Live, now);
+        if self.lanes.is_low_priority(key) {
+            self.lanes.push(key.clone(), Priority::Normal, now);
         }
     }
 
-    pub(super) fn is_in_background(&self, key: &K) -> bool {
-        self.lanes.is_in_background(key)
+    pub(super) fn is_low_priority(&self, key: &K) -> bool {
+        self.lanes.is_low_priority(key)
     }
 
-    pub(super) fn add_after(&mut self, key: K, lane: Lane, delay: Duration, now: Instant) {
+    pub(super) fn add_after(&mut self, key: K, priority: Priority, delay: Duration, now: Instant) {
         self.let_in_due(now);
         if self.shut_down {
             return;
         }
         self.retries += 1;
         if delay.is_zero() {
-            return self.insert(key, lane, now);
+            return self.insert(key, priority, now);
         }
         let deadline = later(now, delay);
         match self.delays.get(Wait::Add, &key) {
-            Some(old) if old.deadline <= deadline && lane <= old.lane => {}
+            Some(old) if old.deadline <= deadline && priority <= old.priority => {}
             Some(old) => {
-                self.delays.set(Wait::Add, key, old.deadline.min(deadline), old.lane.max(lane), false);
+                self.delays.set(
+                    Wait::Add,
+                    key,
+                    old.deadline.min(deadline),
+                    old.priority.max(priority),
+                    false,
+                );
             }
-            None => self.delays.set(Wait::Add, key, deadline, lane, false),
+            None => self.delays.set(Wait::Add, key, deadline, priority, false),
         }
     }
 
@@ -198,21 +204,21 @@ impl<K: QueueKey> Core<K> {
             return;
         }
         self.retries += 1;
-        let Retry { delay, lane, takes_token } = self.limiter.retry(&key, causes, now);
+        let Retry { delay, priority, takes_token } = self.limiter.retry(&key, causes, now);
         let deadline = later(now, delay);
         match self.delays.get(Wait::Retry, &key) {
-            Some(Delay { deadline: earlier, lane, holds_token, .. }) if earlier <= deadline => {
+            Some(Delay { deadline: earlier, priority, holds_token, .. }) if earlier <= deadline => {
                 // Asked for anew, so that the success of an older sync doesn't end it.
-                return self.delays.set(Wait::Retry, key, earlier, lane, holds_token);
+                return self.delays.set(Wait::Retry, key, earlier, priority, holds_token);
             }
             Some(_) => self.cancel_retry(&key),
             None => {}
         }
         let holds_token = takes_token && self.limiter.take_token(now);
         if delay.is_zero() {
-            return self.insert(key, lane, now);
+            return self.insert(key, priority, now);
         }
-        self.delays.set(Wait::Retry, key, deadline, lane, holds_token);
+        self.delays.set(Wait::Retry, key, deadline, priority, holds_token);
     }
 
     /// A retry that was asked for since the key was handed out is of something newer than what succeeded, and stays.
@@ -230,16 +236,16 @@ impl<K: QueueKey> Core<K> {
         self.limiter.failures(key)
     }
 
-    /// Looks for work on behalf of a worker that is the timekeeper or not (`keeps_time`, as last told by
-    /// [`Next::WaitUntil`]). A timekeeper that is told anything else no longer is.
-    pub(super) fn next(&mut self, keeps_time: bool, now: Instant) -> Next<K> {
+    /// Looks for work on behalf of a worker that is the deadline_waiter or not (`waits_for_deadline`, as last told by
+    /// [`Next::WaitUntil`]). A deadline_waiter that is told anything else no longer is.
+    pub(super) fn next(&mut self, waits_for_deadline: bool, now: Instant) -> Next<K> {
         self.let_in_due(now);
-        if keeps_time {
-            self.timekeeper = false;
+        if waits_for_deadline {
+            self.deadline_waiter = false;
         }
-        if let Some((ready, lane)) = self.lanes.pop() {
+        if let Some((ready, priority)) = self.lanes.pop() {
             self.moves += 1;
-            let in_hand = InHand { since: now, lane, ticket: self.delays.next_ticket() };
+            let in_hand = InHand { since: now, priority, ticket: self.delays.next_ticket() };
             self.processing.insert(ready.key.clone(), in_hand);
             return Next::Ready(ready);
         }
@@ -247,26 +253,26 @@ impl<K: QueueKey> Core<K> {
             return Next::Closed;
         }
         match self.delays.earliest() {
-            Some(deadline) if !self.timekeeper => {
-                self.timekeeper = true;
+            Some(deadline) if !self.deadline_waiter => {
+                self.deadline_waiter = true;
                 Next::WaitUntil(deadline)
             }
             _ => Next::Wait,
         }
     }
 
-    /// The timekeeper has left without looking for work again.
-    pub(super) fn lose_timekeeper(&mut self) {
-        self.timekeeper = false;
+    /// The deadline_waiter has left without looking for work again.
+    pub(super) fn remove_deadline_waiter(&mut self) {
+        self.deadline_waiter = false;
     }
 
     /// A worker is through with `key`. Returns how long it held it.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
         self.let_in_due(now);
         let since = self.processing.remove(key).map_or(now, |in_hand| in_hand.since);
-        if let Some((key, (lane, since))) = self.again.remove_entry(key) {
+        if let Some((key, (priority, since))) = self.again.remove_entry(key) {
             self.moves += 1;
-            self.lanes.push(key, lane, since);
+            self.lanes.push(key, priority, since);
         }
         now.saturating_duration_since(since)
     }
@@ -297,15 +303,15 @@ impl<K: QueueKey> Core<K> {
         self.processing.values().map(move |in_hand| now.saturating_duration_since(in_hand.since))
     }
 
-    pub(super) fn pulse(&self) -> Pulse {
-        Pulse {
+    pub(super) fn state(&self) -> QueueState {
+        QueueState {
             adds: self.adds,
             retries: self.retries,
             depth: self.lanes.len() + self.again.len(),
             moves: self.moves,
             ready: self.lanes.len() > 0,
             earliest: self.delays.earliest(),
-            timekeeper: self.timekeeper,
+            deadline_waiter: self.deadline_waiter,
             phase: self.phase(),
         }
     }
@@ -335,21 +341,21 @@ impl<K: QueueKey> Core<K> {
 
     fn let_in_due(&mut self, now: Instant) {
         while let Some((key, delay)) = self.delays.pop_due(now) {
-            self.insert(key, delay.lane, delay.deadline);
+            self.insert(key, delay.priority, delay.deadline);
         }
     }
 
-    fn insert(&mut self, key: K, lane: Lane, now: Instant) {
+    fn insert(&mut self, key: K, priority: Priority, now: Instant) {
         let new = if self.processing.contains_key(&key) {
             let mut new = false;
             let again = self.again.entry(key).or_insert_with(|| {
                 new = true;
-                (lane, now)
+                (priority, now)
             });
-            again.0 = again.0.max(lane);
+            again.0 = again.0.max(priority);
             new
         } else {
-            let new = self.lanes.push(key, lane, now);
+            let new = self.lanes.push(key, priority, now);
             self.moves += u64::from(new);
             new
         };
@@ -363,7 +369,7 @@ impl<K: QueueKey> Core<K> {
     }
 }
 
-impl Pulse {
+impl QueueState {
     /// Whom to wake, now that `self` has become `after`.
     ///
     /// Derived from the states rather than decided by each operation, so that no operation can forget someone.
@@ -373,11 +379,12 @@ impl Pulse {
     /// because it attends to it.
     pub(super) fn wake(&self, after: &Self) -> Wake {
         let earlier = after.earliest.is_some_and(|new| self.earliest.is_none_or(|old| new < old));
-        let unattended = after.earliest.is_some() && !after.timekeeper;
-        let changed = after.moves != self.moves || (self.timekeeper && !after.timekeeper) || earlier;
+        let unattended = after.earliest.is_some() && !after.deadline_waiter;
+        let changed =
+            after.moves != self.moves || (self.deadline_waiter && !after.deadline_waiter) || earlier;
         Wake {
             worker: (after.ready || unattended) && changed,
-            timekeeper: earlier && after.timekeeper,
+            deadline_waiter: earlier && after.deadline_waiter,
             all_workers: after.phase > Phase::Open && self.phase == Phase::Open,
             drained: after.phase == Phase::Drained && self.phase < Phase::Drained,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::core::{Map, QueueKey};
-use super::lanes::Lane;
+use super::lanes::Priority;
 
 /// Why a key waits. A key has at most one wait of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub(super) struct Delays<K> {
 pub(super) struct Delay {
     pub(super) deadline: Instant,
     /// Where the key goes when it is due.
-    pub(super) lane: Lane,
+    pub(super) priority: Priority,
     /// The delay is a retry's and holds a token of the shared bucket.
     pub(super) holds_token: bool,
     /// Orders waits by the time at which they were last asked for.
@@ -54,11 +54,18 @@ impl<K: QueueKey> Delays<K> {
     }
 
     /// Sets when `key` is due, whatever it was before. O(log n).
-    pub(super) fn set(&mut self, wait: Wait, key: K, deadline: Instant, lane: Lane, holds_token: bool) {
+    pub(super) fn set(
+        &mut self,
+        wait: Wait,
+        key: K,
+        deadline: Instant,
+        priority: Priority,
+        holds_token: bool,
+    ) {
         let ticket = self.tickets;
         self.tickets += 1;
         self.remove(wait, &key);
-        self.by_key.insert((wait, key.clone()), Delay { deadline, lane, holds_token, ticket });
+        self.by_key.insert((wait, key.clone()), Delay { deadline, priority, holds_token, ticket });
         self.by_deadline.insert((deadline, ticket), (wait, key));
     }
 

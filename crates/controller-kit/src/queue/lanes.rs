@@ -7,20 +7,35 @@ use super::core::{Map, QueueKey, Ready};
 
 /// How soon a key is handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// Work that may wait for live changes: start-up, zones of nodes, and retries beyond the shared rate.
-    Background,
+pub enum Priority {
+    /// Work that may wait for changes: initial keys, and retries beyond the shared rate.
+    Low,
     /// Something changed in the cluster just now.
-    Live,
+    Normal,
 }
 
-/// Of keys in both lanes, so many [`Lane::Live`] ones are handed out for each [`Lane::Background`] one.
+impl Priority {
+    #[doc(hidden)]
+    #[allow(
+        non_upper_case_globals,
+        reason = "the names of the variants until handlers take `is_initial_list`"
+    )]
+    pub const Live: Self = Self::Normal;
+    #[doc(hidden)]
+    #[allow(
+        non_upper_case_globals,
+        reason = "the names of the variants until handlers take `is_initial_list`"
+    )]
+    pub const Background: Self = Self::Low;
+}
+
+/// Of keys in both lanes, so many [`Priority::Normal`] ones are handed out for each [`Priority::Low`] one.
 ///
 /// High enough that a start-up over thousands of Services costs a live change an eighth of the workers' time, low
 /// enough that start-up ends although changes never stop.
-pub const LIVE_PER_BACKGROUND: u32 = 8;
+pub const NORMAL_PER_LOW: u32 = 8;
 
-/// Capacity that an emptied lane keeps: enough for steady state, nothing of what a start-up needed.
+/// Capacity that an emptied priority keeps: enough for steady state, nothing of what a start-up needed.
 const KEPT_CAPACITY: usize = 64;
 
 /// Two FIFOs in which a key has at most one place.
@@ -41,7 +56,7 @@ pub(super) struct Lanes<K> {
 
 #[derive(Debug)]
 struct Place {
-    lane: Lane,
+    priority: Priority,
     since: Instant,
     ticket: u64,
 }
@@ -62,13 +77,13 @@ impl<K: QueueKey> Lanes<K> {
         self.places.len()
     }
 
-    /// Gives `key` a place at the end of `lane`, or promotes it there from the background.
+    /// Gives `key` a place at the end of `priority`, or promotes it there from the background.
     ///
     /// Returns whether the key had no place before.
-    pub(super) fn push(&mut self, key: K, lane: Lane, since: Instant) -> bool {
+    pub(super) fn push(&mut self, key: K, priority: Priority, since: Instant) -> bool {
         match self.places.get_mut(&key) {
-            Some(place) if place.lane < lane => {
-                place.lane = lane;
+            Some(place) if place.priority < priority => {
+                place.priority = priority;
                 self.live.push_back(key);
                 self.outdated += 1;
                 self.sweep();
@@ -78,31 +93,31 @@ impl<K: QueueKey> Lanes<K> {
             None => {
                 let ticket = self.tickets;
                 self.tickets += 1;
-                match lane {
-                    Lane::Live => self.live.push_back(key.clone()),
-                    Lane::Background => self.background.push_back((ticket, key.clone())),
+                match priority {
+                    Priority::Normal => self.live.push_back(key.clone()),
+                    Priority::Low => self.background.push_back((ticket, key.clone())),
                 }
-                self.places.insert(key, Place { lane, since, ticket });
+                self.places.insert(key, Place { priority, since, ticket });
                 true
             }
         }
     }
 
-    pub(super) fn is_in_background(&self, key: &K) -> bool {
-        self.places.get(key).is_some_and(|place| place.lane == Lane::Background)
+    pub(super) fn is_low_priority(&self, key: &K) -> bool {
+        self.places.get(key).is_some_and(|place| place.priority == Priority::Low)
     }
 
     /// Takes the next key: Live before Background, but of nine keys at least one from a Background that has some.
-    pub(super) fn pop(&mut self) -> Option<(Ready<K>, Lane)> {
+    pub(super) fn pop(&mut self) -> Option<(Ready<K>, Priority)> {
         let background_waits = self.background.len() > self.outdated;
-        let turn = background_waits && (self.live.is_empty() || self.passed >= LIVE_PER_BACKGROUND);
+        let turn = background_waits && (self.live.is_empty() || self.passed >= NORMAL_PER_LOW);
         let key = if turn { self.pop_background() } else { self.live.pop_front() }?;
         self.passed = if turn || !background_waits { 0 } else { self.passed + 1 };
         let place = self.places.remove(&key)?;
         if self.places.is_empty() {
             self.shrink();
         }
-        Some((Ready { key, since: place.since }, place.lane))
+        Some((Ready { key, since: place.since }, place.priority))
     }
 
     #[cfg(test)]
@@ -138,7 +153,7 @@ impl<K: QueueKey> Lanes<K> {
 }
 
 fn is_current<K: QueueKey>(places: &Map<K, Place>, ticket: u64, key: &K) -> bool {
-    places.get(key).is_some_and(|place| place.lane == Lane::Background && place.ticket == ticket)
+    places.get(key).is_some_and(|place| place.priority == Priority::Low && place.ticket == ticket)
 }
 
 #[cfg(test)]
@@ -150,18 +165,18 @@ mod tests {
         let now = Instant::now();
         let mut lanes = Lanes::new();
         for waiting in 0..100 {
-            lanes.push(waiting, Lane::Background, now);
+            lanes.push(waiting, Priority::Low, now);
         }
         for round in 0..10_000_u32 {
-            lanes.push(1_000, Lane::Background, now);
-            lanes.push(1_000, Lane::Live, now);
+            lanes.push(1_000, Priority::Low, now);
+            lanes.push(1_000, Priority::Normal, now);
             // put back what the fairness rule lets through, so that the background never gets shorter
             loop {
                 let key = lanes.pop().unwrap().0.key;
                 if key == 1_000 {
                     break;
                 }
-                lanes.push(key, Lane::Background, now);
+                lanes.push(key, Priority::Low, now);
             }
             assert!(lanes.background.len() <= 2 * 101, "{} places in round {round}", lanes.background.len());
         }

@@ -3,61 +3,81 @@
 use std::time::{Duration, Instant};
 
 use super::core::{Map, QueueKey};
-use super::lanes::Lane;
+use super::lanes::Priority;
+use kube_api::ApiError;
 use kube_api::token_bucket::{Rate, TokenBucket};
 
 /// The delays of [`retry`](super::WorkQueue::retry).
 ///
-/// The delay of a failure is the longer of two, as in client-go's `MaxOfRateLimiter`: `base` doubled with each failure
+/// The delay of a failure is the longer of two, as in client-go's `MaxOfRateLimiter`: `base_delay` doubled with each failure
 /// in a row and capped, and the wait for a place in the bucket that all keys of the queue share. Two things are
 /// different, because no key is ever given up:
 ///
-/// * The wait for the bucket is capped at `max` too. In client-go it has no cap, so that of 30,000 keys that fail in an
-///   outage the last is retried 50 minutes later. Retries that the bucket holds back go to [`Lane::Background`], where
+/// * The wait for the bucket is capped at `max_delay` too. In client-go it has no cap, so that of 30,000 keys that fail in an
+///   outage the last is retried 50 minutes later. Retries that the bucket holds back go to [`Priority::Low`], where
 ///   live changes overtake them.
-/// * What may succeed at any moment, because nothing answered, is retried every `max_unanswered` at least.
+/// * What may succeed at any moment, because nothing answered, is retried every `max_unavailable_delay` at least.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
     /// The delay after a key's first failure. Zero makes every retry immediate; only the bucket then holds it.
-    pub base: Duration,
+    pub base_delay: Duration,
     /// The longest delay of one key, however often it failed and however many others did.
-    pub max: Duration,
+    pub max_delay: Duration,
     /// The longest delay on a key's own account of a failure that says nothing about the key, see
-    /// [`Cause::Failure`]. Never more than `max`.
-    pub max_unanswered: Duration,
+    /// [`Cause::Failure`]. Never more than `max_delay`.
+    pub max_unavailable_delay: Duration,
     /// The limit on retries of all keys together, if there is one.
-    pub overall: Option<Bucket>,
+    pub bucket: Option<Bucket>,
 }
 
 /// Why a key is to be tried again, which decides how soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The cache does not show our own writes yet. Not a failure: the event that catches up adds the key, and if that
-    /// event never comes, the key is tried again after [`NET`]. Takes no token and leaves the count of failures alone.
+    /// event never comes, the key is tried again after [`STALE_CACHE_DELAY`]. Takes no token and leaves the count of failures alone.
     StaleCache,
     /// A write met an object that is newer than the cache shows. Not a failure either, but there need not be an event
-    /// (quotas answer so too): the delay grows from [`RateLimit::base`] to [`MAX_CONFLICT_DELAY`], on a count of its own.
+    /// (quotas answer so too): the delay grows from [`RateLimit::base_delay`] to [`MAX_CONFLICT_DELAY`], on a count of its own.
     Conflict,
     /// Anything else.
     Failure {
-        /// What failed. Failures of one thing in a row make its delay grow; what did not fail the last time begins
-        /// anew. Hence a part of a key that fails for ever doesn't delay retries of another part, nor of its own new
-        /// content, if that has another value here.
-        what: u64,
-        /// Nothing is known about the request: no answer, or one that says the server is in trouble.
-        unanswered: bool,
+        /// Identifies what failed. Consecutive failures with one fingerprint grow its delay; a fingerprint that the last
+        /// sync did not fail with starts over. So a part of a key that fails for ever delays neither another part nor
+        /// new content of its own.
+        fingerprint: u64,
+        /// The kind of failure.
+        reason: FailureReason,
     },
 }
 
-/// The longest delay after a conflict that no event ends: an object that another client changes all the time costs a write a
-/// minute, as in any other dispute ([`repairs`](crate::repairs)).
+/// The kind of a [`Cause::Failure`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureReason {
+    /// The API server refused a request.
+    Refused,
+    /// A request got no answer, or one that says the server is overloaded or broken. This says nothing about the key, so
+    /// it is retried every [`RateLimit::max_unavailable_delay`] at least.
+    Unavailable,
+    /// Something else.
+    Other,
+}
+
+/// The longest delay after a conflict that no event follows: an object that another client changes all the time costs one
+/// write a minute.
 pub const MAX_CONFLICT_DELAY: Duration = Duration::from_secs(60);
-/// When a key is tried again whose cache is behind, in case the event that it waits for never comes.
-pub const NET: Duration = Duration::from_secs(30);
+/// The delay of a retry for a stale cache, in case the event that should requeue the key never comes.
+pub const STALE_CACHE_DELAY: Duration = Duration::from_secs(30);
 
 impl Cause {
     /// A failure of no particular part.
-    pub const FAILURE: Self = Self::Failure { what: 0, unanswered: false };
+    pub const FAILURE: Self = Self::Failure { fingerprint: 0, reason: FailureReason::Other };
+
+    /// The failure of a request.
+    pub fn of_request(fingerprint: u64, error: &ApiError) -> Self {
+        let unavailable = error.is_unavailable();
+        let reason = if unavailable { FailureReason::Unavailable } else { FailureReason::Refused };
+        Self::Failure { fingerprint, reason }
+    }
 }
 
 /// A token bucket: `burst` retries at once, and `qps` a second in the long run.
@@ -69,31 +89,16 @@ pub struct Bucket {
     pub burst: u32,
 }
 
-impl RateLimit {
-    /// What upstream gives the `endpoint_slice` queue: 1 s doubling to 1,000 s, and 10 a second after a burst of 100.
-    pub const fn endpoint_slice() -> Self {
+impl Default for RateLimit {
+    /// client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1,000 s, and ten retries a second after a burst
+    /// of 100. Failures that say nothing about the key are retried every minute at least.
+    fn default() -> Self {
         Self {
-            base: Duration::from_secs(1),
-            max: Duration::from_secs(1000),
-            max_unanswered: Duration::from_secs(60),
-            overall: Some(Bucket::DEFAULT),
+            base_delay: Duration::from_millis(5),
+            max_delay: Duration::from_secs(1000),
+            max_unavailable_delay: Duration::from_secs(60),
+            bucket: Some(Bucket::DEFAULT),
         }
-    }
-
-    /// What upstream gives the `endpoint_slice_mirroring` queue: as `endpoint_slice`, capped at 100 s.
-    pub const fn endpoint_slice_mirroring() -> Self {
-        Self { max: Duration::from_secs(100), ..Self::endpoint_slice() }
-    }
-
-    /// client-go's default, which upstream gives the `endpoint` queue: 5 ms doubling to 1,000 s, and the same bucket.
-    pub const fn endpoint() -> Self {
-        Self { base: Duration::from_millis(5), ..Self::endpoint_slice() }
-    }
-
-    /// The same limits with another cap on the delay of one key.
-    #[must_use]
-    pub const fn with_max(self, max: Duration) -> Self {
-        Self { max, ..self }
     }
 }
 
@@ -108,7 +113,7 @@ impl Bucket {
 
 /// The failures of each key and the state of the shared bucket.
 ///
-/// The bucket owes at most `max`, so that a mass of failures delays those after it by `max` and no more.
+/// The bucket owes at most `max_delay`, so that a mass of failures delays those after it by `max_delay` and no more.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,
@@ -128,7 +133,7 @@ struct Failing {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Retry {
     pub(super) delay: Duration,
-    pub(super) lane: Lane,
+    pub(super) priority: Priority,
     pub(super) takes_token: bool,
 }
 
@@ -137,7 +142,7 @@ impl<K: QueueKey> Limiter<K> {
         Self {
             limit,
             failing: Map::default(),
-            rate: limit.overall.and_then(Bucket::rate),
+            rate: limit.bucket.and_then(Bucket::rate),
             bucket: TokenBucket::default(),
         }
     }
@@ -157,30 +162,37 @@ impl<K: QueueKey> Limiter<K> {
     pub(super) fn retry(&mut self, key: &K, causes: &[Cause], now: Instant) -> Retry {
         let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
         let failed = self.fail(key, causes).map(|delay| {
-            let wait = self.bucket_delay(now).min(self.limit.max);
-            let lane = if wait > delay { Lane::Background } else { Lane::Live };
-            Retry { delay: delay.max(wait), lane, takes_token: true }
+            let wait = self.bucket_delay(now).min(self.limit.max_delay);
+            let priority = if wait > delay { Priority::Low } else { Priority::Normal };
+            Retry { delay: delay.max(wait), priority, takes_token: true }
         });
-        let behind =
-            self.behind(key, causes).map(|delay| Retry { delay, lane: Lane::Live, takes_token: false });
+        let behind = self.behind(key, causes).map(|delay| Retry {
+            delay,
+            priority: Priority::Normal,
+            takes_token: false,
+        });
         let retries = failed.into_iter().chain(behind);
         let soonest = retries.min_by_key(|retry| retry.delay);
-        soonest.unwrap_or(Retry { delay: NET, lane: Lane::Live, takes_token: false })
+        soonest.unwrap_or(Retry { delay: STALE_CACHE_DELAY, priority: Priority::Normal, takes_token: false })
     }
 
     /// The shortest delay that one of the failures has on its own account.
     fn fail(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
-        let RateLimit { base, max, max_unanswered, .. } = self.limit;
+        let RateLimit { base_delay, max_delay, max_unavailable_delay, .. } = self.limit;
         let old = self.failing.get(key).map(|failing| &*failing.failures).unwrap_or_default();
         let mut failures = Vec::new();
         let mut soonest = None;
         for cause in causes {
-            let Cause::Failure { what, unanswered } = *cause else { continue };
-            let count = old.iter().find(|(other, _)| *other == what).map_or(0, |(_, count)| *count);
-            let max = if unanswered { max.min(max_unanswered) } else { max };
-            let delay = doubled(base, count).min(max);
+            let Cause::Failure { fingerprint, reason } = *cause else { continue };
+            let count = old.iter().find(|(other, _)| *other == fingerprint).map_or(0, |(_, count)| *count);
+            let max = if reason == FailureReason::Unavailable {
+                max_delay.min(max_unavailable_delay)
+            } else {
+                max_delay
+            };
+            let delay = doubled(base_delay, count).min(max);
             soonest = Some(soonest.map_or(delay, |soonest: Duration| soonest.min(delay)));
-            failures.push((what, count.saturating_add(1)));
+            failures.push((fingerprint, count.saturating_add(1)));
         }
         if soonest.is_some() {
             self.failing.entry(key.clone()).or_default().failures = failures;
@@ -192,11 +204,11 @@ impl<K: QueueKey> Limiter<K> {
     fn behind(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
         let conflict = causes.contains(&Cause::Conflict).then(|| {
             let conflicts = &mut self.failing.entry(key.clone()).or_default().conflicts;
-            let delay = doubled(self.limit.base, *conflicts).min(MAX_CONFLICT_DELAY);
+            let delay = doubled(self.limit.base_delay, *conflicts).min(MAX_CONFLICT_DELAY);
             *conflicts = conflicts.saturating_add(1);
             delay
         });
-        conflict.or_else(|| causes.contains(&Cause::StaleCache).then_some(NET))
+        conflict.or_else(|| causes.contains(&Cause::StaleCache).then_some(STALE_CACHE_DELAY))
     }
 
     /// What the next taker of a token has to wait.
@@ -204,9 +216,9 @@ impl<K: QueueKey> Limiter<K> {
         self.rate.map(|rate| self.bucket.wait(rate, now)).unwrap_or_default()
     }
 
-    /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of; false if none will come within `max`.
+    /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of; false if none will come within `max_delay`.
     pub(super) fn take_token(&mut self, now: Instant) -> bool {
-        self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max, rate, now).is_some())
+        self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max_delay, rate, now).is_some())
     }
 
     #[cfg(test)]
@@ -232,8 +244,12 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn failure(what: u64) -> Cause {
-        Cause::Failure { what, unanswered: false }
+    fn one_second() -> RateLimit {
+        RateLimit { base_delay: Duration::from_secs(1), ..RateLimit::default() }
+    }
+
+    fn failure(fingerprint: u64) -> Cause {
+        Cause::Failure { fingerprint, reason: FailureReason::Refused }
     }
 
     /// The own delay of key 0 in milliseconds when these things fail `n` times in a row.
@@ -246,7 +262,7 @@ mod tests {
     }
 
     fn without_bucket() -> Limiter<u8> {
-        Limiter::new(RateLimit { overall: None, ..RateLimit::endpoint_slice() })
+        Limiter::new(RateLimit { bucket: None, ..one_second() })
     }
 
     #[test]
@@ -281,31 +297,35 @@ mod tests {
     #[test]
     fn what_was_not_answered_is_tried_again_every_minute() {
         let mut limiter = without_bucket();
-        let unanswered = [Cause::Failure { what: 4, unanswered: true }];
+        let unavailable = [Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable }];
         let seconds: Vec<_> =
-            delays_of(&mut limiter, &unanswered, 8).into_iter().map(|ms| ms / 1000).collect();
+            delays_of(&mut limiter, &unavailable, 8).into_iter().map(|ms| ms / 1000).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
-        let limit = RateLimit { overall: None, ..RateLimit::endpoint_slice() }.with_max(10_000 * MS);
-        assert_eq!(delays_of(&mut Limiter::new(limit), &unanswered, 5)[4], 10_000, "never more than the cap");
+        let limit = RateLimit { bucket: None, max_delay: 10_000 * MS, ..one_second() };
+        assert_eq!(
+            delays_of(&mut Limiter::new(limit), &unavailable, 5)[4],
+            10_000,
+            "never more than the cap"
+        );
     }
 
     fn live(delay: Duration, takes_token: bool) -> Retry {
-        Retry { delay, lane: Lane::Live, takes_token }
+        Retry { delay, priority: Priority::Normal, takes_token }
     }
 
     #[test]
     fn a_cache_that_is_behind_is_no_failure() {
         let now = Instant::now();
-        let mut limiter = Limiter::<u8>::new(RateLimit::endpoint_slice());
+        let mut limiter = Limiter::<u8>::new(one_second());
         for _ in 0..1000 {
-            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));
+            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(STALE_CACHE_DELAY, false));
         }
         assert!(limiter.is_blank());
         let conflicts = [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| live(Duration::from_secs(seconds), false));
         assert_eq!([(); 8].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
         assert_eq!(limiter.failures(&0), 0);
         assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(1), true));
-        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(NET, false));
+        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(STALE_CACHE_DELAY, false));
         assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(2), true), "counts on");
         let (both, first) = ([failure(4), Cause::Conflict], live(Duration::from_secs(4), true));
         assert_eq!(limiter.retry(&0, &both, now), first, "the more urgent of both");
@@ -313,17 +333,17 @@ mod tests {
 
     #[test]
     fn the_cap_is_a_parameter_and_also_caps_the_base() {
-        let mut limiter = Limiter::new(RateLimit::endpoint_slice().with_max(60_000 * MS));
+        let mut limiter = Limiter::new(RateLimit { max_delay: 60_000 * MS, ..one_second() });
         assert_eq!(delays(&mut limiter, 8), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
-        let mut limiter = Limiter::new(RateLimit::endpoint_slice().with_max(200 * MS));
+        let mut limiter = Limiter::new(RateLimit { max_delay: 200 * MS, ..one_second() });
         assert_eq!(delays(&mut limiter, 2), [200, 200]);
-        let mut limiter = Limiter::new(RateLimit::endpoint());
+        let mut limiter = Limiter::new(RateLimit::default());
         assert_eq!(delays(&mut limiter, 4), [5, 10, 20, 40]);
     }
 
     #[test]
     fn keys_fail_on_their_own_account() {
-        let mut limiter = Limiter::new(RateLimit::endpoint_slice());
+        let mut limiter = Limiter::new(one_second());
         delays(&mut limiter, 2);
         assert_eq!(limiter.fail(&1, &[Cause::FAILURE]), Some(Duration::from_secs(1)));
         assert_eq!((limiter.failures(&0), limiter.failures(&1), limiter.failures(&2)), (2, 1, 0));
@@ -337,7 +357,7 @@ mod tests {
 
     #[test]
     fn the_bucket_lets_a_burst_through_and_then_spaces_out() {
-        let mut limiter = Limiter::<u8>::new(RateLimit::endpoint_slice());
+        let mut limiter = Limiter::<u8>::new(one_second());
         let start = Instant::now();
         assert!((0..100).all(|_| take(&mut limiter, start) == 0));
         assert_eq!(take(&mut limiter, start), 100);
@@ -355,27 +375,27 @@ mod tests {
     /// The cap holds for keys behind 30,000 others as well, and for the next key after they are through.
     #[test]
     fn nothing_waits_for_the_bucket_longer_than_the_cap() {
-        let limit = RateLimit::endpoint_slice_mirroring();
+        let limit = RateLimit { max_delay: 100_000 * MS, ..one_second() };
         let mut limiter = Limiter::<u32>::new(limit);
         let start = Instant::now();
         let mut background = 0;
         for key in 0..30_000 {
             let retry = limiter.retry(&key, &[Cause::FAILURE], start);
-            assert!(retry.delay <= limit.max, "{key}: {retry:?}");
-            assert!(retry.lane == Lane::Live || retry.delay > limit.base, "{key}: {retry:?}");
-            background += u32::from(retry.lane == Lane::Background);
+            assert!(retry.delay <= limit.max_delay, "{key}: {retry:?}");
+            assert!(retry.priority == Priority::Normal || retry.delay > limit.base_delay, "{key}: {retry:?}");
+            background += u32::from(retry.priority == Priority::Low);
             limiter.take_token(start);
         }
         assert_eq!(background, 30_000 - 110, "a full bucket, and what comes in within a key's own delay");
-        let later = start + limit.max + Duration::from_secs(10);
+        let later = start + limit.max_delay + Duration::from_secs(10);
         let retry = limiter.retry(&0, &[failure(7)], later);
-        assert_eq!(retry, live(limit.base, true), "the bucket is full again");
+        assert_eq!(retry, live(limit.base_delay, true), "the bucket is full again");
     }
 
     #[test]
     fn a_returned_token_does_not_overfill_the_bucket() {
         let bucket = Bucket { qps: 10.0, burst: 2 };
-        let mut limiter = Limiter::<u8>::new(RateLimit { overall: Some(bucket), ..RateLimit::endpoint() });
+        let mut limiter = Limiter::<u8>::new(RateLimit { bucket: Some(bucket), ..RateLimit::default() });
         let start = Instant::now();
         take(&mut limiter, start);
         limiter.return_token();
@@ -393,14 +413,14 @@ mod tests {
             (f64::INFINITY, 1, Duration::ZERO),
             (10.0, 0, 200 * MS),
         ] {
-            let limit = RateLimit { overall: Some(Bucket { qps, burst }), ..RateLimit::endpoint() };
+            let limit = RateLimit { bucket: Some(Bucket { qps, burst }), ..RateLimit::default() };
             let mut limiter = Limiter::<u8>::new(limit);
             take(&mut limiter, now);
             take(&mut limiter, now);
             assert_eq!(limiter.bucket_delay(now), third, "{qps} {burst}");
         }
         for burst in [0, u32::MAX] {
-            let limit = RateLimit { overall: Some(Bucket { qps: 1e-300, burst }), ..RateLimit::endpoint() };
+            let limit = RateLimit { bucket: Some(Bucket { qps: 1e-300, burst }), ..RateLimit::default() };
             let mut limiter = Limiter::<u8>::new(limit);
             take(&mut limiter, now);
             take(&mut limiter, now);

@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::core::Pulse;
+use super::core::QueueState;
 use kube_api::plain_counter::PlainCounter;
 
 type Labels = [(&'static str, String); 1];
@@ -108,7 +108,7 @@ pub(super) struct Series {
 
 impl Series {
     /// Accounts for one step of the queue. Adds differences, so that queues of the same name add up.
-    pub(super) fn record(&self, before: &Pulse, after: &Pulse) {
+    pub(super) fn record(&self, before: &QueueState, after: &QueueState) {
         if after.depth >= before.depth {
             self.depth.inc_by(signed(after.depth - before.depth));
         } else {

@@ -19,8 +19,13 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
 
+/// Delays of one second, doubling.
+fn one_second() -> RateLimit {
+    RateLimit { base_delay: SECOND, ..RateLimit::default() }
+}
+
 fn queue() -> WorkQueue<&'static str> {
-    WorkQueue::new(RateLimit::endpoint_slice())
+    WorkQueue::new(one_second())
 }
 
 /// Takes a key, or fails after a time longer than any delay here: on the paused clock that costs none.
@@ -74,7 +79,7 @@ async fn a_key_added_while_processed_comes_again_when_done() {
     queue.add("a");
     let item = take(&queue).await;
     queue.add("a");
-    queue.add_background("a");
+    queue.add_with_priority("a", Priority::Low);
     queue.add("a");
     assert_eq!(queue.len(), 0);
     assert!(stays_empty(&queue).await, "not to a second worker");
@@ -219,7 +224,7 @@ async fn a_key_due_while_processed_comes_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_key_is_retried_for_ever_ever_more_slowly() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice().with_max(60 * SECOND));
+    let queue = WorkQueue::new(RateLimit { max_delay: 60 * SECOND, ..one_second() });
     let mut seconds = Vec::new();
     for attempt in 1..=100 {
         queue.add_rate_limited("a");
@@ -238,8 +243,8 @@ async fn a_failing_key_is_retried_for_ever_ever_more_slowly() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_share_the_bucket() {
-    let overall = Some(Bucket { qps: 10.0, burst: 2 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
+    let bucket = Some(Bucket { qps: 10.0, burst: 2 });
+    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
     for key in ["a", "b", "c", "d"] {
         queue.add_rate_limited(key);
     }
@@ -251,8 +256,8 @@ async fn retries_share_the_bucket() {
 
 #[tokio::test(start_paused = true)]
 async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
-    let overall = Some(Bucket { qps: 1.0, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
+    let bucket = Some(Bucket { qps: 1.0, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
     queue.add_rate_limited("used up");
     queue.add_rate_limited("failing");
     for _ in 0..1000 {
@@ -268,8 +273,8 @@ async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
-    let overall = Some(Bucket { qps: 0.001, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
+    let bucket = Some(Bucket { qps: 0.001, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
     let start = Instant::now();
     queue.add_rate_limited("used up");
     assert_eq!(take_later(&queue).await, ("used up", MS));
@@ -286,8 +291,8 @@ async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
 #[tokio::test(start_paused = true)]
 async fn live_work_goes_before_background_work() {
     let queue = queue();
-    queue.add_background("old 1");
-    queue.add_background("old 2");
+    queue.add_with_priority("old 1", Priority::Low);
+    queue.add_with_priority("old 2", Priority::Low);
     queue.add("live");
     queue.add_after("due", SECOND);
     advance(SECOND).await;
@@ -298,7 +303,7 @@ async fn live_work_goes_before_background_work() {
 async fn a_background_key_added_live_moves_over() {
     let queue = queue();
     for key in ["a", "b", "c"] {
-        queue.add_background(key);
+        queue.add_with_priority(key, Priority::Low);
     }
     queue.add("c");
     queue.add("b");
@@ -309,9 +314,9 @@ async fn a_background_key_added_live_moves_over() {
 #[tokio::test(start_paused = true)]
 async fn a_live_key_added_to_the_background_stays_live() {
     let queue = queue();
-    queue.add_background("b");
+    queue.add_with_priority("b", Priority::Low);
     queue.add("a");
-    queue.add_background("a");
+    queue.add_with_priority("a", Priority::Low);
     assert_eq!(take_all(&queue).await, ["a", "b"]);
 }
 
@@ -321,8 +326,8 @@ async fn the_lane_of_a_key_to_come_again_is_the_highest_asked_for() {
     queue.add("a");
     queue.add("b");
     let (a, b) = (take(&queue).await, take(&queue).await);
-    queue.add_background("a");
-    queue.add_background("b");
+    queue.add_with_priority("a", Priority::Low);
+    queue.add_with_priority("b", Priority::Low);
     queue.add("b");
     drop((a, b));
     queue.add("c");
@@ -332,19 +337,19 @@ async fn the_lane_of_a_key_to_come_again_is_the_highest_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_promoted_key_gets_a_new_place_when_it_returns_to_the_background() {
     let queue = queue();
-    queue.add_background("a");
-    queue.add_background("b");
+    queue.add_with_priority("a", Priority::Low);
+    queue.add_with_priority("b", Priority::Low);
     queue.add("a");
     assert_eq!(*take(&queue).await, "a");
-    queue.add_background("a");
+    queue.add_with_priority("a", Priority::Low);
     assert_eq!(take_all(&queue).await, ["b", "a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn background_work_does_not_starve() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(one_second());
     for key in 1000..1003 {
-        queue.add_background(key);
+        queue.add_with_priority(key, Priority::Low);
     }
     let mut background_at = Vec::new();
     for turn in 0..30 {
@@ -359,12 +364,12 @@ async fn background_work_does_not_starve() {
 
 #[tokio::test(start_paused = true)]
 async fn live_work_done_before_there_was_background_work_does_not_count() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(one_second());
     (0..20).for_each(|key| queue.add(key));
     for _ in 0..12 {
         drop(queue.get().await);
     }
-    queue.add_background(1000);
+    queue.add_with_priority(1000, Priority::Low);
     let mut order = Vec::new();
     while !queue.is_empty() {
         order.push(*queue.get().await.unwrap());
@@ -379,7 +384,7 @@ async fn shutting_down_hands_out_what_is_queued_and_nothing_else() {
     let item = take(&queue).await;
     queue.add("processing");
     queue.add("queued");
-    queue.add_background("background");
+    queue.add_with_priority("background", Priority::Low);
     queue.add_after("due", SECOND);
     queue.add_after("delayed", 5 * SECOND);
     advance(SECOND).await;
@@ -388,7 +393,7 @@ async fn shutting_down_hands_out_what_is_queued_and_nothing_else() {
     assert!(queue.is_shut_down());
 
     queue.add("ignored");
-    queue.add_background("ignored");
+    queue.add_with_priority("ignored", Priority::Low);
     queue.add_after("ignored", Duration::ZERO);
     queue.add_after("ignored", SECOND);
     queue.add_rate_limited("ignored");
@@ -555,9 +560,9 @@ async fn one_deadline_does_not_wake_all_idle_workers() {
 
 #[tokio::test(start_paused = true)]
 async fn processed_keys_leave_nothing_behind() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(one_second());
     for key in 0..1000 {
-        queue.add_background(key);
+        queue.add_with_priority(key, Priority::Low);
         queue.add(key / 2);
         queue.add_after(key, SECOND);
         queue.add_rate_limited(key);
@@ -578,7 +583,7 @@ async fn a_stale_cache_is_looked_at_after_30_s_unless_a_sync_succeeds_before() {
     queue.retry(*item, &[Cause::StaleCache]);
     drop(item);
     assert_eq!(queue.num_requeues(&"a"), 0);
-    assert_eq!(take_later(&queue).await, ("a", NET));
+    assert_eq!(take_later(&queue).await, ("a", STALE_CACHE_DELAY));
 
     queue.retry("a", &[Cause::StaleCache]);
     queue.add("a"); // the event that catches up
@@ -620,8 +625,8 @@ async fn success_does_not_cancel_a_retry_asked_for_during_the_sync() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_retry_returns_its_token() {
-    let overall = Some(Bucket { qps: 0.01, burst: 1 });
-    let queue = WorkQueue::new(RateLimit { base: MS, max: 1000 * SECOND, max_unanswered: SECOND, overall });
+    let bucket = Some(Bucket { qps: 0.01, burst: 1 });
+    let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
     for _ in 0..100 {
         queue.add_rate_limited("a");
         queue.forget(&"a");
@@ -632,7 +637,7 @@ async fn a_cancelled_retry_returns_its_token() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_beyond_the_shared_rate_let_live_work_pass() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(one_second());
     (0..500).for_each(|key| queue.add_rate_limited(key));
     advance(50 * SECOND).await;
     queue.add(1000);
@@ -641,14 +646,14 @@ async fn retries_beyond_the_shared_rate_let_live_work_pass() {
         ahead += 1;
     }
     let own = 110; // a burst, and what comes in within the first second
-    assert_eq!(ahead, own + own / LIVE_PER_BACKGROUND as usize, "those with a token, and every ninth");
+    assert_eq!(ahead, own + own / NORMAL_PER_LOW as usize, "those with a token, and every ninth");
 }
 
 #[tokio::test(start_paused = true)]
 async fn delayed_adds_to_the_background_stay_there_unless_live_work_joins() {
     let queue = queue();
     for key in ["zone", "zone and pod"] {
-        queue.add_after_to(Lane::Background, key, SECOND);
+        queue.add_after_with_priority(key, SECOND, Priority::Low);
     }
     queue.add_after("zone and pod", 2 * SECOND);
     advance(SECOND).await;
@@ -661,14 +666,14 @@ async fn delayed_adds_to_the_background_stay_there_unless_live_work_joins() {
 async fn promoting_moves_only_what_waits_in_the_background() {
     let queue = queue();
     for key in ["a", "b", "c"] {
-        queue.add_background(key);
+        queue.add_with_priority(key, Priority::Low);
     }
     queue.add("d");
     for key in ["c", "d", "unknown"] {
         queue.promote(&key);
     }
     assert_eq!(take_all(&queue).await, ["d", "c", "a", "b"]);
-    queue.add_background("a");
+    queue.add_with_priority("a", Priority::Low);
     let item = take(&queue).await;
     queue.promote(&item);
     drop(item);
@@ -679,14 +684,14 @@ async fn promoting_moves_only_what_waits_in_the_background() {
 async fn a_key_with_more_to_do_goes_to_the_end_of_its_lane() {
     let queue = queue();
     for key in ["a", "b"] {
-        queue.add_background(key);
+        queue.add_with_priority(key, Priority::Low);
     }
     let item = take(&queue).await;
-    queue.add_again(*item);
+    queue.requeue(*item);
     queue.add("live");
     drop(item);
     let live = take(&queue).await;
-    queue.add_again(*live);
+    queue.requeue(*live);
     queue.add("other");
     drop(live);
     assert_eq!(take_all(&queue).await, ["other", "live", "b", "a"]);
@@ -717,7 +722,7 @@ fn metrics_exist_as_soon_as_the_queue_does() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
     assert!(!exposition(&registry).contains("workqueue"), "no queue, no series");
-    let _queue = WorkQueue::<u8>::with_metrics("endpoint_slice", RateLimit::endpoint_slice(), &metrics);
+    let _queue = WorkQueue::<u8>::with_metrics("endpoint_slice", one_second(), &metrics);
     let text = exposition(&registry);
 
     for (name, kind) in [
@@ -759,7 +764,7 @@ fn metrics_exist_as_soon_as_the_queue_does() {
 async fn metrics_tell_what_happened() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
-    let queue = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
+    let queue = WorkQueue::with_metrics("q", one_second(), &metrics);
     let value = |metric: &str| {
         let text = exposition(&registry);
         let line = format!("workqueue_{metric}{{name=\"q\"}} ");
@@ -802,8 +807,8 @@ async fn metrics_tell_what_happened() {
 fn queues_of_one_name_add_up() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
-    let one = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
-    let other = WorkQueue::with_metrics("q", RateLimit::endpoint_slice(), &metrics);
+    let one = WorkQueue::with_metrics("q", one_second(), &metrics);
+    let other = WorkQueue::with_metrics("q", one_second(), &metrics);
     one.add(1);
     other.add(1);
     let text = exposition(&registry);

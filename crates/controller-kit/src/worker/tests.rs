@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
-use crate::queue::RateLimit;
+use crate::queue::{Priority, RateLimit};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,7 +29,7 @@ fn key(n: usize) -> ObjectKey {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_tried_until_it_succeeds_even_after_a_panic() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     queue.add(ObjectKey::new("ns", "web"));
     let attempts = Arc::new(AtomicUsize::new(0));
     let (seen, until) = (Arc::clone(&attempts), queue.clone());
@@ -52,7 +52,7 @@ async fn a_key_is_tried_until_it_succeeds_even_after_a_panic() {
 
 #[tokio::test]
 async fn other_tasks_run_between_syncs_that_do_not_wait() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     for n in 0..1000 {
         queue.add(ObjectKey::new("ns", format!("web-{n}")));
     }
@@ -84,7 +84,7 @@ async fn other_tasks_run_between_syncs_that_do_not_wait() {
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_every_key_is_tried_within_the_cap() {
     const KEYS: usize = 30_000;
-    let limit = RateLimit::endpoint_slice();
+    let limit = RateLimit { base_delay: SECOND, ..RateLimit::default() };
     let queue = WorkQueue::new(limit);
     (0..KEYS).for_each(|n| queue.add(key(n)));
     let outage = Instant::now() + 120 * SECOND;
@@ -95,29 +95,29 @@ async fn after_an_outage_every_key_is_tried_within_the_cap() {
         async move {
             sleep(Duration::from_millis(10)).await;
             if Instant::now() < outage {
-                return Err(No(vec![Cause::Failure { what: 0, unanswered: true }]));
+                return Err(No(vec![Cause::Failure { fingerprint: 0, reason: FailureReason::Unavailable }]));
             }
             synced.lock().insert(key);
             Ok(())
         }
     });
     // what began before the cap may end after it
-    let _ = timeout(120 * SECOND + limit.max + SECOND, workers).await;
+    let _ = timeout(120 * SECOND + limit.max_delay + SECOND, workers).await;
     assert_eq!(succeeded.lock().len(), KEYS);
 }
 
 /// One worker, a second for each sync: the order in which keys of a start are synced.
 async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>) -> Vec<usize> {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     let keys: Vec<ObjectKey> = start.iter().copied().map(key).collect();
     for key in &keys {
-        queue.add_background(key.clone());
+        queue.add_with_priority(key.clone(), Priority::Low);
     }
     let order = Arc::new(Mutex::new(Vec::new()));
     let (all, seen, end) = (start.len() + usize::from(live.is_some()), Arc::clone(&order), queue.clone());
     let number = |key: &ObjectKey| key.name.strip_prefix("web-").unwrap().parse::<usize>().unwrap();
-    let start = Start { keys, is_wrong: |key: &ObjectKey| wrong(number(key)) };
-    let workers = run_workers_from(start, "test", queue.clone(), 1, move |key| {
+    let promotions = promote_out_of_sync(&queue, keys, |key| wrong(number(key)));
+    let workers = run_workers("test", queue.clone(), 1, move |key| {
         let (seen, end) = (Arc::clone(&seen), end.clone());
         async move {
             sleep(SECOND).await;
@@ -134,7 +134,7 @@ async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>
             queue.add(key(n));
         }
     };
-    tokio::join!(workers, later);
+    tokio::join!(workers, promotions, later);
     Arc::try_unwrap(order).unwrap().into_inner()
 }
 
@@ -149,7 +149,7 @@ async fn what_is_wrong_at_the_start_does_not_wait_behind_what_is_right() {
 async fn a_start_from_nothing_stays_in_the_background() {
     let order = synced((0..5000).collect(), |_| true, Some(5000)).await;
     let live = order.iter().position(|n| *n == 5000).unwrap();
-    assert!(live <= MOST_PROMOTED + MOST_PROMOTED / 8 + 2, "the live change is number {live}");
+    assert!(live <= MAX_PROMOTED + MAX_PROMOTED / 8 + 2, "the live change is number {live}");
 }
 
 /// The lines logged while a key that fails in this way is synced once.
@@ -175,7 +175,7 @@ fn logged(error: Option<No>) -> String {
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, || {
-        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let queue = WorkQueue::new(RateLimit::default());
         let error = Mutex::new(error);
         let sync = |_| {
             let error = error.lock().take();
@@ -189,12 +189,13 @@ fn logged(error: Option<No>) -> String {
 
 #[test]
 fn log_lines_name_the_controller_the_key_and_the_reason() {
-    let failure = |unanswered| Cause::Failure { what: 0, unanswered };
+    let failure = |reason| Cause::Failure { fingerprint: 0, reason };
     for (causes, level, reason) in [
         (vec![Cause::StaleCache], "DEBUG", "stale cache"),
         (vec![Cause::Conflict], "DEBUG", "conflict"),
-        (vec![Cause::Conflict, failure(false)], "ERROR", "failed"),
-        (vec![failure(true)], "ERROR", "unavailable"),
+        (vec![Cause::Conflict, failure(FailureReason::Other)], "ERROR", "failed"),
+        (vec![Cause::Conflict, failure(FailureReason::Refused)], "ERROR", "refused"),
+        (vec![failure(FailureReason::Unavailable)], "ERROR", "unavailable"),
         (vec![], "ERROR", "failed"),
     ] {
         let line = logged(Some(No(causes)));
@@ -202,7 +203,7 @@ fn log_lines_name_the_controller_the_key_and_the_reason() {
         let fields =
             format!("controller=\"endpoints-controller\" key=ns/web-1 reason=\"{reason}\" err=\"no\"");
         assert!(line.contains(&fields), "{line}");
-        assert_eq!(line.contains("Cache is behind"), reason == "stale cache", "{line}");
+        assert_eq!(line.contains("Cache is stale"), reason == "stale cache", "{line}");
     }
     let line = logged(None);
     assert!(line.contains("controller=\"endpoints-controller\" key=ns/web-1 reason=\"panic\""), "{line}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use controller_kit::queue::{Lane, RateLimit, WorkQueue};
+use controller_kit::queue::{Priority, RateLimit, WorkQueue};
 use tokio::task::{JoinSet, yield_now};
 
 const PRODUCERS: u64 = 8;
@@ -28,7 +28,7 @@ async fn produce(queue: WorkQueue<usize>, keys: Arc<Vec<Key>>, producer: u64) {
     for key in order {
         keys[key].added.fetch_add(1, Ordering::SeqCst);
         match random.u8(0..4) {
-            0 => queue.add_to(Lane::Background, key),
+            0 => queue.add_with_priority(key, Priority::Low),
             1 => queue.add_after(key, Duration::ZERO),
             _ => queue.add(key),
         }
@@ -66,7 +66,7 @@ async fn work(queue: WorkQueue<usize>, keys: Arc<Vec<Key>>, worker: u64) -> u64 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn every_key_is_processed_after_its_last_add_and_never_twice_at_a_time() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     let keys: Arc<Vec<Key>> = Arc::new((0..KEYS).map(|_| Key::default()).collect());
     let mut workers = JoinSet::new();
     (0..WORKERS as u64).for_each(|worker| {
@@ -95,7 +95,7 @@ async fn every_key_is_processed_after_its_last_add_and_never_twice_at_a_time() {
 /// Wakes must not depend on shutting down: here the queue stays open until every key was seen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_open_queue_gets_everything_done() {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     let keys: Arc<Vec<Key>> = Arc::new((0..KEYS).map(|_| Key::default()).collect());
     let mut workers = JoinSet::new();
     (0..WORKERS as u64).for_each(|worker| {

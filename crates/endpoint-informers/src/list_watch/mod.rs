@@ -64,7 +64,7 @@ use self::progress::Progress;
 use crate::cache::{Cache, News, PORTION};
 use crate::kinds::Kind;
 use controller_kit::queue::Lane;
-use kube_api::version_guard::Before;
+use kube_api::version_guard::Baseline;
 use kube_api::{ApiClient, Encoding, Origin};
 
 /// The bounds on a list-watch, in time.
@@ -129,7 +129,7 @@ pub struct ListWatch<K> {
     /// The number of restores of the API server's storage that this list-watch has dealt with, or is dealing with.
     restores: Arc<AtomicU64>,
     /// The resourceVersions that were known when the list under way was asked for.
-    before_list: Option<Before>,
+    before_list: Option<Baseline>,
     /// The latest wish when the attempt under way began.
     wish: u64,
     /// Nothing is asked for until then: the server wants to be left alone, or restores repeat.
@@ -442,14 +442,14 @@ impl<K: Kind> ListWatch<K> {
 
     /// Before the request: what is acknowledged after it need not be in the list.
     fn begin_list(&mut self) {
-        self.before_list = Some(self.client.version_guard().before(K::RESOURCE));
+        self.before_list = Some(self.client.version_guard().baseline(K::RESOURCE));
         self.progress.asked();
         self.cache.begin_list::<K>();
     }
 
     async fn finish_list(&mut self, resource_version: String) {
         if let Some(before) = self.before_list.take()
-            && let Some(restores) = self.client.version_guard().read(&before, &resource_version)
+            && let Some(restores) = self.client.version_guard().check_read(&before, &resource_version)
         {
             // This list is of the time after it.
             self.restores.store(restores, Ordering::Relaxed);
@@ -468,7 +468,7 @@ impl<K: Kind> ListWatch<K> {
 
     /// The cache holds this moment, and what comes after it is wanted next.
     fn go_on_from(&mut self, resource_version: String) {
-        self.client.version_guard().seen(
+        self.client.version_guard().observe(
             self.restores.load(Ordering::Relaxed),
             K::RESOURCE,
             &resource_version,

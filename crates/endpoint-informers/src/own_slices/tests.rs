@@ -19,7 +19,7 @@ fn cached(slice: &Value) -> CachedSlice {
 
 /// Our slice was written and is not in the cache yet.
 fn behind() -> (OwnSlices, WorkQueue<ObjectKey>, Cache, ObjectKey) {
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     let slices = OwnSlices::new("us", queue.clone(), Duration::from_secs(1));
     let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
     slices.written(&key, &Written::Created(&serde_json::from_value(slice("us", "5")).unwrap()));
@@ -79,7 +79,7 @@ async fn the_end_of_a_list_whose_beginning_was_not_heard_ends_no_waiting() {
 #[tokio::test(start_paused = true)]
 async fn a_slice_that_a_list_shows_older_than_it_was_found_is_looked_at() {
     for during in [false, true] {
-        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let queue = WorkQueue::new(RateLimit::default());
         let slices = OwnSlices::new("us", queue.clone(), Duration::ZERO);
         let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
         let mut newer = slice("us", "9");
@@ -106,7 +106,7 @@ async fn a_slice_that_a_list_shows_older_than_it_was_found_is_looked_at() {
 #[tokio::test(start_paused = true)]
 async fn when_versions_went_back_every_service_with_slices_is_looked_at() {
     for went_back in [false, true] {
-        let queue = WorkQueue::new(RateLimit::endpoint_slice());
+        let queue = WorkQueue::new(RateLimit::default());
         let slices = OwnSlices::new("us", queue.clone(), Duration::ZERO);
         let cache = Cache::default();
         cache.upsert(cached(&slice("us", "5")), Lane::Live);

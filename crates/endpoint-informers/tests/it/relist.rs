@@ -46,7 +46,7 @@ impl Handler for Listener {
 fn start(wire: Wire, steps: impl IntoIterator<Item = Step>) -> (World, Arc<Listener>) {
     let script = Script::new(steps);
     let world = World::start::<CachedSlice>(script.client(), &script, wire, Timing::default());
-    let queue = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue = WorkQueue::new(RateLimit::default());
     let slices = OwnSlices::new("us", queue.clone(), Duration::ZERO);
     let listener = Arc::new(Listener { slices, queue, script, phases: Mutex::default() });
     world.cache.attach(Arc::clone(&listener) as _, |_| {});

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
-use controller_kit::write;
+use controller_kit::write::ObjectWriter;
 use endpoint_informers::cache::{Cache, CachedSlice, ObjectKey};
 use endpoint_informers::list_watch::ListWatches;
 use endpointslice::Node;
@@ -127,7 +127,7 @@ async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_t
 
     let key = ObjectKey::new("shop", "a");
     for (sent, restores) in [("4100", 0), ("4600", 0), ("4700", 1)] {
-        write::update(&client, &key, &slice(sent)).await.unwrap();
+        ObjectWriter::new(client.clone()).update(&key, &slice(sent)).await.unwrap();
         assert_eq!(*guard.restores().borrow(), restores, "{sent}");
     }
     nodes.played(LONG).await;
@@ -170,7 +170,7 @@ async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
     sleep(20 * SECOND).await;
     // Three come soon after one another, the last one doesn't.
     for (number, pause) in [20, 20, 130, 20].into_iter().enumerate() {
-        write::update(&client, &ObjectKey::new("shop", "a"), &slice("900")).await.unwrap();
+        ObjectWriter::new(client.clone()).update(&ObjectKey::new("shop", "a"), &slice("900")).await.unwrap();
         assert_eq!(*guard.restores().borrow(), u64::try_from(number + 1).unwrap());
         sleep(pause * SECOND).await;
     }

@@ -124,7 +124,7 @@ async fn apply(
     let errors = outcome.err().unwrap_or_default().writes.into_iter();
     let errors = errors.map(|error| {
         let text = error_chain(&error);
-        format!("{text} ({})", SyncError::Write(vec![error]).heals_by_itself())
+        format!("{text} ({})", SyncError::Write(vec![error]).is_transient())
     });
     let errors = errors.collect();
     (reported, errors, script.seen().into_iter().map(|seen| seen.body).collect())
@@ -206,7 +206,7 @@ async fn apply_until(
 ) -> (bool, Vec<AddressType>, Option<usize>) {
     let script = Script::new(steps);
     let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
-    let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::endpoint_slice());
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::default());
     let mut written = 0;
     let mut turn = Turn::of(&queue);
     let applied = writer.apply_within(&mut turn, plan, |_| {

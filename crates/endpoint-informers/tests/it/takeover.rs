@@ -251,7 +251,7 @@ async fn lead_with_pods(chunks: u32, pods_in_each: u32, pause: Duration) {
     let cache = Arc::new(Cache::default());
     let mut watches = ListWatches::new(cluster.client(), Arc::clone(&cache));
     let (mut elector, leadership) = elector(&cluster);
-    elector.look().await;
+    elector.observe().await;
     watches.start(watches.of::<CachedSlice>());
     watches.start(watches.of::<Pod>());
     let start = Instant::now();
@@ -292,7 +292,7 @@ async fn a_process_that_found_the_lease_free_before_it_listed_does_not_list_agai
             })),
         }
         let (mut elector, leadership) = elector(&cluster);
-        elector.look().await;
+        elector.observe().await;
         let (_watches, caches) = watches(&cluster);
         caches.synced().await;
         sleep(60 * SECOND).await;

@@ -12,7 +12,7 @@ use shuttle::sync::{Arc, Condvar, Mutex};
 use shuttle::thread;
 
 use super::super::core::{Core, Next};
-use super::super::{Cause, Lane, RateLimit};
+use super::super::{Cause, Priority};
 
 const WORKERS: usize = 3;
 const KEYS: usize = 4;
@@ -32,7 +32,7 @@ struct Shell {
     now: AtomicU64,
     core: Mutex<Core<usize>>,
     workers: Bell,
-    timekeeper: Bell,
+    deadline_waiter: Bell,
     sleepers: [Sleeper; WORKERS],
     is_drained: Mutex<bool>,
     drained: Condvar,
@@ -43,9 +43,9 @@ impl Shell {
         Self {
             start: Instant::now(),
             now: AtomicU64::new(0),
-            core: Mutex::new(Core::new(RateLimit::endpoint_slice())),
+            core: Mutex::new(Core::new(super::one_second())),
             workers: Bell::default(),
-            timekeeper: Bell::default(),
+            deadline_waiter: Bell::default(),
             sleepers: Default::default(),
             is_drained: Mutex::new(false),
             drained: Condvar::new(),
@@ -59,15 +59,15 @@ impl Shell {
     fn with<R>(&self, step: impl FnOnce(&mut Core<usize>, Instant) -> R) -> R {
         let (result, wake) = {
             let mut core = self.core.lock().unwrap();
-            let before = core.pulse();
+            let before = core.state();
             let result = step(&mut core, self.instant());
-            (result, before.wake(&core.pulse()))
+            (result, before.wake(&core.state()))
         };
         if wake.worker {
             self.ring(&self.workers, 1);
         }
-        if wake.timekeeper {
-            self.ring(&self.timekeeper, 1);
+        if wake.deadline_waiter {
+            self.ring(&self.deadline_waiter, 1);
         }
         if wake.all_workers {
             self.ring(&self.workers, WORKERS);
@@ -104,10 +104,10 @@ impl Shell {
     }
 
     fn get(&self, worker: usize) -> Option<usize> {
-        let mut keeps_time = false;
+        let mut waits_for_deadline = false;
         loop {
             let next = self.with(|core, now| {
-                let next = core.next(keeps_time, now);
+                let next = core.next(waits_for_deadline, now);
                 if matches!(next, Next::Wait | Next::WaitUntil(_)) {
                     self.enlist(&self.workers, worker);
                 }
@@ -118,13 +118,13 @@ impl Shell {
                 Next::Closed => return None,
                 Next::Wait => None,
                 Next::WaitUntil(deadline) => {
-                    self.enlist(&self.timekeeper, worker);
+                    self.enlist(&self.deadline_waiter, worker);
                     Some(deadline)
                 }
             };
-            keeps_time = until.is_some();
+            waits_for_deadline = until.is_some();
             self.sleep(worker, until);
-            for bell in [&self.workers, &self.timekeeper] {
+            for bell in [&self.workers, &self.deadline_waiter] {
                 bell.0.lock().unwrap().1.retain(|other| *other != worker);
             }
             *self.sleepers[worker].called.lock().unwrap() = false;
@@ -190,17 +190,17 @@ fn day() {
     thread::scope(|scope| {
         // keys 0 and 1 are added at once from two sides, 2 and 3 only with delays
         scope.spawn(|| {
-            add(0, |core, key, now| core.add(key, Lane::Live, now));
-            add(2, |core, key, now| core.add_after(key, Lane::Live, Duration::from_secs(3), now));
-            add(1, |core, key, now| core.add(key, Lane::Background, now));
-            add(0, |core, key, now| core.add(key, Lane::Live, now));
+            add(0, |core, key, now| core.add(key, Priority::Normal, now));
+            add(2, |core, key, now| core.add_after(key, Priority::Normal, Duration::from_secs(3), now));
+            add(1, |core, key, now| core.add(key, Priority::Low, now));
+            add(0, |core, key, now| core.add(key, Priority::Normal, now));
         });
         scope.spawn(|| {
             add(3, |core, key, now| core.retry(key, &[Cause::FAILURE], now));
             shell.with(|core, now| core.promote(&1, now));
-            add(1, |core, key, now| core.add(key, Lane::Live, now));
-            add(2, |core, key, now| core.add_after(key, Lane::Background, Duration::from_secs(1), now));
-            add(0, |core, key, now| core.add(key, Lane::Background, now));
+            add(1, |core, key, now| core.add(key, Priority::Normal, now));
+            add(2, |core, key, now| core.add_after(key, Priority::Low, Duration::from_secs(1), now));
+            add(0, |core, key, now| core.add(key, Priority::Low, now));
         });
         scope.spawn(|| shell.tick());
     });

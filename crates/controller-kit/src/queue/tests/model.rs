@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::core::{Core, Next, Ready};
-use super::super::{Bucket, Cause, LIVE_PER_BACKGROUND, Lane, NET, RateLimit};
+use super::super::{Bucket, Cause, FailureReason, NORMAL_PER_LOW, Priority, RateLimit, STALE_CACHE_DELAY};
 
 const BASE: u64 = 10;
 const MAX: u64 = 800;
-const MAX_UNANSWERED: u64 = 100;
+const MAX_UNAVAILABLE: u64 = 100;
 /// Milliseconds in which one token comes back.
 const TOKEN: i64 = 100;
 const BURST: i64 = 3;
 const LIMIT: RateLimit = RateLimit {
-    base: Duration::from_millis(BASE),
-    max: Duration::from_millis(MAX),
-    max_unanswered: Duration::from_millis(MAX_UNANSWERED),
-    overall: Some(Bucket { qps: 10.0, burst: 3 }),
+    base_delay: Duration::from_millis(BASE),
+    max_delay: Duration::from_millis(MAX),
+    max_unavailable_delay: Duration::from_millis(MAX_UNAVAILABLE),
+    bucket: Some(Bucket { qps: 10.0, burst: 3 }),
 };
 
 type Key = u8;
@@ -30,7 +30,7 @@ type Key = u8;
 enum Op {
     Add(Key),
     AddBackground(Key),
-    AddAfter(Lane, Key, u64),
+    AddAfter(Priority, Key, u64),
     Promote(Key),
     Retry(Key, Vec<Cause>),
     Forget(Key),
@@ -41,15 +41,19 @@ enum Op {
     ShutDown,
 }
 
-fn lane() -> impl Strategy<Value = Lane> {
-    prop_oneof![Just(Lane::Live), Just(Lane::Background)]
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![Just(Priority::Normal), Just(Priority::Low)]
+}
+
+fn reason() -> impl Strategy<Value = FailureReason> {
+    prop_oneof![Just(FailureReason::Refused), Just(FailureReason::Unavailable)]
 }
 
 fn cause() -> impl Strategy<Value = Cause> {
     prop_oneof![
         1 => Just(Cause::StaleCache),
         1 => Just(Cause::Conflict),
-        3 => (0..3_u64, any::<bool>()).prop_map(|(what, unanswered)| Cause::Failure { what, unanswered }),
+        3 => (0..3_u64, reason()).prop_map(|(fingerprint, reason)| Cause::Failure { fingerprint, reason }),
     ]
 }
 
@@ -58,8 +62,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         16 => key.clone().prop_map(Op::Add),
         8 => key.clone().prop_map(Op::AddBackground),
-        6 => (lane(), key.clone(), prop_oneof![Just(0), 1..60_u64])
-            .prop_map(|(lane, key, ms)| Op::AddAfter(lane, key, ms)),
+        6 => (priority(), key.clone(), prop_oneof![Just(0), 1..60_u64])
+            .prop_map(|(priority, key, ms)| Op::AddAfter(priority, key, ms)),
         2 => key.clone().prop_map(Op::Promote),
         8 => (key.clone(), prop::collection::vec(cause(), 0..3)).prop_map(|(key, causes)| Op::Retry(key, causes)),
         3 => key.prop_map(Op::Forget),
@@ -82,7 +86,7 @@ struct Wait {
     key: Key,
     retry: bool,
     deadline: u64,
-    lane: Lane,
+    priority: Priority,
     token: bool,
     /// How many waits had been asked for.
     asked: usize,
@@ -96,7 +100,7 @@ struct Model {
     background: Vec<(Key, u64)>,
     /// With the number of waits that had been asked for at the hand-out.
     processing: BTreeMap<Key, usize>,
-    again: BTreeMap<Key, (Lane, u64)>,
+    again: BTreeMap<Key, (Priority, u64)>,
     waits: Vec<Wait>,
     asked: usize,
     failures: BTreeMap<Key, BTreeMap<u64, u32>>,
@@ -116,29 +120,29 @@ impl Model {
             self.missing = (self.missing - 1).max(0);
             while let Some(at) = self.waits.iter().position(|wait| wait.deadline <= self.now) {
                 let wait = self.waits.remove(at);
-                self.add(wait.key, wait.lane);
+                self.add(wait.key, wait.priority);
             }
         }
     }
 
-    fn add(&mut self, key: Key, lane: Lane) {
+    fn add(&mut self, key: Key, priority: Priority) {
         if self.shut_down {
             return;
         }
         let since = self.now;
         if self.processing.contains_key(&key) {
-            let (_, since) = self.again.get(&key).copied().unwrap_or((lane, since));
-            let lane = self.again.get(&key).map_or(lane, |(old, _)| lane.max(*old));
-            self.again.insert(key, (lane, since));
+            let (_, since) = self.again.get(&key).copied().unwrap_or((priority, since));
+            let priority = self.again.get(&key).map_or(priority, |(old, _)| priority.max(*old));
+            self.again.insert(key, (priority, since));
         } else if let Some(at) = self.background.iter().position(|(other, _)| *other == key) {
-            if lane == Lane::Live {
+            if priority == Priority::Normal {
                 let promoted = self.background.remove(at);
                 self.live.push(promoted);
             }
         } else if !self.live.iter().any(|(other, _)| *other == key) {
-            match lane {
-                Lane::Live => self.live.push((key, since)),
-                Lane::Background => self.background.push((key, since)),
+            match priority {
+                Priority::Normal => self.live.push((key, since)),
+                Priority::Low => self.background.push((key, since)),
             }
         }
     }
@@ -146,27 +150,27 @@ impl Model {
     fn promote(&mut self, key: Key) {
         if self.background.iter().any(|(other, _)| *other == key) {
             let shut_down = std::mem::take(&mut self.shut_down);
-            self.add(key, Lane::Live);
+            self.add(key, Priority::Normal);
             self.shut_down = shut_down;
         }
     }
 
-    fn add_after(&mut self, lane: Lane, key: Key, ms: u64) {
+    fn add_after(&mut self, priority: Priority, key: Key, ms: u64) {
         if self.shut_down {
             return;
         }
         if ms == 0 {
-            return self.add(key, lane);
+            return self.add(key, priority);
         }
         let deadline = self.now + ms;
         let old = self.waits.iter().position(|wait| wait.key == key && !wait.retry);
-        if old.is_some_and(|at| self.waits[at].deadline <= deadline && lane <= self.waits[at].lane) {
+        if old.is_some_and(|at| self.waits[at].deadline <= deadline && priority <= self.waits[at].priority) {
             return;
         }
         let old = old.map(|at| self.waits.remove(at));
         let deadline = old.as_ref().map_or(deadline, |old| old.deadline.min(deadline));
-        let lane = old.map_or(lane, |old| old.lane.max(lane));
-        self.wait(Wait { key, retry: false, deadline, lane, token: false, asked: 0 });
+        let priority = old.map_or(priority, |old| old.priority.max(priority));
+        self.wait(Wait { key, retry: false, deadline, priority, token: false, asked: 0 });
     }
 
     fn wait(&mut self, wait: Wait) {
@@ -181,11 +185,11 @@ impl Model {
         let mut failures = BTreeMap::new();
         let mut delays = Vec::new();
         for cause in causes {
-            if let Cause::Failure { what, unanswered } = *cause {
-                let count = old.get(&what).copied().unwrap_or_default();
-                let max = if unanswered { MAX_UNANSWERED } else { MAX };
+            if let Cause::Failure { fingerprint, reason } = *cause {
+                let count = old.get(&fingerprint).copied().unwrap_or_default();
+                let max = if reason == FailureReason::Unavailable { MAX_UNAVAILABLE } else { MAX };
                 delays.push(((BASE << count.min(20)).min(max), true));
-                failures.insert(what, count + 1);
+                failures.insert(fingerprint, count + 1);
             }
         }
         if !failures.is_empty() {
@@ -194,7 +198,7 @@ impl Model {
             let own = delays.iter().map(|(delay, _)| *delay).min()?;
             delays = vec![(own.max(bucket), own >= bucket)];
         }
-        let net = u64::try_from(NET.as_millis()).unwrap();
+        let net = u64::try_from(STALE_CACHE_DELAY.as_millis()).unwrap();
         let behind = if causes.contains(&Cause::Conflict) {
             let conflicts = self.conflicts.entry(key).or_default();
             *conflicts += 1;
@@ -225,7 +229,7 @@ impl Model {
         }
         let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
         let Some((ms, live)) = self.delay(key, causes) else { return };
-        let lane = if live { Lane::Live } else { Lane::Background };
+        let priority = if live { Priority::Normal } else { Priority::Low };
         let deadline = self.now + ms;
         if let Some(at) = self.waits.iter().position(|wait| wait.key == key && wait.retry) {
             let old = self.waits.remove(at);
@@ -236,7 +240,7 @@ impl Model {
         }
         let token = self.token && self.missing + TOKEN <= BURST * TOKEN + MAX.cast_signed();
         self.missing += if token { TOKEN } else { 0 };
-        self.wait(Wait { key, retry: true, deadline, lane, token, asked: 0 });
+        self.wait(Wait { key, retry: true, deadline, priority, token, asked: 0 });
     }
 
     fn give_back(&mut self, wait: &Wait) {
@@ -257,15 +261,15 @@ impl Model {
     }
 
     fn get(&mut self) -> Option<(Key, u64)> {
-        let background = !self.background.is_empty()
-            && (self.live.is_empty() || self.live_in_a_row == LIVE_PER_BACKGROUND);
+        let background =
+            !self.background.is_empty() && (self.live.is_empty() || self.live_in_a_row == NORMAL_PER_LOW);
         self.live_in_a_row =
             if background || self.background.is_empty() { 0 } else { self.live_in_a_row + 1 };
-        let lane = if background { &mut self.background } else { &mut self.live };
-        if lane.is_empty() {
+        let priority = if background { &mut self.background } else { &mut self.live };
+        if priority.is_empty() {
             return None;
         }
-        let next = lane.remove(0);
+        let next = priority.remove(0);
         self.processing.insert(next.0, self.asked);
         Some(next)
     }
@@ -276,10 +280,10 @@ impl Model {
 
     fn done(&mut self, key: Key) {
         self.processing.remove(&key);
-        if let Some((lane, since)) = self.again.remove(&key) {
-            match lane {
-                Lane::Live => self.live.push((key, since)),
-                Lane::Background => self.background.push((key, since)),
+        if let Some((priority, since)) = self.again.remove(&key) {
+            match priority {
+                Priority::Normal => self.live.push((key, since)),
+                Priority::Low => self.background.push((key, since)),
             }
         }
     }
@@ -351,18 +355,18 @@ impl Pair {
         match *op {
             Op::Add(key) => {
                 self.promise(key, false, 0);
-                self.core.add(key, Lane::Live, now);
-                self.model.add(key, Lane::Live);
+                self.core.add(key, Priority::Normal, now);
+                self.model.add(key, Priority::Normal);
             }
             Op::AddBackground(key) => {
                 self.promise(key, false, 0);
-                self.core.add(key, Lane::Background, now);
-                self.model.add(key, Lane::Background);
+                self.core.add(key, Priority::Low, now);
+                self.model.add(key, Priority::Low);
             }
-            Op::AddAfter(lane, key, ms) => {
+            Op::AddAfter(priority, key, ms) => {
                 self.promise(key, false, ms);
-                self.core.add_after(key, lane, Duration::from_millis(ms), now);
-                self.model.add_after(lane, key, ms);
+                self.core.add_after(key, priority, Duration::from_millis(ms), now);
+                self.model.add_after(priority, key, ms);
             }
             Op::Promote(key) => {
                 self.core.promote(&key, now);
@@ -375,7 +379,7 @@ impl Pair {
                 let delay = wait.map_or(0, |wait| wait.deadline - self.model.now);
                 let failed =
                     causes.is_empty() || causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }));
-                let longest = if failed { u128::from(MAX) } else { NET.as_millis() };
+                let longest = if failed { u128::from(MAX) } else { STALE_CACHE_DELAY.as_millis() };
                 prop_assert!(u128::from(delay) <= longest, "{delay} ms, however many keys have failed");
                 self.promise(key, true, delay);
             }
@@ -436,7 +440,7 @@ impl Pair {
         let now = self.now();
         let model = &self.model;
         prop_assert_eq!(self.core.len(now), model.live.len() + model.background.len());
-        let pulse = self.core.pulse();
+        let pulse = self.core.state();
         prop_assert_eq!(pulse.depth, model.live.len() + model.background.len() + model.again.len());
         for key in 0..24 {
             prop_assert_eq!(self.core.failures(&key), model.failures(key));
@@ -476,13 +480,13 @@ proptest! {
         pair.finish()?;
     }
 
-    /// Without a model: how often a key from each lane comes while both have some.
+    /// Without a model: how often a key from each priority comes while both have some.
     #[test]
     fn the_lanes_take_turns(lanes in prop::collection::vec(any::<bool>(), 1..200)) {
         let now = Instant::now();
         let mut core = Core::new(LIMIT);
         for (key, live) in lanes.iter().enumerate() {
-            core.add(key, if *live { Lane::Live } else { Lane::Background }, now);
+            core.add(key, if *live { Priority::Normal } else { Priority::Low }, now);
         }
         let mut left = [lanes.iter().filter(|live| !**live).count(), lanes.iter().filter(|live| **live).count()];
         let mut row = 0;
@@ -491,11 +495,11 @@ proptest! {
                 row = if left[0] > 0 { row + 1 } else { 0 };
                 left[1] -= 1;
             } else {
-                prop_assert!(left[1] == 0 || row == LIVE_PER_BACKGROUND, "background after {row}");
+                prop_assert!(left[1] == 0 || row == NORMAL_PER_LOW, "background after {row}");
                 row = 0;
                 left[0] -= 1;
             }
-            prop_assert!(row <= LIVE_PER_BACKGROUND);
+            prop_assert!(row <= NORMAL_PER_LOW);
         }
         prop_assert_eq!(left, [0, 0]);
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::core::{Core, Next};
-use super::super::{Cause, Lane, RateLimit};
+use super::super::{Cause, Priority, RateLimit};
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -67,7 +67,7 @@ struct Shop {
 impl Shop {
     fn new() -> Self {
         Self {
-            core: Core::new(RateLimit::endpoint()),
+            core: Core::new(RateLimit::default()),
             now: Instant::now(),
             workers: [Worker::Away; WORKERS],
             asleep: VecDeque::new(),
@@ -78,16 +78,16 @@ impl Shop {
     }
 
     fn step<R>(&mut self, step: impl FnOnce(&mut Core<u8>, Instant) -> R) -> R {
-        let before = self.core.pulse();
+        let before = self.core.state();
         let result = step(&mut self.core, self.now);
-        let wake = before.wake(&self.core.pulse());
+        let wake = before.wake(&self.core.state());
         if wake.worker {
             self.call_one();
         }
-        if wake.timekeeper {
-            let timekeeper =
+        if wake.deadline_waiter {
+            let deadline_waiter =
                 |worker: &usize| matches!(self.workers[*worker], Worker::Asleep { until: Some(_) });
-            if let Some(at) = self.asleep.iter().position(timekeeper) {
+            if let Some(at) = self.asleep.iter().position(deadline_waiter) {
                 self.called.extend(self.asleep.remove(at));
             }
         }
@@ -106,13 +106,13 @@ impl Shop {
     }
 
     fn look(&mut self, worker: usize) {
-        let keeps_time = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
+        let waits_for_deadline = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
         self.asleep.retain(|other| *other != worker);
         self.called.retain(|other| *other != worker);
         if let Worker::Busy(key) = self.workers[worker] {
             self.step(|core, now| core.done(&key, now));
         }
-        self.workers[worker] = match self.step(|core, now| core.next(keeps_time, now)) {
+        self.workers[worker] = match self.step(|core, now| core.next(waits_for_deadline, now)) {
             Next::Ready(ready) => Worker::Busy(ready.key),
             Next::Closed => Worker::Away,
             Next::Wait => Worker::Asleep { until: None },
@@ -140,7 +140,7 @@ impl Shop {
                     self.call_one(); // as tokio's Notify does
                 }
                 if until.is_some() {
-                    self.step(|core, _| core.lose_timekeeper());
+                    self.step(|core, _| core.remove_deadline_waiter());
                 }
             }
         }
@@ -148,10 +148,10 @@ impl Shop {
 
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
         match *op {
-            Op::Add(key) => self.step(|core, now| core.add(key, Lane::Live, now)),
-            Op::AddBackground(key) => self.step(|core, now| core.add(key, Lane::Background, now)),
+            Op::Add(key) => self.step(|core, now| core.add(key, Priority::Normal, now)),
+            Op::AddBackground(key) => self.step(|core, now| core.add(key, Priority::Low, now)),
             Op::AddAfter(key, ms) => {
-                self.step(|core, now| core.add_after(key, Lane::Live, Duration::from_millis(ms), now));
+                self.step(|core, now| core.add_after(key, Priority::Normal, Duration::from_millis(ms), now));
             }
             Op::Retry(key) => self.step(|core, now| core.retry(key, &[Cause::FAILURE], now)),
             Op::Forget(key) => self.step(|core, now| core.forget(&key, now)),

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use endpoints_controller::{Plan, Unready, desired_subsets, plan};
+use endpointslice::endpoints::repack_subsets;
 use endpointslice::well_known::{ENDPOINTS_OVER_CAPACITY, LAST_CHANGE_TRIGGER_TIME};
-use endpointslice::{Interner, Pod, Service, repack_subsets};
+use endpointslice::{Interner, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};

@@ -2,7 +2,7 @@
 
 /// Reads a boolean (`strconv.ParseBool`).
 pub(crate) fn parse_bool(text: &str) -> Result<bool, String> {
-    endpointslice::parse_bool(text).ok_or_else(|| invalid("ParseBool", text))
+    endpointslice::model::parse_bool(text).ok_or_else(|| invalid("ParseBool", text))
 }
 
 /// Reads a whole number with the prefixes of Go's literals, such as `0x1f` (`strconv.ParseInt` with base 0; without `_`

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use controller_kit::queue::Lane;
 use endpoint_informers::cache::{Cache, Change, Handler, News, PORTION, State};
-use endpointslice::{Interner, LabelSet, Pod, PodFields, Service, ServiceFields};
+use endpointslice::model::{LabelSet, PodFields, ServiceFields};
+use endpointslice::{Interner, Pod, Service};
 use parking_lot::Mutex;
 
 const NAMESPACES: usize = 10;

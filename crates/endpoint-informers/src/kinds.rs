@@ -3,13 +3,12 @@
 //! Protobuf is scanned for the few fields that matter; JSON goes through the full API type. Both end in one
 //! constructor, so they cannot disagree about meaning, only about reading, which tests compare on real objects.
 
-use endpointslice::{
-    Interner, Node, NodeFields, Pod, PodFields, PortFields, ReadyCondition, Service, ServiceFields,
-};
+use endpointslice::model::{NodeFields, PodFields, PortFields, ReadyCondition, ServiceFields, TargetPort};
+use endpointslice::{Interner, Node, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView, TargetPort};
+use kube_protobuf::{DecodeError, Message, MetaView, NodeView, PodView, ServiceView};
 
 use crate::cache::{CachedEndpoints, CachedKind, CachedSlice, DelegatedService, Writers};
 
@@ -79,8 +78,8 @@ impl Kind for Service {
             protocol: port.protocol,
             port: port.port,
             target: match port.target_port {
-                TargetPort::Number(number) => Ok(number),
-                TargetPort::Name(name) => Err(name),
+                kube_protobuf::TargetPort::Number(number) => TargetPort::Number(number),
+                kube_protobuf::TargetPort::Name(name) => TargetPort::Name(name),
             },
             app_protocol: port.app_protocol,
         });
@@ -264,7 +263,7 @@ mod tests {
             let of = |slice: &CachedSlice| {
                 let names = (slice.namespace.clone(), slice.name.clone(), slice.uid.clone());
                 let labels = (slice.service.clone(), slice.managed_by.clone());
-                (names, labels, slice.state(), slice.deleting, slice.writers.clone())
+                (names, labels, slice.object_version(), slice.deleting, slice.writers.clone())
             };
             assert_eq!(of(&protobuf), of(&json));
         }

@@ -24,8 +24,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use endpointslice::expectations::{ObjectVersion, Relisted, Removal};
+use endpointslice::model::Uid;
+use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
-use endpointslice::{AddressTypePlan, SlicePlan, SliceTracker};
+use endpointslice::{Expectations, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
@@ -44,9 +47,7 @@ pub struct OwnSlices {
     queue: WorkQueue<ObjectKey>,
     delay: Duration,
     repairs: Repairs,
-    tracker: Mutex<SliceTracker>,
-    /// Services whose last read found the cache behind our own writes; the slice that was missing wakes them.
-    stale: Mutex<HashSet<ObjectKey>>,
+    expectations: Mutex<Expectations<ObjectKey>>,
     /// Services whose last write met a slice newer than the cache shows; its event wakes them.
     conflicted: Mutex<HashSet<ObjectKey>>,
     /// Services whose last turn ended before their plan.
@@ -82,8 +83,8 @@ impl OwnSlices {
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
-        let (tracker, stale, conflicted, unfinished, echoes) = Default::default();
-        Self { managed_by, queue, delay, repairs, tracker, stale, conflicted, unfinished, echoes }
+        let (expectations, conflicted, unfinished, echoes) = Default::default();
+        Self { managed_by, queue, delay, repairs, expectations, conflicted, unfinished, echoes }
     }
 
     /// The same; `manager` is the controller's own field manager, which is not named as the author of foreign changes.
@@ -120,19 +121,18 @@ impl OwnSlices {
     pub fn read_all(&self, key: &ObjectKey, state: &State) -> Result<Found, StaleCache> {
         let slices = state.slices_of(&key.namespace, &key.name, &self.managed_by);
         let (leaving, slices): (Vec<_>, Vec<_>) = slices.into_iter().partition(|slice| slice.deleting);
-        let mut tracker = self.tracker.lock();
-        let expected =
-            leaving.iter().filter(|slice| !tracker.is_deleted(&key.namespace, &key.name, &slice.uid));
-        let cached = slices.iter().chain(expected).map(|slice| (&*slice.uid, slice.state()));
-        if tracker.is_stale(&key.namespace, &key.name, state.slices.observed(), cached) {
-            self.stale.lock().insert(key.clone());
+        let mut expectations = self.expectations.lock();
+        let expected = leaving.iter().filter(|slice| !expectations.expects_deletion(key, &slice.uid));
+        let cached = slices.iter().chain(expected).map(|slice| (slice.uid.clone(), slice.object_version()));
+        if expectations.is_stale(key, state.slices.observed(), cached) {
+            expectations.wait(key.clone());
             return Err(StaleCache);
         }
         for slice in &slices {
-            tracker.seen(&key.namespace, &key.name, &slice.uid, slice.state());
+            expectations.observe(key, slice.uid.clone(), slice.object_version());
         }
-        drop(tracker);
-        self.stale.lock().remove(key);
+        expectations.wake(key);
+        drop(expectations);
         Ok(Found { staying: slices, leaving })
     }
 
@@ -142,14 +142,16 @@ impl OwnSlices {
     /// Service. That is a foreign change, and its event will not show it as one.
     pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
         self.repairs.wrote(key);
+        let (Written::Created(slice) | Written::Updated(slice) | Written::Deleted(slice)) = written;
+        let uid = Uid::from(slice.metadata.uid.as_deref().unwrap_or_default());
         match written {
-            Written::Deleted(slice) => self.tracker.lock().deleted(slice),
+            Written::Deleted(_) => self.expectations.lock().expect_deleted(key.clone(), uid),
             Written::Created(slice) | Written::Updated(slice) if self.is_of(key, slice) => {
-                self.tracker.lock().written(slice);
+                let version = ObjectVersion::from(&slice.metadata);
+                self.expectations.lock().expect(key.clone(), uid, version);
             }
-            Written::Created(slice) | Written::Updated(slice) => {
-                let uid = slice.metadata.uid.as_deref().unwrap_or_default();
-                self.tracker.lock().gone(&key.namespace, &key.name, uid);
+            Written::Created(_) | Written::Updated(_) => {
+                self.expectations.lock().removed(key, &uid);
                 self.repairs.foreign_change(key.clone(), self.delay, Actor::Admission);
             }
         }
@@ -211,7 +213,7 @@ impl OwnSlices {
 
     /// Forgets a Service whose slices are no longer ours to keep.
     pub fn forget(&self, key: &ObjectKey) {
-        self.tracker.lock().forget_service(&key.namespace, &key.name);
+        self.expectations.lock().forget(key);
         self.leave(key);
     }
 
@@ -221,8 +223,10 @@ impl OwnSlices {
     pub fn leave(&self, key: &ObjectKey) {
         self.unfinished.lock().remove(key);
         self.conflicted.lock().remove(key);
-        self.tracker.lock().let_go(&key.namespace, &key.name);
-        self.stale.lock().remove(key);
+        let mut expectations = self.expectations.lock();
+        expectations.allow_removal(key);
+        expectations.wake(key);
+        drop(expectations);
         self.repairs.forget(key);
     }
 
@@ -245,25 +249,25 @@ impl OwnSlices {
     /// Cost: a look at each slice in the cache and each one tracked.
     pub fn listed(&self, phase: ListPhase, state: &State) {
         let went_back = match phase {
-            ListPhase::Begins => return self.tracker.lock().list_begins(),
+            ListPhase::Begins => return self.expectations.lock().relist_begins(),
             ListPhase::Complete { went_back } => went_back,
         };
         let ours = state.slices.iter().filter(|slice| self.manages(slice) && !slice.deleting);
-        let ours: HashMap<&str, &CachedSlice> = ours.map(|slice| (&*slice.uid, &**slice)).collect();
-        let mut tracker = self.tracker.lock();
-        let mut concerned = tracker.listed(|namespace, service, uid| {
+        let ours: HashMap<&Uid, &CachedSlice> = ours.map(|slice| (&slice.uid, &**slice)).collect();
+        let mut expectations = self.expectations.lock();
+        let Relisted { waiting, differing } = expectations.relist_completed(|key, uid| {
             let slice = ours.get(uid)?;
-            let same_service = *slice.namespace == *namespace && slice.service.as_deref() == Some(service);
-            same_service.then(|| slice.state())
+            let same_service = slice.namespace == key.namespace && slice.service.as_ref() == Some(&key.name);
+            same_service.then(|| slice.object_version())
         });
+        let mut concerned: Vec<ObjectKey> = differing.into_iter().map(|(key, _)| key).collect();
         if went_back {
-            concerned.extend(tracker.services().cloned());
+            concerned.extend(expectations.keys().cloned());
         }
-        drop(tracker);
-        for (namespace, service) in concerned {
-            self.repairs.foreign_change(ObjectKey::new(namespace, service), self.delay, Actor::Unknown);
+        drop(expectations);
+        for key in concerned {
+            self.repairs.foreign_change(key, self.delay, Actor::Unknown);
         }
-        let waiting = std::mem::take(&mut *self.stale.lock());
         let conflicted = std::mem::take(&mut *self.conflicted.lock());
         for key in waiting.into_iter().chain(conflicted) {
             self.queue.add(key);
@@ -290,7 +294,7 @@ impl OwnSlices {
         let left = !is_ours || old.service != new.service || old.uid != new.uid;
         let deleted = new.deleting && !old.deleting;
         // Once it has left our view, its absence there must not look like a cache that is behind.
-        let expected = if was_ours && (left || deleted) { self.gone(old) } else { false };
+        let expected = if was_ours && (left || deleted) { self.removed(old) } else { false };
         let actor = || self.repairs.actor(&new.writers);
         if old.service != new.service {
             // The slice has moved to another Service: both need a look, whoever manages it.
@@ -309,22 +313,22 @@ impl OwnSlices {
         if !self.manages(slice) {
             return;
         }
-        if slice.service.is_some() && !self.gone(slice) {
+        if slice.service.is_some() && !self.removed(slice) {
             self.contested(slice, Actor::Unknown);
         }
         self.wake(slice);
     }
 
-    /// Forgets a slice that has left our view. False if it should not have.
-    fn gone(&self, slice: &CachedSlice) -> bool {
-        let service = slice.service.as_deref().unwrap_or_default();
-        self.tracker.lock().gone(&slice.namespace, service, &slice.uid)
+    /// Forgets a slice that has left our view. True if it was expected to.
+    fn removed(&self, slice: &CachedSlice) -> bool {
+        let key = expected_key(slice);
+        self.expectations.lock().removed(&key, &slice.uid) == Removal::Expected
     }
 
     /// True unless the slice is the echo of our own write.
     fn is_foreign_change(&self, slice: &CachedSlice) -> bool {
-        let service = slice.service.as_deref().unwrap_or_default();
-        self.tracker.lock().should_sync(&slice.namespace, service, &slice.uid, slice.state())
+        let key = expected_key(slice);
+        self.expectations.lock().is_foreign(&key, &slice.uid, slice.object_version())
     }
 
     /// Another client changed a slice of ours.
@@ -345,7 +349,7 @@ impl OwnSlices {
         let Some(key) = service_key(slice) else { return };
         let conflicted = self.conflicted.lock().remove(&key);
         // A write that met another client's may meet the next one as well: then it waits as any repair.
-        if self.stale.lock().remove(&key) || conflicted && self.repairs.wait(&key).is_zero() {
+        if self.expectations.lock().wake(&key) || conflicted && self.repairs.wait(&key).is_zero() {
             self.queue.add(key);
         }
     }
@@ -360,6 +364,11 @@ fn size(plan: &SlicePlan) -> usize {
 pub fn service_key(slice: &CachedSlice) -> Option<ObjectKey> {
     let service = slice.service.as_ref()?;
     Some(ObjectKey::new(slice.namespace.clone(), service.clone()))
+}
+
+/// The key of the expectations of a slice, also of one that names no Service.
+fn expected_key(slice: &CachedSlice) -> ObjectKey {
+    service_key(slice).unwrap_or_else(|| ObjectKey::new(slice.namespace.clone(), ""))
 }
 
 /// The whole objects, in the same order. Cost: about a microsecond for each endpoint.

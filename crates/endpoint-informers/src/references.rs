@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use crate::cache::Cached as _;
 use controller_kit::key::ObjectKey;
 use controller_kit::recorder::{EventType, MAX_MESSAGE, Recorder};
-use endpointslice::{Service, Skipped, SkippedReason, Version};
+use endpointslice::Service;
+use endpointslice::desired::{Skipped, SkippedReason};
+use endpointslice::model::ResourceVersion;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 /// Tells of addresses that the API server would refuse in objects of the kind `plural`: all of them in one event.
@@ -23,7 +25,12 @@ pub fn refused_addresses(recorder: &Recorder, service: &Service, skipped: &[Skip
 }
 
 /// What an event says about the object it concerns, a kind of `v1`.
-pub fn object_reference(kind: &str, key: &ObjectKey, uid: String, version: Version) -> ObjectReference {
+pub fn object_reference(
+    kind: &str,
+    key: &ObjectKey,
+    uid: String,
+    version: ResourceVersion,
+) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some(kind.to_owned()),

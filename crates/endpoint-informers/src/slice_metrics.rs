@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::ops::{AddAssign, SubAssign};
 use std::time::Duration;
 
-use endpointslice::{AddressTypePlan, SlicePlan};
+use endpointslice::SlicePlan;
+use endpointslice::plan::AddressTypePlan;
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -28,22 +29,22 @@ struct ResultLabel {
     result: &'static str,
 }
 
-/// What decided about hints, as upstream says it in labels.
+/// The source of hints, in the labels that upstream uses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Distribution {
+pub struct HintLabels {
     /// `Auto` if endpoints are spread over zones by the annotation, otherwise `Disabled`.
     pub topology: &'static str,
     /// The Service's `trafficDistribution` if it has an effect, otherwise empty.
     pub traffic_distribution: String,
 }
 
-impl Default for Distribution {
+impl Default for HintLabels {
     fn default() -> Self {
         Self { topology: "Disabled", traffic_distribution: String::new() }
     }
 }
 
-/// Figures about the syncs of one controller, and sums over all owners of its slices.
+/// Metrics of the syncs of one controller, and sums over all owners of its slices.
 pub struct SliceMetrics {
     endpoints_added: Histogram,
     endpoints_updated: Histogram,
@@ -51,7 +52,7 @@ pub struct SliceMetrics {
     addresses_skipped: Histogram,
     sync_duration: Histogram,
     syncs: Family<ResultLabel, PlainCounter>,
-    changed_per_sync: Family<Distribution, Histogram, fn() -> Histogram>,
+    changed_per_sync: Family<HintLabels, Histogram, fn() -> Histogram>,
     changes: Family<OperationLabel, PlainCounter>,
     totals: Mutex<Totals>,
     endpoints_desired: Gauge,
@@ -61,13 +62,13 @@ pub struct SliceMetrics {
 
 #[derive(Default)]
 struct Totals {
-    owners: HashMap<ObjectKey, Figures>,
-    sum: Figures,
+    owners: HashMap<ObjectKey, OwnerTotals>,
+    sum: OwnerTotals,
 }
 
-/// What one owner contributes to the gauges.
+/// The contribution of one owner to the gauges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct OwnerTotals {
     /// Desired endpoints.
     pub endpoints: i64,
     /// Slices once the plan is applied.
@@ -76,8 +77,8 @@ pub struct Figures {
     pub desired_slices: i64,
 }
 
-impl Figures {
-    /// The figures of a plan with at most `max` endpoints in a slice.
+impl OwnerTotals {
+    /// The totals of a plan with at most `max` endpoints in a slice.
     pub fn of(plan: &SlicePlan, max: usize) -> Self {
         let groups = || plan.types.iter().flat_map(|plan| plan.statistics.groups.values());
         Self {
@@ -88,7 +89,7 @@ impl Figures {
     }
 }
 
-impl AddAssign for Figures {
+impl AddAssign for OwnerTotals {
     fn add_assign(&mut self, other: Self) {
         self.endpoints += other.endpoints;
         self.slices += other.slices;
@@ -96,7 +97,7 @@ impl AddAssign for Figures {
     }
 }
 
-impl SubAssign for Figures {
+impl SubAssign for OwnerTotals {
     fn sub_assign(&mut self, other: Self) {
         self.endpoints -= other.endpoints;
         self.slices -= other.slices;
@@ -175,7 +176,7 @@ impl SliceMetrics {
     /// Counts the changes of address types whose writes all succeeded: one observation for each.
     pub fn applied<'a>(
         &self,
-        distribution: &Distribution,
+        distribution: &HintLabels,
         plans: impl IntoIterator<Item = &'a AddressTypePlan>,
     ) {
         let changed = self.changed_per_sync.get_or_create(distribution);
@@ -183,7 +184,7 @@ impl SliceMetrics {
     }
 
     /// Counts the changes made of an address type that was not finished.
-    pub fn changed(&self, distribution: &Distribution, changes: usize) {
+    pub fn changed(&self, distribution: &HintLabels, changes: usize) {
         self.changed_per_sync.get_or_create(distribution).observe(as_f64(changes));
     }
 
@@ -216,7 +217,7 @@ impl SliceMetrics {
     }
 
     /// Sets what this owner contributes to the gauges from now on; nothing if it is gone.
-    pub fn replace(&self, key: &ObjectKey, new: Option<Figures>) {
+    pub fn replace(&self, key: &ObjectKey, new: Option<OwnerTotals>) {
         let mut totals = self.totals.lock();
         if totals.owners.get(key).copied() == new {
             return;
@@ -254,11 +255,11 @@ mod tests {
         let sums =
             || (metrics.endpoints_desired.get(), metrics.num_slices.get(), metrics.desired_slices.get());
         let [one, other] = ["one", "other"].map(|name| ObjectKey::new("ns", name));
-        metrics.replace(&one, Some(Figures { endpoints: 45, slices: 1, desired_slices: 1 }));
+        metrics.replace(&one, Some(OwnerTotals { endpoints: 45, slices: 1, desired_slices: 1 }));
         assert_eq!(sums(), (45, 1, 1));
-        metrics.replace(&other, Some(Figures { endpoints: 165, slices: 4, desired_slices: 2 }));
+        metrics.replace(&other, Some(OwnerTotals { endpoints: 165, slices: 4, desired_slices: 2 }));
         assert_eq!(sums(), (210, 5, 3));
-        metrics.replace(&one, Some(Figures { endpoints: 5, slices: 2, desired_slices: 1 }));
+        metrics.replace(&one, Some(OwnerTotals { endpoints: 5, slices: 2, desired_slices: 1 }));
         assert_eq!(sums(), (170, 6, 3));
         metrics.replace(&other, None);
         assert_eq!(sums(), (5, 2, 1));

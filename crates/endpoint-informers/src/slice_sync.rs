@@ -5,7 +5,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use endpointslice::{Node, Pod, Service, Skipped, SkippedReason};
+use endpointslice::desired::{Skipped, SkippedReason};
+use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::DecodeError;
 

@@ -1,7 +1,8 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
-use endpointslice::{AddressType, AddressTypePlan, SlicePlan};
+use endpointslice::plan::AddressTypePlan;
+use endpointslice::{AddressType, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::cache::ObjectKey;

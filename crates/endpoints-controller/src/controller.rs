@@ -9,7 +9,7 @@ use endpoint_informers::cache::{Cache, Cached as _, CachedEndpoints, ObjectKey, 
 use endpoint_informers::controller::Controller;
 use endpoint_informers::echoes::Echoes;
 use endpoint_informers::repairs::Repairs;
-use endpointslice::TriggerTimes;
+use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::well_known::LEADER;
 use kube_api::ApiClient;
 use parking_lot::Mutex;

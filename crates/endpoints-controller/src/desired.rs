@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use endpointslice::{
-    AddressType, Pod, Service, ServicePort, Skipped, SkippedReason, SubsetBuilder, SubsetPort,
-    is_allowed_in_slices, parse_ip, published_hostname, target_number, target_ref,
-};
+use endpointslice::desired::{Skipped, SkippedReason, published_hostname, target_number, target_ref};
+use endpointslice::endpoints::{SubsetBuilder, SubsetPort};
+use endpointslice::model::{ServicePort, is_allowed_in_slices, parse_ip};
+use endpointslice::{AddressType, Pod, Service};
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
 
 /// What becomes of pods that are not ready or on their way out.

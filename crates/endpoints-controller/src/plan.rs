@@ -1,6 +1,7 @@
 //! What to write, if anything.
 
-use endpointslice::{Service, repack_subsets};
+use endpointslice::Service;
+use endpointslice::endpoints::repack_subsets;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 

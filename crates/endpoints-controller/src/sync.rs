@@ -10,8 +10,10 @@ use endpoint_informers::cache::{
 };
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::references;
+use endpointslice::desired::Skipped;
+use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
-use endpointslice::{Pod, Service, ServiceType, Skipped};
+use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use kube_api::ApiError;
 use kube_protobuf::DecodeError;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use endpoint_informers::cache::ObjectKey;
-use endpointslice::Version;
+use endpointslice::model::ResourceVersion;
 use tokio::time::Instant;
 
 /// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
@@ -38,7 +38,7 @@ struct Unanswered {
 #[derive(Debug)]
 struct Write {
     uid: String,
-    version: Version,
+    version: ResourceVersion,
     /// How many lists had begun when it was acknowledged.
     lists: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Orphan {
 
 impl Tracker {
     /// The API server stored our write of this object in this version.
-    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: Version) {
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: ResourceVersion) {
         self.written.insert(key.clone(), Write { uid, version, lists: self.lists });
     }
 
@@ -77,22 +77,22 @@ impl Tracker {
     ///
     /// `observed` is the resourceVersion up to which everything that happened is in the cache. Versions that aren't
     /// numbers can't be ordered; then the API server decides, by a conflict.
-    pub(crate) fn is_behind(&self, key: &ObjectKey, cached: Option<Version>, observed: u64) -> bool {
-        let shown = cached.and_then(Version::number).unwrap_or_default().max(observed);
+    pub(crate) fn is_behind(&self, key: &ObjectKey, cached: Option<ResourceVersion>, observed: u64) -> bool {
+        let shown = cached.and_then(ResourceVersion::number).unwrap_or_default().max(observed);
         let written = self.written.get(key).and_then(|written| written.version.number());
         written.is_some_and(|written| shown < written)
     }
 
     /// The object is gone; this is the last version the cache showed. If that was as new as our write, there is nothing
     /// to wait for.
-    pub(crate) fn gone(&mut self, key: &ObjectKey, last: Version) {
+    pub(crate) fn gone(&mut self, key: &ObjectKey, last: ResourceVersion) {
         if !self.is_behind(key, Some(last), 0) {
             self.written.remove(key);
         }
     }
 
     /// True unless this version is our own write coming back, or older than that.
-    pub(crate) fn is_foreign(&self, key: &ObjectKey, version: Version) -> bool {
+    pub(crate) fn is_foreign(&self, key: &ObjectKey, version: ResourceVersion) -> bool {
         self.written.get(key).is_none_or(|written| match (written.version.number(), version.number()) {
             (Some(written), Some(version)) => written < version,
             _ => written.version != version,
@@ -117,7 +117,7 @@ impl Tracker {
     /// The list that began last is complete: what it does not show, although it was written before it began, will never
     /// be shown. Returns the keys that waited, and those whose object is gone or older than it was written, of which no
     /// event may tell. Something newer is somebody else's, and its event has told of it.
-    pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<Version>) -> Vec<ObjectKey> {
+    pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<ResourceVersion>) -> Vec<ObjectKey> {
         let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
         self.unanswered.retain(|_, create| create.lists == self.lists);
         self.written.retain(|key, written| {
@@ -234,9 +234,9 @@ mod tests {
             let mut tracker = Tracker::default();
             tracker.wrote(&key, "uid".to_owned(), "8".into());
             tracker.list_begins();
-            let keys = tracker.listed(|_| shown.map(Version::from));
+            let keys = tracker.listed(|_| shown.map(ResourceVersion::from));
             assert_eq!(
-                (keys.contains(&key), tracker.is_behind(&key, shown.map(Version::from), 0)),
+                (keys.contains(&key), tracker.is_behind(&key, shown.map(ResourceVersion::from), 0)),
                 (due, false),
                 "{what}"
             );

@@ -7,7 +7,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpoints_controller::{CAPACITY, truncate};
-use endpointslice::repack_subsets;
+use endpointslice::endpoints::repack_subsets;
 use fake_api::merged;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, ObjectReference};
 use proptest::collection::vec;

@@ -4,7 +4,8 @@ use controller_kit::recorder::EventType;
 use controller_kit::worker::SyncError as _;
 use endpoint_informers::references::service_reference;
 use endpoint_informers::slice_sync::SyncError;
-use endpointslice::{Service, TopologyEvent};
+use endpointslice::Service;
+use endpointslice::topology::TopologyEvent;
 
 use crate::controller::EndpointSliceController;
 
@@ -25,12 +26,9 @@ impl EndpointSliceController {
 
     /// Tells of hints that came or went.
     pub(crate) fn report_hints(&self, service: &Service, events: Vec<TopologyEvent>) {
-        for TopologyEvent { event_type, reason, message } in events {
-            let event_type = match event_type {
-                endpointslice::EventType::Normal => EventType::Normal,
-                endpointslice::EventType::Warning => EventType::Warning,
-            };
-            self.tell(service, event_type, reason, message);
+        for event in events {
+            let event_type = if event.is_warning() { EventType::Warning } else { EventType::Normal };
+            self.tell(service, event_type, event.reason(), event.to_string());
         }
     }
 

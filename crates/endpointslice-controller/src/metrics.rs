@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use endpoint_informers::cache::ObjectKey;
-use endpoint_informers::slice_metrics::{Distribution, Figures, SliceMetrics};
+use endpoint_informers::slice_metrics::{HintLabels, OwnerTotals, SliceMetrics};
 use endpoint_informers::slice_sync::SyncError;
 use endpoint_informers::slice_writer::Written;
-use endpointslice::{AddressTypePlan, Service, SlicePlan, TrafficDistribution};
+use endpointslice::plan::{AddressTypePlan, TrafficDistribution};
+use endpointslice::{Service, SlicePlan};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -62,9 +63,9 @@ impl Metrics {
         for plan in plan.types.iter().filter(|_| !continues) {
             self.common.planned([plan]);
         }
-        let figures = Figures::of(plan, self.max_endpoints_per_slice);
+        let figures = OwnerTotals::of(plan, self.max_endpoints_per_slice);
         let desired_slices = figures.desired_slices.max(1);
-        self.common.replace(key, Some(Figures { desired_slices, ..figures }));
+        self.common.replace(key, Some(OwnerTotals { desired_slices, ..figures }));
         self.count_traffic(key, traffic_distribution(service));
     }
 
@@ -77,7 +78,7 @@ impl Metrics {
     ) {
         let traffic_distribution = traffic_distribution(service).unwrap_or_default();
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
-        let distribution = Distribution { topology, traffic_distribution };
+        let distribution = HintLabels { topology, traffic_distribution };
         self.common.applied(&distribution, plans);
         if let Some(changes) = cut_after {
             self.common.changed(&distribution, changes);

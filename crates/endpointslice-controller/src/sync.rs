@@ -9,11 +9,11 @@ use endpoint_informers::own_slices::decode_all;
 use endpoint_informers::references;
 use endpoint_informers::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
 use endpoint_informers::slice_writer::Applied;
+use endpointslice::desired::{Conditions, Skipped};
+use endpointslice::model::ServiceType;
+use endpointslice::topology::TopologyEvent;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{
-    Conditions, Hints, Packing, Rules, ServiceType, Skipped, SlicePlan, SliceTemplate, TopologyEvent,
-    desired_from_service, plan,
-};
+use endpointslice::{Hints, Packing, PlanOptions, SlicePlan, SliceTemplate, desired_from_service, plan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
@@ -71,7 +71,7 @@ impl EndpointSliceController {
         }
         let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
         self.metrics.applied(&snapshot.service, complete, applied.cut_after);
-        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(endpointslice::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
+        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(endpointslice::plan::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
         let applied = applied.into_result();
         let outcome = applied.map_err(SyncError::from).and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
@@ -166,15 +166,16 @@ impl EndpointSliceController {
             Conditions::ReadyOnly => desired.ready_only(),
         };
         let mut skipped = desired.skipped().to_vec();
-        let template = SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER, trigger_time);
-        let rules = Rules {
+        let template =
+            SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER).with_trigger_time(trigger_time);
+        let options = PlanOptions {
             packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
             placeholder: true,
             hints: Hints::for_service(service, &self.topology.lock()),
         };
-        let plan = plan(existing, desired, &template, &rules);
+        let plan = plan(existing, desired, &template, &options);
         skipped.retain(|skipped| !plan.keeps(skipped));
-        (plan, skipped, rules.hints)
+        (plan, skipped, options.hints)
     }
 
     /// Forgets a Service that is not ours, but not what was written for it: that may still have to be deleted.

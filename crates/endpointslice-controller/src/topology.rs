@@ -4,7 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use endpoint_informers::cache::{Cached as _, Change, ObjectKey, State};
-use endpointslice::{Hints, Node, Service, SlicePlan, TopologyEvent};
+use endpointslice::topology::TopologyEvent;
+use endpointslice::{Hints, Node, Service, SlicePlan};
 use tokio::time::sleep;
 
 use crate::controller::EndpointSliceController;
@@ -53,7 +54,7 @@ impl EndpointSliceController {
         hints: &Hints,
         plan: &SlicePlan,
     ) -> Vec<TopologyEvent> {
-        let recorded = self.topology.lock().record(service, hints, plan);
+        let recorded = self.topology.lock().record(service, hints.zone_shares(), plan.topology_outcomes());
         if recorded.sync_again {
             self.queue.add(service.key());
         }

@@ -1,10 +1,9 @@
 //! Which Endpoints are mirrored, and what that comes to.
 
 use endpoint_informers::cache::CachedEndpoints;
+use endpointslice::desired::{Mirrored, desired_from_endpoints};
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
-use endpointslice::{
-    Hints, Mirrored, Packing, Rules, Service, SlicePlan, SliceTemplate, desired_from_endpoints, plan,
-};
+use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, plan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -55,8 +54,8 @@ pub fn mirror_beside(
 ) -> Mirror {
     let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
     let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
-    let rules = Rules { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
-    let mut plan = plan(existing, desired.clone(), &template, &rules);
+    let options = PlanOptions { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
+    let mut plan = plan(existing, desired.clone(), &template, &options);
     plan.refresh(leaving, &desired);
     let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
     Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }

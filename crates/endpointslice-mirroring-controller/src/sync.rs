@@ -6,10 +6,11 @@ use std::time::Instant;
 use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::own_slices::{Found, decode_all};
-use endpoint_informers::slice_metrics::{Distribution, Figures};
+use endpoint_informers::slice_metrics::{HintLabels, OwnerTotals};
 use endpoint_informers::slice_sync::SyncError;
 use endpoint_informers::slice_writer::{Applied, Written};
-use endpointslice::{AddressTypePlan, SlicePlan};
+use endpointslice::SlicePlan;
+use endpointslice::plan::AddressTypePlan;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
@@ -79,14 +80,14 @@ impl EndpointSliceMirroringController {
         if !self.unfinished.lock().remove(key) {
             self.metrics.planned(&plan.types);
         }
-        self.metrics.replace(key, Some(Figures::of(plan, max)));
+        self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
         self.report_skipped(key, cached, &mirror);
         let applied = self.apply(key, plan, |written| self.metrics.written(written)).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
         }
         let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
-        let distribution = Distribution::default();
+        let distribution = HintLabels::default();
         self.metrics.applied(&distribution, complete);
         if let Some(changes) = applied.cut_after {
             self.metrics.changed(&distribution, changes);

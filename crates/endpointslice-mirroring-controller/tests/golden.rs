@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use endpoint_informers::cache::CachedEndpoints;
 use endpoint_informers::kinds::Kind;
-use endpoint_informers::slice_metrics::Figures;
+use endpoint_informers::slice_metrics::OwnerTotals;
+use endpointslice::endpoints::repack_subsets;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
-use endpointslice::{Interner, PortSet, Service, SlicePlan, repack_subsets};
+use endpointslice::{Interner, PortSet, Service, SlicePlan};
 use endpointslice_mirroring_controller::{Mirror, is_mirrored, mirror};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
@@ -64,7 +65,7 @@ static EXACT: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
 fn the_same_writes_as_upstream() {
-    golden_cases::replay::<Case>(CASES, AT_LEAST, "endpointslice-mirroring-controller");
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpointslice-mirroring-controller --test golden");
     let (mirrored, exact) = (MIRRORED.load(Ordering::Relaxed), EXACT.load(Ordering::Relaxed));
     if std::env::var_os("GOLDEN_CASE").is_none() {
         assert!(mirrored > 2000 && exact * 10 > mirrored * 9, "{exact} of {mirrored} mirrored cases in full");
@@ -246,7 +247,7 @@ fn compare_figures(case: &Case, mirror: &Mirror, found: &mut Differences) {
     } else {
         found.equal("figures", figures, case.figures);
     }
-    let Figures { endpoints, slices, desired_slices } = Figures::of(plan, case.max);
+    let OwnerTotals { endpoints, slices, desired_slices } = OwnerTotals::of(plan, case.max);
     found.equal("gauges", [endpoints, slices, desired_slices], case.gauges);
     let told =
         |reason: &str| case.events.iter().any(|event| event.starts_with(&format!("Warning {reason} ")));

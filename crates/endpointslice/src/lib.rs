@@ -1,20 +1,23 @@
-//! What EndpointSlices *should* be, and the writes that get there.
+//! The endpoints that EndpointSlices should carry, and the few writes that get there.
 //!
 //! ```text
-//! Service + Pods + Nodes ─> desired ─┐
+//! Service + Pods + Nodes ─> Desired ─┐
 //! existing slices ───────────────────┼─> plan ─> SlicePlan { create, update, delete }
-//! template, rules ───────────────────┘
+//! SliceTemplate, PlanOptions ────────┘
 //! ```
 //!
-//! A controller that manages slices keeps asking one question: given what is wanted and what is there, which few
-//! writes make them agree? This crate answers it as a value. It knows no client, no clock, no lock, no logger and no
-//! randomness: time is an argument, reasons are return values, and the same input gives the same plan, byte for byte.
+//! A controller that manages slices compares desired endpoints with existing slices, and makes the few writes by which
+//! they agree. This crate computes these writes as a value. It has no client, clock, lock, logger or randomness: time is
+//! an argument, reasons are return values, and the same input gives the same plan, byte for byte.
 //!
-//! * [`Service`], [`Pod`] and [`Node`] hold the few fields that endpoints depend on, with shared strings.
-//! * [`desired_from_service`] turns them into [`Desired`] endpoints, grouped by address type and port set.
-//! * [`SliceTemplate`] says what a slice of this owner looks like, [`Rules`] how slices may be filled.
-//! * [`plan`] compares and packs; the result is a [`SlicePlan`] that leaves its executor no decision.
-//! * [`SliceTracker`], [`TriggerTimes`] and [`TopologyCache`] are the memory a controller needs between syncs.
+//! * [`Service`], [`Pod`] and [`Node`] hold the few fields that endpoints depend on, with shared strings ([`model`]).
+//! * [`desired_from_service`] turns them into [`Desired`] endpoints, grouped by address type and port set ([`desired`]).
+//! * [`SliceTemplate`] has the metadata of an owner's slices, [`PlanOptions`] the rules by which they are filled.
+//! * [`plan()`] compares and packs. The result is a [`SlicePlan`], which leaves no decision to its executor
+//!   ([`mod@plan`]).
+//! * [`Expectations`], [`TriggerTimes`](trigger_times::TriggerTimes) and [`TopologyCache`](topology::TopologyCache) are the
+//!   state that a controller keeps between syncs ([`expectations`], [`trigger_times`], [`topology`]).
+//! * [`endpoints`] has the canonical form of Endpoints subsets, [`well_known`] the keys of labels and annotations.
 //!
 //! # The whole path
 //!
@@ -22,11 +25,16 @@
 //! that is written, there is nothing left to do:
 //!
 //! ```
+//! use endpointslice::model::{NodeFields, PodFields, PortFields, ReadyCondition, ServiceFields, TargetPort};
+//! use endpointslice::topology::TopologyCache;
 //! use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
-//! use endpointslice::*;
+//! use endpointslice::{
+//!     Hints, Interner, Node, PlanOptions, Pod, Service, SliceTemplate, desired_from_service, plan,
+//! };
+//! use k8s_openapi::api::discovery::v1::EndpointSlice;
 //!
 //! let mut interner = Interner::default();
-//! let http = PortFields { name: "http", protocol: "TCP", port: 80, target: Ok(8080), app_protocol: None };
+//! let http = PortFields { name: "http", port: 80, target: TargetPort::Number(8080), ..PortFields::default() };
 //! let service = ServiceFields {
 //!     namespace: "shop",
 //!     name: "web",
@@ -46,12 +54,12 @@
 //! });
 //!
 //! let desired = desired_from_service(&service, &pods, |name| (name == "n1").then_some(&node));
-//! let template = SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER, None);
+//! let template = SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER);
 //! let hints = Hints::for_service(&service, &TopologyCache::default());
-//! let rules = Rules { packing: Packing::Pack { max: 100 }, placeholder: true, hints };
+//! let options = PlanOptions { hints, ..PlanOptions::default() };
 //!
-//! let existing: [k8s_openapi::api::discovery::v1::EndpointSlice; 0] = [];
-//! let first = plan(&existing, desired.clone(), &template, &rules);
+//! let existing: [EndpointSlice; 0] = [];
+//! let first = plan(&existing, desired.clone(), &template, &options);
 //! let [ipv4] = first.types.as_slice() else { panic!("the cluster IP is an IPv4 address") };
 //! assert_eq!((ipv4.create.len(), ipv4.changes()), (1, 1));
 //!
@@ -61,71 +69,34 @@
 //! assert_eq!(endpoints[0].zone.as_deref(), Some("zone-a"));
 //! assert_eq!(endpoints[1].conditions.as_ref().unwrap().ready, Some(false));
 //!
-//! written.metadata.name = Some("web-x7k2p".into()); // the API server's part
-//! assert!(plan(&[written], desired, &template, &rules).is_empty());
+//! written.metadata.name = Some("web-x7k2p".into()); // the API server completes the name
+//! assert!(plan(&[written], desired, &template, &options).is_empty());
 //! ```
 //!
 //! The rules come from Kubernetes' own controllers (release 1.36, `k8s.io/endpointslice` and
 //! `pkg/controller/endpointslice`); each item names its source. Where this crate differs on purpose, its
 //! documentation says so.
+//!
+//! # Modules
+//!
+//! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan`; `expectations` and
+//! `trigger_times` depend on `model` alone.
 
-mod address;
-mod conditions;
-mod desired;
-mod endpoint_set;
-mod fnv;
-mod from_endpoints;
-mod from_service;
-mod hints;
-mod interner;
-mod labels;
-mod node;
-mod pack;
-mod plan;
-mod pod;
-mod port_set;
-mod service;
-mod subset_order;
-mod subsets;
-mod template;
-mod tolerated;
-mod topology;
-mod tracker;
-mod trigger_time;
-mod uid;
-
+pub mod desired;
+pub mod endpoints;
+pub mod expectations;
+pub mod model;
+pub mod plan;
+pub mod topology;
+pub mod trigger_times;
 pub mod well_known;
 
-pub use address::{AddressType, is_allowed_in_slices, parse_ip};
-pub use conditions::Conditions;
-pub use desired::{Desired, Skipped, SkippedReason};
-pub use endpoint_set::EndpointSet;
-pub use from_endpoints::{Mirrored, desired_from_endpoints};
-pub use from_service::{
-    desired_from_service, desired_from_service_with, endpoint_ports, pod_endpoint, published_hostname,
-    target_number, target_ref,
-};
-pub use hints::{Hints, TrafficDistribution};
-pub use interner::Interner;
-pub use labels::LabelSet;
-pub use node::{Node, NodeFields};
-pub use plan::{AddressTypePlan, Packing, PlanStatistics, PortGroupStatistics, Rules, SlicePlan, plan};
-pub use pod::{NamedPort, Pod, PodFields, ReadyCondition};
-pub use port_set::PortSet;
-pub use service::{
-    Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, TargetPort, parse_bool,
-};
-pub use subsets::{SubsetBuilder, SubsetPort, repack_subsets};
-pub use template::{Annotations, Owner, Ownership, SliceTemplate, UpdateBody};
-pub use topology::{
-    Allocation, Allocations, EventType, NoHints, NoHintsReason, Recorded, ServiceKey, TopologyCache,
-    TopologyEvent, TopologyOutcome, ZoneCounts, ZoneShares,
-};
-pub use tracker::{SliceState, SliceTracker};
-pub use trigger_time::TriggerTimes;
-pub use uid::{Uid, Version};
+pub use desired::{Desired, PortSet, desired_from_service};
+pub use expectations::Expectations;
+pub use model::{AddressType, Interner, Node, Pod, Service};
+pub use plan::{Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan};
 
-/// The example in the README is compiled and run with the documentation tests.
+/// The examples in the README are compiled and run with the documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

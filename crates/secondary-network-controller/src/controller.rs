@@ -13,10 +13,11 @@ use endpoint_informers::own_slices::OwnSlices;
 use endpoint_informers::references::object_reference;
 use endpoint_informers::slice_sync::{Snapshot, SyncError};
 use endpoint_informers::slice_writer::SliceWriter;
+use endpointslice::desired::desired_from_service_with;
+use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{
-    Desired, Hints, Node, Packing, Pod, Rules, Service, SlicePlan, SliceTemplate, TopologyCache,
-    desired_from_service_with, plan,
+    Desired, Hints, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, plan,
 };
 use kube_api::ApiClient;
 
@@ -121,13 +122,13 @@ impl Controller for SecondaryNetworkController {
         };
         let desired = self.desired(&snapshot, network);
         let skipped = desired.skipped().to_vec();
-        let template = SliceTemplate::for_service(&snapshot.service, NAME, None);
-        let rules = Rules {
+        let template = SliceTemplate::for_service(&snapshot.service, NAME);
+        let options = PlanOptions {
             packing: Packing::Pack { max: MAX_ENDPOINTS_PER_SLICE },
             placeholder: true,
             hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
         };
-        self.write(key, &plan(&existing, desired, &template, &rules)).await?;
+        self.write(key, &plan(&existing, desired, &template, &options)).await?;
         SyncError::unless_complete(&skipped)
     }
 }

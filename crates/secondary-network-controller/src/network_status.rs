@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use endpointslice::parse_ip;
+use endpointslice::model::parse_ip;
 use serde::Deserialize;
 
 /// One entry of the annotation `k8s.v1.cni.cncf.io/network-status`, reduced to what is needed (Network Plumbing Working

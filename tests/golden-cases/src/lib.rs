@@ -1,9 +1,9 @@
 //! Replays the cases that `hack/golden` recorded: what upstream did on random inputs.
 //!
 //! ```text
-//! cargo test -p CRATE --test golden
-//! GOLDEN_CASE=17 cargo test -p CRATE --test golden                only that case
-//! GOLDEN_FILE=/tmp/more.gz cargo test -p CRATE --test golden      other cases (hack/golden/README.md)
+//! cargo test -p CRATE golden
+//! GOLDEN_CASE=17 cargo test -p CRATE golden                only that case
+//! GOLDEN_FILE=/tmp/more.gz cargo test -p CRATE golden      other cases (hack/golden/README.md)
 //! ```
 
 #![allow(
@@ -39,8 +39,9 @@ pub trait Case: DeserializeOwned {
     fn differences(self) -> Vec<String>;
 }
 
-/// Replays the cases of `file`, of which there must be enough, or of the file that the environment names.
-pub fn replay<C: Case>(file: &str, at_least: usize, package: &str) {
+/// Replays the cases of `file`, of which there must be `at_least` a number, or of the file that the environment names.
+/// A failure prints `cargo test ARGUMENTS` to replay it.
+pub fn replay<C: Case>(file: &str, at_least: usize, arguments: &str) {
     let given = std::env::var("GOLDEN_FILE").ok();
     let only: Option<usize> = std::env::var("GOLDEN_CASE").ok().map(|number| number.parse().unwrap());
     let text = unpack(given.as_deref().unwrap_or(file));
@@ -51,7 +52,7 @@ pub fn replay<C: Case>(file: &str, at_least: usize, package: &str) {
     assert!(given.is_some() || lines.len() >= at_least);
 
     let lines = only.map_or(lines.as_slice(), |number| &lines[number..=number]);
-    let failures = failures::<C>(lines, package);
+    let failures = failures::<C>(lines, arguments);
     assert!(
         failures.is_empty(),
         "{} of {} cases (seed {}) differ:\n{}",
@@ -62,13 +63,13 @@ pub fn replay<C: Case>(file: &str, at_least: usize, package: &str) {
     );
 }
 
-fn failures<C: Case>(lines: &[&str], package: &str) -> Vec<String> {
+fn failures<C: Case>(lines: &[&str], arguments: &str) -> Vec<String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let parts: Vec<_> = lines
             .chunks(lines.len().div_ceil(threads))
             .map(|part| {
-                scope.spawn(move || part.iter().filter_map(|line| failure::<C>(line, package)).collect())
+                scope.spawn(move || part.iter().filter_map(|line| failure::<C>(line, arguments)).collect())
             })
             .collect();
         parts.into_iter().flat_map(|part| -> Vec<String> { part.join().unwrap() }).collect()
@@ -76,7 +77,7 @@ fn failures<C: Case>(lines: &[&str], package: &str) -> Vec<String> {
 }
 
 /// A report if the case doesn't come out as upstream's.
-fn failure<C: Case>(line: &str, package: &str) -> Option<String> {
+fn failure<C: Case>(line: &str, arguments: &str) -> Option<String> {
     let case: C = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
     let (number, kind) = case.title();
     let found = case.differences();
@@ -85,7 +86,7 @@ fn failure<C: Case>(line: &str, package: &str) -> Option<String> {
         for difference in found {
             let _ = writeln!(report, "  {difference}");
         }
-        report + &format!("  replay it: GOLDEN_CASE={number} cargo test -p {package} --test golden\n")
+        report + &format!("  replay it: GOLDEN_CASE={number} cargo test {arguments}\n")
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointslice::Conditions;
+use endpointslice::desired::Conditions;
 
 use super::errors::Errors;
 use super::groups::checked_leader_election;

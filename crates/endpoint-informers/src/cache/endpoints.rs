@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use endpointslice::Version;
+use endpointslice::model::ResourceVersion;
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::{DecodeError, Message};
 
@@ -21,7 +21,7 @@ pub struct CachedEndpoints {
     /// The uid.
     pub uid: Box<str>,
     /// The resourceVersion.
-    pub version: Version,
+    pub version: ResourceVersion,
     /// Who wrote this version.
     pub writers: Writers,
     /// The protobuf form, without envelope.

@@ -8,7 +8,8 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointslice::{LabelSet, Pod};
+use endpointslice::Pod;
+use endpointslice::model::LabelSet;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 

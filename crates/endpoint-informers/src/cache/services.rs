@@ -6,7 +6,8 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use endpointslice::{LabelSet, Pod, Service};
+use endpointslice::model::LabelSet;
+use endpointslice::{Pod, Service};
 use foldhash::quality::RandomState;
 use hashbrown::{Equivalent, HashMap};
 

@@ -3,7 +3,8 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointslice::{SliceState, Version};
+use endpointslice::expectations::ObjectVersion;
+use endpointslice::model::{ResourceVersion, Uid};
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -25,9 +26,9 @@ pub struct CachedSlice {
     /// The name.
     pub name: Box<str>,
     /// The uid.
-    pub uid: Box<str>,
+    pub uid: Uid,
     /// The resourceVersion.
-    pub version: Version,
+    pub version: ResourceVersion,
     /// The generation, which counts changes of anything but annotations.
     pub generation: i64,
     /// The value of the label `kubernetes.io/service-name`, unless empty.
@@ -44,8 +45,8 @@ pub struct CachedSlice {
 
 impl CachedSlice {
     /// Generation and resourceVersion.
-    pub fn state(&self) -> SliceState {
-        SliceState { generation: self.generation, version: self.version.number().unwrap_or_default() }
+    pub fn object_version(&self) -> ObjectVersion {
+        ObjectVersion { generation: self.generation, resource_version: self.version }
     }
 
     /// The whole object. Cost: about a microsecond for each endpoint.

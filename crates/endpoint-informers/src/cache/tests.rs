@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointslice::{LabelSet, PodFields, ServiceFields, Version};
+use endpointslice::model::{LabelSet, PodFields, ResourceVersion, ServiceFields};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -99,7 +99,7 @@ struct Model {
     changes: Vec<Line>,
 }
 
-fn identity(uid: &dyn std::fmt::Display, version: Version) -> String {
+fn identity(uid: &dyn std::fmt::Display, version: ResourceVersion) -> String {
     format!("{uid}@{version:?}")
 }
 
@@ -114,7 +114,7 @@ impl Object {
     }
 
     fn identity(&self) -> String {
-        identity(&self.uid(), Version::from(self.version().as_str()))
+        identity(&self.uid(), ResourceVersion::from(self.version().as_str()))
     }
 
     fn pairs(&self) -> Vec<(&str, &str)> {
@@ -476,7 +476,7 @@ fn equal_label_sets_need_not_be_one() {
 #[test]
 fn a_node_is_compared_by_what_is_known_of_it() {
     let cache = Cache::default();
-    let node = |ready| endpointslice::NodeFields { name: "n", ready, ..Default::default() };
+    let node = |ready| endpointslice::model::NodeFields { name: "n", ready, ..Default::default() };
     let put = |ready| cache.upsert(Node::new(&node(ready), &mut Interner::default()), Lane::Live);
     let counter = Arc::new(Nodes::default());
     cache.attach(Arc::clone(&counter) as Arc<dyn Handler>, |_| {});
@@ -543,7 +543,7 @@ fn changes_and_readers_at_once() {
 }
 
 #[derive(Default)]
-struct Follower(Mutex<BTreeMap<Box<str>, Version>>);
+struct Follower(Mutex<BTreeMap<Box<str>, ResourceVersion>>);
 
 impl Handler for Follower {
     fn pod(&self, change: &Change<Pod>, _state: &State, _lane: Lane) {

@@ -7,7 +7,7 @@
 
 mod syncs;
 
-use endpointslice::repack_subsets;
+use endpointslice::endpoints::repack_subsets;
 use k8s_openapi::api::core::v1::EndpointSubset;
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ const AT_LEAST: usize = 2500;
 
 #[test]
 fn the_same_subsets_and_writes_as_upstream() {
-    golden_cases::replay::<Case>(CASES, AT_LEAST, "endpoints-controller");
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpoints-controller --test golden");
 }
 
 /// One call of `RepackSubsets`, or a few syncs of one Service.

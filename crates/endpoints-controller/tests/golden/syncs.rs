@@ -1,8 +1,10 @@
 //! Whole syncs.
 
 use endpoints_controller::{CAPACITY, Plan, Unready, desired_subsets, plan};
+use endpointslice::endpoints::repack_subsets;
+use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::well_known::{ENDPOINTS_MANAGED_BY, HEADLESS, LAST_CHANGE_TRIGGER_TIME};
-use endpointslice::{Interner, Pod, Service, TriggerTimes, repack_subsets};
+use endpointslice::{Interner, Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
 use serde::Deserialize;
 

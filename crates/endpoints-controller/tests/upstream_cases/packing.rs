@@ -1,6 +1,6 @@
 //! Canonical forms. The order of subsets is left to the golden cases.
 
-use endpointslice::repack_subsets;
+use endpointslice::endpoints::repack_subsets;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, ObjectReference};
 
 /// `IP` or `IP@UID`; `IP@` has a target without uid, and a name may follow a colon.

@@ -1,4 +1,4 @@
-//! Figures as they are exposed.
+//! Metrics as they are exposed.
 //!
 //! | Upstream's test (`k8s.io/endpointslice`) | Here |
 //! |---|---|
@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use endpointslice::{AddressType, Interner, PlanStatistics, PortGroupStatistics, PortSet, ServiceFields};
+use endpointslice::model::ServiceFields;
+use endpointslice::plan::{PlanStatistics, PortGroupStatistics};
+use endpointslice::{AddressType, Interner, PortSet};
 use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 
 use super::*;

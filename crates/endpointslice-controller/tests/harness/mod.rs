@@ -10,8 +10,9 @@
 use std::time::Duration;
 
 use endpoint_informers::controller::{self, Controller as _};
+use endpointslice::Service;
+use endpointslice::desired::Conditions;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
-use endpointslice::{Conditions, Service};
 use endpointslice_controller::{Config, EndpointSliceController};
 use fake_api::{FakeApi, Running};
 use k8s_openapi::api::discovery::v1::EndpointSlice;

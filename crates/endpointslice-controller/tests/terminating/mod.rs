@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointslice::Conditions;
+use endpointslice::desired::Conditions;
 use fake_api::merged;
 use serde_json::{Value, json};
 

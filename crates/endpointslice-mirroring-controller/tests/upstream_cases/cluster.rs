@@ -1,7 +1,7 @@
 //! Endpoints, their slices, and what an API server makes of writes.
 
-use endpoint_informers::slice_metrics::Figures;
-use endpointslice::AddressTypePlan;
+use endpoint_informers::slice_metrics::OwnerTotals;
+use endpointslice::plan::AddressTypePlan;
 use endpointslice_mirroring_controller::{Mirror, mirror};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Cluster {
     /// Reconciles, makes the writes, and finds nothing more to do.
     pub(crate) fn sync(&mut self) -> Outcome {
         let Mirror { plan, skipped, .. } = self.mirror();
-        let Figures { endpoints, slices, desired_slices } = Figures::of(&plan, self.max);
+        let OwnerTotals { endpoints, slices, desired_slices } = OwnerTotals::of(&plan, self.max);
         let mut outcome = Outcome { gauges: [endpoints, slices, desired_slices], ..Outcome::default() };
         outcome.figures[3] = skipped;
         outcome.deleted += plan.delete_if_unchanged.len();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForZone};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForNode, ForZone};
 
 use super::allocation::Allocations;
 use super::outcome::{NoHints, NoHintsReason, TopologyOutcome, ZoneCounts};
 use super::shares::ZoneShares;
 use super::transfers::{Open, Transfers, keep_to_maximum};
-use crate::hints::{is_ready, same_hints};
+use crate::desired::is_ready;
 
 /// Gives every ready endpoint a zone to serve, or changes nothing and says why not (`topologycache.go` `AddHints`).
 ///
@@ -115,4 +115,15 @@ fn zone_hint(zone: &str) -> EndpointHints {
 fn set_hints(slice: &mut EndpointSlice, hints: &mut impl Iterator<Item = EndpointHints>) {
     let ready = slice.endpoints.iter_mut().flatten().filter(|endpoint| is_ready(endpoint));
     ready.zip(hints).for_each(|(endpoint, hints)| endpoint.hints = Some(hints));
+}
+
+/// Absent hints, absent lists and empty lists mean the same.
+pub(crate) fn same_hints(a: Option<&EndpointHints>, b: Option<&EndpointHints>) -> bool {
+    fn zones(hints: Option<&EndpointHints>) -> &[ForZone] {
+        hints.and_then(|hints| hints.for_zones.as_deref()).unwrap_or_default()
+    }
+    fn nodes(hints: Option<&EndpointHints>) -> &[ForNode] {
+        hints.and_then(|hints| hints.for_nodes.as_deref()).unwrap_or_default()
+    }
+    zones(a) == zones(b) && nodes(a) == nodes(b)
 }

@@ -1,4 +1,4 @@
-//! Which Services have topology hints, and whom a change of nodes concerns.
+//! Services with topology hints, and those that a change of nodes concerns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,24 +6,21 @@ use std::sync::Arc;
 use super::event::TopologyEvent;
 use super::outcome::{TopologyOutcome, ZoneCounts};
 use super::shares::{NodeTotals, ZoneShares};
-use crate::address::AddressType;
-use crate::hints::Hints;
-use crate::node::Node;
-use crate::plan::{AddressTypePlan, SlicePlan};
-use crate::service::Service;
+use crate::model::{AddressType, Node, Service};
 
 /// Namespace and name of a Service.
 pub type ServiceKey = (Arc<str>, Arc<str>);
 
-/// What a controller has to remember between syncs for topology hints (`topologycache.go` `TopologyCache`).
+/// State that a controller keeps between syncs for topology hints (`topologycache.go` `TopologyCache`).
 ///
-/// A plain value: whoever shares it between tasks locks it, and no call takes longer than a look at every node or
+/// A plain value: a controller that shares it between tasks locks it. No call takes longer than a look at every node or
 /// every Service with the annotation.
 ///
 /// 1. [`Self::set_nodes`] before the first sync, and [`Self::node_changed`] whenever a node changes; if the shares changed,
 ///    sync the [`Self::due_services`], once for many changes;
-/// 2. in a sync, [`Hints::for_service`] takes the shares along into the [`Rules`](crate::Rules);
-/// 3. [`Self::record`] what the plan came to; it returns the events to emit once the plan is applied.
+/// 2. in a sync, [`Hints::for_service`](crate::Hints::for_service) passes the shares to
+///    [`PlanOptions`](crate::PlanOptions);
+/// 3. [`Self::record`] the outcomes of the plan; it returns the events to emit once the plan is applied.
 ///
 /// Memory: an entry for each Service with the annotation, with a number for each zone.
 #[derive(Debug, Default)]
@@ -35,7 +32,7 @@ pub struct TopologyCache {
 
 #[derive(Debug, Default)]
 struct ServiceState {
-    /// True while the user believes that there are hints. Of the Service, not of an address type: a failure of either
+    /// True if the last event said that there are hints. Of the Service, not of an address type: a failure of either
     /// clears it, as upstream's does.
     hinted: bool,
     types: BTreeMap<AddressType, TypeState>,
@@ -44,13 +41,13 @@ struct ServiceState {
 #[derive(Debug)]
 enum TypeState {
     Hinted(ZoneCounts),
-    /// Other nodes could make hints possible for so many endpoints.
+    /// Other nodes could make hints possible for this number of endpoints.
     Waiting {
         endpoints: usize,
     },
 }
 
-/// What follows from recording a plan.
+/// Consequences of a recorded plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Recorded {
@@ -61,15 +58,15 @@ pub struct Recorded {
 }
 
 impl TopologyCache {
-    /// Takes in all nodes of the cluster. True if that changes the shares of the zones; then the
+    /// Replaces the nodes by all nodes of the cluster. True if that changes the shares of the zones; then the
     /// [`Self::due_services`] should be synced.
     pub fn set_nodes<'a>(&mut self, nodes: impl IntoIterator<Item = &'a Node>) -> bool {
         self.nodes = NodeTotals::of(nodes);
         self.update_shares()
     }
 
-    /// Takes in that a node is new, has changed or is gone: what it was among those taken in so far, and what it is. True if
-    /// that changes the shares, as for [`Self::set_nodes`].
+    /// Replaces one node: `before` as it was given last, `now` as it is; none if it is new or deleted. True if that
+    /// changes the shares, as for [`Self::set_nodes`].
     ///
     /// Cost: a look at each zone, whatever the number of nodes.
     pub fn node_changed(&mut self, before: Option<&Node>, now: Option<&Node>) -> bool {
@@ -104,16 +101,24 @@ impl TopologyCache {
         self.services.iter().filter(|(_, service)| service.is_due(&self.shares)).map(|(key, _)| key)
     }
 
-    /// Records what a plan comes to, whether or not it can be applied.
+    /// Records the outcomes of a plan, whether or not it can be applied.
     ///
-    /// `hints` are those the plan was made with. Events are upstream's: one for every failure, one when hints appear
-    /// for the first time (also after a restart), one when they are no longer asked for.
-    pub fn record(&mut self, service: &Service, hints: &Hints, plan: &SlicePlan) -> Recorded {
+    /// `used` are the shares the plan was made with ([`Hints::zone_shares`](crate::Hints::zone_shares)), and `outcomes`
+    /// those of each address type ([`SlicePlan::topology_outcomes`](crate::SlicePlan::topology_outcomes)). Events are
+    /// upstream's: one for every failure, one when hints appear for the first time (also after a restart), one when they
+    /// are no longer asked for.
+    pub fn record<'a>(
+        &mut self,
+        service: &Service,
+        used: Option<&ZoneShares>,
+        outcomes: impl Iterator<Item = (AddressType, Option<&'a TopologyOutcome>)> + Clone,
+    ) -> Recorded {
         let key = (Arc::clone(&service.namespace), Arc::clone(&service.name));
         let mut state = self.services.remove(&key).unwrap_or_default();
-        state.keep_types(&plan.types);
-        let events = plan.types.iter().filter_map(|plan| state.record(plan)).collect();
-        let out_of_date = matches!(hints, Hints::Topology(used) if *used != self.shares);
+        state.keep_types(&outcomes.clone().map(|(address_type, _)| address_type));
+        let events =
+            outcomes.filter_map(|(address_type, outcome)| state.record(address_type, outcome)).collect();
+        let out_of_date = used.is_some_and(|used| *used != *self.shares);
         let sync_again = out_of_date && state.is_due(&self.shares);
         if !state.types.is_empty() {
             self.services.insert(key, state);
@@ -121,7 +126,7 @@ impl TopologyCache {
         Recorded { events, sync_again }
     }
 
-    /// Forgets a Service that is gone. Upstream never does.
+    /// Forgets a Service that was deleted. Upstream never does.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         self.services.remove(&(namespace.into(), name.into()));
     }
@@ -149,24 +154,27 @@ impl TopologyCache {
 }
 
 impl ServiceState {
-    /// Drops what is known about address types that the Service no longer has.
-    fn keep_types(&mut self, plans: &[AddressTypePlan]) {
+    /// Drops the state of address types that the Service no longer has.
+    fn keep_types(&mut self, planned: &(impl Iterator<Item = AddressType> + Clone)) {
         let known = self.types.len();
-        self.types.retain(|address_type, _| plans.iter().any(|plan| plan.address_type == *address_type));
+        self.types.retain(|address_type, _| planned.clone().any(|planned| planned == *address_type));
         self.hinted &= self.types.len() == known;
     }
 
-    fn record(&mut self, plan: &AddressTypePlan) -> Option<TopologyEvent> {
-        let address_type = plan.address_type;
-        let was_hinted = std::mem::replace(&mut self.hinted, matches!(plan.topology, Some(Ok(_))));
-        match TypeState::after(plan.topology.as_ref()) {
+    fn record(
+        &mut self,
+        address_type: AddressType,
+        outcome: Option<&TopologyOutcome>,
+    ) -> Option<TopologyEvent> {
+        let was_hinted = std::mem::replace(&mut self.hinted, matches!(outcome, Some(Ok(_))));
+        match TypeState::after(outcome) {
             Some(state) => self.types.insert(address_type, state),
             None => self.types.remove(&address_type),
         };
-        match &plan.topology {
-            Some(Ok(_)) => (!was_hinted).then(|| TopologyEvent::enabled(address_type)),
-            Some(Err(no_hints)) => Some(TopologyEvent::disabled(no_hints, address_type)),
-            None => was_hinted.then(|| TopologyEvent::turned_off(address_type)),
+        match outcome {
+            Some(Ok(_)) => (!was_hinted).then_some(TopologyEvent::Enabled(address_type)),
+            Some(Err(no_hints)) => Some(TopologyEvent::Disabled(address_type, no_hints.clone())),
+            None => was_hinted.then_some(TopologyEvent::TurnedOff(address_type)),
         }
     }
 
@@ -179,7 +187,7 @@ impl ServiceState {
 }
 
 impl TypeState {
-    /// What is worth remembering of an outcome.
+    /// The state to remember of an outcome, if any.
     fn after(outcome: Option<&TopologyOutcome>) -> Option<Self> {
         match outcome? {
             Ok(counts) => Some(Self::Hinted(counts.clone())),

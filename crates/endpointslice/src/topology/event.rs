@@ -1,66 +1,48 @@
-//! What a Service's owner should hear of.
+//! Events about the topology hints of a Service.
 
 use std::fmt;
 
-use crate::address::AddressType;
+use super::outcome::NoHints;
+use crate::model::AddressType;
 
-/// Something to tell the user about a Service, by a Kubernetes Event.
+/// A change of a Service's topology hints, to be emitted as a Kubernetes Event of the Service.
+///
+/// [`Display`](fmt::Display) gives the message of the Event (`topologycache/event.go`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopologyEvent {
-    /// Whether it is news or a warning.
-    pub event_type: EventType,
-    /// The reason, in the form that machines read.
-    pub reason: &'static str,
-    /// What happened.
-    pub message: String,
-}
-
-/// `type` of a Kubernetes Event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// As it should be.
-    Normal,
-    /// Something may need attention.
-    Warning,
-}
-
-impl EventType {
-    /// The value in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-impl fmt::Display for EventType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+pub enum TopologyEvent {
+    /// Hints were assigned for the first time.
+    Enabled(AddressType),
+    /// Hints are asked for and impossible.
+    Disabled(AddressType, NoHints),
+    /// The Service no longer asks for hints.
+    TurnedOff(AddressType),
 }
 
 impl TopologyEvent {
-    /// Hints are there that weren't.
-    pub(super) fn enabled(address_type: AddressType) -> Self {
-        Self {
-            event_type: EventType::Normal,
-            reason: "TopologyAwareHintsEnabled",
-            message: format!("Topology Aware Hints has been enabled, addressType: {address_type}"),
-        }
+    /// True if the Event has type `Warning`, false if it has type `Normal`.
+    pub const fn is_warning(&self) -> bool {
+        !matches!(self, Self::Enabled(_))
     }
 
-    /// Hints are wanted and not there, or no longer wanted: `why` says which.
-    pub(super) fn disabled(why: &dyn fmt::Display, address_type: AddressType) -> Self {
-        Self {
-            event_type: EventType::Warning,
-            reason: "TopologyAwareHintsDisabled",
-            message: format!("{why}, addressType: {address_type}"),
+    /// The Event's reason, in the form that machines read.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Enabled(_) => "TopologyAwareHintsEnabled",
+            Self::Disabled(..) | Self::TurnedOff(_) => "TopologyAwareHintsDisabled",
         }
     }
+}
 
-    /// The Service no longer asks for hints.
-    pub(super) fn turned_off(address_type: AddressType) -> Self {
-        Self::disabled(&"Topology Aware Hints has been disabled", address_type)
+impl fmt::Display for TopologyEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Enabled(address_type) => {
+                write!(f, "Topology Aware Hints has been enabled, addressType: {address_type}")
+            }
+            Self::Disabled(address_type, no_hints) => write!(f, "{no_hints}, addressType: {address_type}"),
+            Self::TurnedOff(address_type) => {
+                write!(f, "Topology Aware Hints has been disabled, addressType: {address_type}")
+            }
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::allocation::{Allocation, Allocations};
 use super::outcome::{NoHints, NoHintsReason};
-use super::{as_f64, minimum};
-use crate::node::Node;
+use super::overload::{as_f64, minimum};
+use crate::model::Node;
 
 /// How the cluster's CPU is spread over its zones.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Allocations};
-use super::as_f64;
 use super::outcome::ZoneCounts;
+use super::overload::as_f64;
 
 /// A ready endpoint that still may get any hint.
 #[derive(Clone, Debug, PartialEq, Eq)]

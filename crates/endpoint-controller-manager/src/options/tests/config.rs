@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointslice::Conditions;
+use endpointslice::desired::Conditions;
 
 use super::{config, file};
 use crate::controllers::Controller;

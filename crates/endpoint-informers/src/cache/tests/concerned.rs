@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointslice::NodeFields;
+use endpointslice::model::NodeFields;
 
 use super::*;
 

@@ -1,9 +1,11 @@
 //! Hints as a step of a plan.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use super::*;
-use crate::{
-    AddressType, Desired, EndpointSet, Hints, Owner, Packing, PortSet, Rules, SlicePlan, SliceTemplate, plan,
-};
+use crate::desired::{Desired, EndpointSet, PortSet};
+use crate::model::AddressType;
+use crate::plan::{AddressTypePlan, Hints, Owner, Packing, PlanOptions, SlicePlan, SliceTemplate, plan};
 
 /// Slices as a cluster keeps them, for one Service with one port set.
 #[derive(Clone, Debug)]
@@ -22,9 +24,9 @@ impl Slices {
         let mut desired = Desired::new([AddressType::Ipv4]);
         let set: EndpointSet = endpoints.iter().cloned().collect();
         *desired.group(AddressType::Ipv4, PortSet::default()) = set;
-        let rules =
-            Rules { packing: Packing::Pack { max: self.max }, placeholder: true, hints: hints.clone() };
-        plan(&self.stored, desired, &template(), &rules)
+        let packing = Packing::Pack { max: self.max };
+        let options = PlanOptions { packing, hints: hints.clone(), ..PlanOptions::default() };
+        plan(&self.stored, desired, &template(), &options)
     }
 
     pub(super) fn apply(&mut self, plan: &SlicePlan) {
@@ -52,7 +54,7 @@ impl Slices {
         let plan = self.plan(endpoints, hints);
         self.apply(&plan);
         assert!(self.plan(endpoints, hints).is_empty());
-        plan.types.iter().map(crate::AddressTypePlan::changes).sum()
+        plan.types.iter().map(AddressTypePlan::changes).sum()
     }
 
     pub(super) fn ready(&self) -> impl Iterator<Item = &Endpoint> {
@@ -74,21 +76,13 @@ impl Slices {
 }
 
 fn template() -> SliceTemplate {
-    SliceTemplate {
-        namespace: "shop".to_owned(),
-        owner: Owner {
-            api_version: "v1".into(),
-            kind: "Service".into(),
-            name: "web".to_owned(),
-            uid: "uid".to_owned(),
-            deleting: false,
-        },
-        labels: [].into(),
-        quiet_labels: &[],
-        annotations: crate::Annotations::TriggerTime(None),
-        ownership: crate::Ownership::Enforced,
-        update: crate::UpdateBody::Changed,
-    }
+    let metadata = ObjectMeta {
+        namespace: Some("shop".to_owned()),
+        name: Some("web".to_owned()),
+        uid: Some("uid".to_owned()),
+        ..ObjectMeta::default()
+    };
+    SliceTemplate::new(Owner::new("v1", "Service", &metadata), "test")
 }
 
 /// An endpoint with a number as identity.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::overload::as_f64;
 use super::planning::{Slices, numbered};
 use super::*;
-use crate::{AddressTypePlan, Hints, SlicePlan};
+use crate::plan::{AddressTypePlan, Hints, SlicePlan};
 
 const ZONES: [&str; 5] = ["a", "b", "c", "d", "without-nodes"];
 

@@ -1,7 +1,7 @@
 //! What is remembered between syncs, and who hears of it.
 
 use super::*;
-use crate::{AddressType, AddressTypePlan, Hints, Service, SlicePlan};
+use crate::model::{AddressType, Service};
 use AddressType::{Ipv4, Ipv6};
 
 const ENABLED: (&str, &str) = ("Normal", "Topology Aware Hints has been enabled");
@@ -17,24 +17,6 @@ fn service(name: &str) -> Service {
     service
 }
 
-fn plan_of(types: impl IntoIterator<Item = (AddressType, Option<TopologyOutcome>)>) -> SlicePlan {
-    let types = types.into_iter().map(|(address_type, topology)| AddressTypePlan {
-        address_type,
-        create: vec![],
-        update: vec![],
-        delete: vec![],
-        creates_suppressed: false,
-        statistics: crate::PlanStatistics::default(),
-        topology,
-        tolerated: vec![],
-    });
-    SlicePlan { types: types.collect(), delete_if_unchanged: vec![] }
-}
-
-fn plan_with(outcomes: &[(AddressType, TopologyOutcome)]) -> SlicePlan {
-    plan_of(outcomes.iter().map(|(address_type, outcome)| (*address_type, Some(outcome.clone()))))
-}
-
 fn insufficient(endpoints: usize) -> NoHints {
     NoHints { endpoints, reason: NoHintsReason::InsufficientNodes }
 }
@@ -42,14 +24,24 @@ fn insufficient(endpoints: usize) -> NoHints {
 impl TopologyCache {
     /// Records a plan made for the present nodes.
     fn record_now(&mut self, name: &str, outcomes: &[(AddressType, TopologyOutcome)]) -> Recorded {
-        let hints = Hints::Topology(Arc::clone(self.shares()));
-        self.record(&service(name), &hints, &plan_with(outcomes))
+        let used = Arc::clone(self.shares());
+        self.record_plan(name, &used, outcomes)
+    }
+
+    /// Records a plan made for nodes with these shares.
+    fn record_plan(
+        &mut self,
+        name: &str,
+        used: &ZoneShares,
+        outcomes: &[(AddressType, TopologyOutcome)],
+    ) -> Recorded {
+        let outcomes = outcomes.iter().map(|(address_type, outcome)| (*address_type, Some(outcome)));
+        self.record(&service(name), Some(used), outcomes)
     }
 
     /// Records a plan without topology hints.
     fn record_off(&mut self, name: &str, types: &[AddressType]) -> Recorded {
-        let plan = plan_of(types.iter().map(|address_type| (*address_type, None)));
-        self.record(&service(name), &Hints::None, &plan)
+        self.record(&service(name), None, types.iter().map(|address_type| (*address_type, None)))
     }
 
     fn due(&self) -> Vec<&str> {
@@ -64,19 +56,16 @@ impl TopologyCache {
 
 #[track_caller]
 fn assert_events(recorded: &Recorded, expected: &[((&str, &str), AddressType)]) {
-    let expected: Vec<TopologyEvent> = expected
+    let expected: Vec<(bool, &str, String)> = expected
         .iter()
-        .map(|((event_type, message), address_type)| TopologyEvent {
-            event_type: if *event_type == "Normal" { EventType::Normal } else { EventType::Warning },
-            reason: if *event_type == "Normal" {
-                "TopologyAwareHintsEnabled"
-            } else {
-                "TopologyAwareHintsDisabled"
-            },
-            message: format!("{message}, addressType: {address_type}"),
+        .map(|((event_type, message), address_type)| {
+            let is_warning = *event_type == "Warning";
+            let reason = if is_warning { "TopologyAwareHintsDisabled" } else { "TopologyAwareHintsEnabled" };
+            (is_warning, reason, format!("{message}, addressType: {address_type}"))
         })
         .collect();
-    assert_eq!(recorded.events, expected);
+    let events = recorded.events.iter().map(|event| (event.is_warning(), event.reason(), event.to_string()));
+    assert_eq!(events.collect::<Vec<_>>(), expected);
 }
 
 /// The last case is ours: a zone without any is as overloaded as one with 0.
@@ -251,16 +240,15 @@ fn two_address_types_share_the_mark() {
 fn a_plan_for_nodes_of_yesterday_is_made_again() {
     let mut cache = TopologyCache::default();
     cache.set_cpu(&[("east", 1), ("west", 1)]);
-    let yesterday = Hints::Topology(Arc::clone(cache.shares()));
-    let plan = plan_with(&[(Ipv4, Ok(counts(&[("east", 3), ("west", 3)])))]);
-    assert!(!cache.record(&service("web"), &yesterday, &plan).sync_again);
+    let yesterday = Arc::clone(cache.shares());
+    let plan = [(Ipv4, Ok(counts(&[("east", 3), ("west", 3)])))];
+    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again);
     cache.set_cpu(&[("east", 7), ("west", 7)]);
-    assert!(!cache.record(&service("web"), &yesterday, &plan).sync_again, "the shares are the same");
+    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again, "the shares are the same");
     cache.set_cpu(&[("east", 7), ("west", 8)]);
-    assert!(!cache.record(&service("web"), &yesterday, &plan).sync_again, "the plan still fits");
+    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again, "the plan still fits");
     cache.set_cpu(&[("east", 1), ("west", 9)]);
-    assert!(cache.record(&service("web"), &yesterday, &plan).sync_again);
-    let today = Hints::Topology(Arc::clone(cache.shares()));
-    assert!(!cache.record(&service("web"), &today, &plan).sync_again, "it is as good as it gets");
+    assert!(cache.record_plan("web", &yesterday, &plan).sync_again);
+    assert!(!cache.record_now("web", &plan).sync_again, "it is as good as it gets");
     assert!(!cache.record_off("web", &[Ipv4]).sync_again);
 }

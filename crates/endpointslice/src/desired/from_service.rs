@@ -1,0 +1,211 @@
+//! Desired endpoints of a Service, from the Pods it selects.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort};
+
+use super::endpoint_set::EndpointSet;
+use super::groups::{Desired, Skipped, SkippedReason};
+use super::port_set::PortSet;
+use crate::model::{
+    AddressType, NamedPort, Node, Pod, Service, ServicePort, TargetPort, is_allowed_in_slices,
+};
+
+/// The endpoints that the selected `pods` should have, for each address type of the Service.
+///
+/// A pod that has no address or has ended is left out; one that is terminating stays until then, for consumers may want
+/// to drain it (`util/controller_utils.go` `ShouldPodBeInEndpoints`; KEP-1672).
+///
+/// `node` looks up a Node by name. A pod whose Node is unknown is left out and noted as skipped, because its zone is
+/// unknown; only with `publishNotReadyAddresses` it is published without a zone (`reconciler.go`
+/// `reconcileByAddressType`).
+///
+/// Cost: linear in pods. Ports are resolved once for each distinct list of container ports, not once for each pod.
+pub fn desired_from_service<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    node: impl Fn(&str) -> Option<&'a Node>,
+) -> Desired {
+    desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
+}
+
+/// The same with other addresses than those in `status.podIPs`, such as those of a second network.
+///
+/// `addresses` gives the addresses of a pod; a pod without any is left out.
+pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    node: impl Fn(&str) -> Option<&'a Node>,
+    mut addresses: impl FnMut(&'a Pod) -> A,
+) -> Desired {
+    let types = service.address_types();
+    let mut desired = Desired::new(types.iter().copied());
+    let mut groups = Groups::default();
+    for pod in pods.into_iter().filter(|pod| !pod.terminal) {
+        let addresses = addresses(pod);
+        let addresses = addresses.as_ref();
+        if addresses.is_empty() {
+            continue;
+        }
+        let group = groups.of(service, pod);
+        let pod_node = pod.node_name.as_deref().and_then(&node);
+        if pod_node.is_none() && !service.publish_not_ready_addresses {
+            let node = pod.node_name.as_deref().unwrap_or_default().to_owned();
+            desired.skip(Skipped { name: pod.name.to_string(), reason: SkippedReason::NodeNotFound(node) });
+            continue;
+        }
+        let refused = addresses.iter().filter(|address| !is_allowed_in_slices(**address));
+        for address in refused.filter(|address| types.contains(&AddressType::of(**address))) {
+            let reason = SkippedReason::AddressNotAllowed(*address);
+            desired.skip(Skipped { name: pod.name.to_string(), reason });
+        }
+        for address_type in &types {
+            let of_type = addresses.iter().filter(|address| AddressType::of(**address) == *address_type);
+            let (allowed, refused): (Vec<&IpAddr>, Vec<&IpAddr>) =
+                of_type.partition(|address| is_allowed_in_slices(**address));
+            let endpoint = |addresses: &[&IpAddr]| {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                (!addresses.is_empty()).then(|| pod_endpoint(service, pod, pod_node, addresses))
+            };
+            let published = endpoint(&allowed);
+            if !refused.is_empty()
+                && let Some(all) = endpoint(&[allowed, refused].concat())
+            {
+                group.tolerated.push((*address_type, all, published));
+            } else if let Some(published) = published {
+                group.of_type(*address_type).insert(published);
+            }
+        }
+    }
+    groups.move_into(&mut desired, &types);
+    desired
+}
+
+/// The endpoint of one pod, without hints (`utils.go` `podToEndpoint`).
+pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
+    let serving = pod.ready.status;
+    let terminating = pod.is_terminating();
+    Endpoint {
+        addresses,
+        conditions: Some(EndpointConditions {
+            ready: Some(service.publish_not_ready_addresses || serving && !terminating),
+            serving: Some(serving),
+            terminating: Some(terminating),
+        }),
+        deprecated_topology: None,
+        hints: None,
+        hostname: published_hostname(service, pod).map(Into::into),
+        node_name: pod.node_name.as_deref().map(Into::into),
+        target_ref: Some(target_ref(pod)),
+        zone: node.and_then(|node| node.zone.as_deref()).map(Into::into),
+    }
+}
+
+/// The pod as the target of an endpoint: without resourceVersion, which would change with every heartbeat.
+pub fn target_ref(pod: &Pod) -> ObjectReference {
+    ObjectReference {
+        kind: Some("Pod".into()),
+        namespace: Some(pod.namespace.as_ref().into()),
+        name: Some(pod.name.as_ref().into()),
+        uid: Some(pod.uid.to_string()),
+        ..ObjectReference::default()
+    }
+}
+
+/// The hostname under which a Service publishes a pod: the pod's own, if its subdomain names the Service
+/// (`util/controller_utils.go` `ShouldSetHostname`).
+pub fn published_hostname<'a>(service: &Service, pod: &'a Pod) -> Option<&'a str> {
+    let is_published = pod.subdomain.as_deref() == Some(&*service.name) && pod.namespace == service.namespace;
+    pod.hostname.as_deref().filter(|_| is_published)
+}
+
+/// The ports through which a Service reaches a pod with these named container ports.
+///
+/// A named target port that the pod doesn't have is left out; a pod without any of them is still an endpoint, in the
+/// group without ports (`utils.go` `getEndpointPorts`, `findPort`).
+pub fn endpoint_ports(service: &Service, container_ports: &[NamedPort]) -> PortSet {
+    let resolved = service.ports.iter().filter_map(|port| {
+        let number = target_number(port, container_ports)?;
+        Some(EndpointPort {
+            name: Some(port.name.as_ref().into()),
+            protocol: Some(port.protocol.as_ref().into()),
+            port: Some(number),
+            app_protocol: port.app_protocol.as_deref().map(Into::into),
+        })
+    });
+    PortSet::new(resolved.collect())
+}
+
+/// The number of the container port behind a Service port; `None` if the pod has no port of that name and protocol
+/// (`utils.go` `FindPort`).
+pub fn target_number(port: &ServicePort, container_ports: &[NamedPort]) -> Option<i32> {
+    match &port.target {
+        TargetPort::Number(number) => Some(*number),
+        TargetPort::Name(name) => container_ports
+            .iter()
+            .find(|candidate| candidate.name == *name && candidate.protocol == port.protocol)
+            .map(|candidate| candidate.number),
+    }
+}
+
+/// Groups by port set while they are filled; few, so a linear search by the shared port list is the fastest index.
+#[derive(Default)]
+struct Groups {
+    by_container_ports: Vec<(Arc<[NamedPort]>, usize)>,
+    groups: Vec<Group>,
+}
+
+struct Group {
+    ports: PortSet,
+    ipv4: EndpointSet,
+    ipv6: EndpointSet,
+    /// Arguments for [`Desired::tolerate`].
+    tolerated: Vec<(AddressType, Endpoint, Option<Endpoint>)>,
+}
+
+impl Group {
+    fn of_type(&mut self, address_type: AddressType) -> &mut EndpointSet {
+        match address_type {
+            AddressType::Ipv4 => &mut self.ipv4,
+            AddressType::Ipv6 => &mut self.ipv6,
+        }
+    }
+}
+
+impl Groups {
+    fn of(&mut self, service: &Service, pod: &Pod) -> &mut Group {
+        let known = self.by_container_ports.iter().find(|(ports, _)| Arc::ptr_eq(ports, &pod.ports));
+        let known = known.map(|(_, position)| *position);
+        let position = known.unwrap_or_else(|| self.resolve(service, pod));
+        // `resolve` returns a position that exists, and groups are never removed.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.groups[position]
+    }
+
+    fn resolve(&mut self, service: &Service, pod: &Pod) -> usize {
+        let ports = endpoint_ports(service, &pod.ports);
+        let known = self.groups.iter().position(|group| group.ports == ports);
+        let position = known.unwrap_or_else(|| {
+            let (ipv4, ipv6, tolerated) = Default::default();
+            self.groups.push(Group { ports, ipv4, ipv6, tolerated });
+            self.groups.len() - 1
+        });
+        self.by_container_ports.push((Arc::clone(&pod.ports), position));
+        position
+    }
+
+    fn move_into<'t>(self, desired: &mut Desired, types: impl IntoIterator<Item = &'t AddressType>) {
+        let types: Vec<AddressType> = types.into_iter().copied().collect();
+        for mut group in self.groups {
+            for address_type in &types {
+                *desired.group(*address_type, group.ports.clone()) =
+                    std::mem::take(group.of_type(*address_type));
+            }
+            for (address_type, endpoint, allowed) in group.tolerated {
+                desired.tolerate(address_type, group.ports.clone(), endpoint, allowed);
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The endpoints that should exist, before slices are planned for them.
+//!
+//! [`Desired`] is filled from Pods ([`desired_from_service`]), from Endpoints ([`desired_from_endpoints`]) or by
+//! [`Desired::insert`], and is handed to [`plan`](crate::plan()).
+
+mod conditions;
+mod endpoint_set;
+mod from_endpoints;
+mod from_service;
+mod groups;
+mod port_set;
+mod tolerated;
+
+pub use conditions::Conditions;
+pub(crate) use conditions::is_ready;
+pub use endpoint_set::EndpointSet;
+pub(crate) use endpoint_set::equal_beyond_identity;
+pub use from_endpoints::{Mirrored, desired_from_endpoints};
+pub use from_service::{
+    desired_from_service, desired_from_service_with, endpoint_ports, pod_endpoint, published_hostname,
+    target_number, target_ref,
+};
+pub use groups::{Desired, Skipped, SkippedReason};
+pub use port_set::PortSet;
+pub(crate) use tolerated::Tolerated;

@@ -1,0 +1,8 @@
+//! Subsets of Endpoints objects in their canonical form, for controllers that read or write Endpoints.
+
+mod fnv;
+mod order;
+mod subsets;
+
+pub(crate) use fnv::Fnv128a;
+pub use subsets::{SubsetBuilder, SubsetPort, repack_subsets};

@@ -1,0 +1,176 @@
+//! One allocation for each distinct string, label set and port list.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::labels::{Label, LabelSet};
+use super::ports::NamedPort;
+
+/// Shares equal strings, label sets and port lists between objects.
+///
+/// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
+/// sharing them takes a cached pod from kilobytes to bytes. Entries that nothing else refers to any more are dropped
+/// when a table has doubled since the last sweep, so the interner never holds more than twice what is alive.
+///
+/// It also knows which annotations Pods and Services keep, see [`Self::keeping_annotations`].
+///
+/// Cost: one hash and one comparison for each hit, no allocation.
+#[derive(Default)]
+pub struct Interner {
+    strings: Table<Arc<str>>,
+    labels: Table<LabelSet>,
+    ports: Table<Arc<[NamedPort]>>,
+    kept_annotations: Vec<String>,
+    /// Seeded at random, because tenants choose the strings. Nothing that is returned depends on the order of a table.
+    hasher: RandomState,
+}
+
+struct Table<T> {
+    entries: HashTable<T>,
+    sweep_at: usize,
+}
+
+/// Below this size a table is not swept.
+const SWEEP_MINIMUM: usize = 1024;
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { entries: HashTable::new(), sweep_at: SWEEP_MINIMUM }
+    }
+}
+
+fn label_hash<K: AsRef<str>, V: AsRef<str>>(
+    hasher: &RandomState,
+    labels: impl Iterator<Item = (K, V)>,
+) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = hasher.build_hasher();
+    for (key, value) in labels {
+        key.as_ref().hash(&mut hasher);
+        value.as_ref().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Interner {
+    /// An interner through which Pods and Services keep the annotations of these keys, for controllers that read them.
+    /// By default they keep none: annotations are often larger than all that endpoints depend on.
+    pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { kept_annotations: keys.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Those of these annotations that are kept.
+    pub(crate) fn annotations(&mut self, annotations: &[(&str, &str)]) -> LabelSet {
+        let is_kept = |key: &str| self.kept_annotations.iter().any(|kept| kept == key);
+        let mut kept: Vec<_> = annotations.iter().filter(|(key, _)| is_kept(key)).copied().collect();
+        if kept.is_empty() { LabelSet::default() } else { self.labels(&mut kept) }
+    }
+
+    /// The shared form of `text`.
+    pub fn string(&mut self, text: &str) -> Arc<str> {
+        let hasher = &self.hasher;
+        let hash = hasher.hash_one(text);
+        if let Some(found) = self.strings.entries.find(hash, |entry| **entry == *text) {
+            return Arc::clone(found);
+        }
+        let new: Arc<str> = text.into();
+        self.strings.insert(
+            hash,
+            Arc::clone(&new),
+            |entry| hasher.hash_one(&**entry),
+            |entry| Arc::strong_count(entry) > 1,
+        );
+        new
+    }
+
+    /// The shared form of `text`, or `None` if it is empty: in Kubernetes' types the two mean the same.
+    pub fn non_empty(&mut self, text: &str) -> Option<Arc<str>> {
+        (!text.is_empty()).then(|| self.string(text))
+    }
+
+    /// The shared label set with these labels, in any order. Sorts `labels` in place; a repeated key keeps one value.
+    pub fn labels(&mut self, labels: &mut Vec<(&str, &str)>) -> LabelSet {
+        if !labels.is_sorted() {
+            labels.sort_unstable();
+        }
+        labels.dedup_by(|later, earlier| later.0 == earlier.0);
+        let hash = label_hash(&self.hasher, labels.iter().copied());
+        let equal = |entry: &LabelSet| entry.iter().map(|(k, v)| (&**k, &**v)).eq(labels.iter().copied());
+        if let Some(found) = self.labels.entries.find(hash, equal) {
+            return found.clone();
+        }
+        let shared: Vec<Label> = labels.iter().map(|(k, v)| (self.string(k), self.string(v))).collect();
+        let new = LabelSet::from_sorted(shared);
+        let hasher = &self.hasher;
+        self.labels.insert(hash, new.clone(), |entry| label_hash(hasher, entry.iter()), LabelSet::is_shared);
+        new
+    }
+
+    /// The shared list of named container ports, in order.
+    pub fn ports(&mut self, ports: Vec<NamedPort>) -> Arc<[NamedPort]> {
+        let hasher = &self.hasher;
+        let hash = hasher.hash_one(ports.as_slice());
+        if let Some(found) = self.ports.entries.find(hash, |entry| **entry == *ports) {
+            return Arc::clone(found);
+        }
+        let new: Arc<[NamedPort]> = ports.into();
+        self.ports.insert(
+            hash,
+            Arc::clone(&new),
+            |entry| hasher.hash_one(&**entry),
+            |entry| Arc::strong_count(entry) > 1,
+        );
+        new
+    }
+}
+
+impl<T> Table<T> {
+    fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64, alive: impl Fn(&T) -> bool) {
+        if self.entries.len() >= self.sweep_at {
+            self.entries.retain(|entry| alive(entry));
+            self.entries.shrink_to_fit(&rehash);
+            self.sweep_at = (self.entries.len() * 2).max(SWEEP_MINIMUM);
+        }
+        self.entries.insert_unique(hash, value, rehash);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_one_allocation() {
+        let mut interner = Interner::default();
+        assert!(Arc::ptr_eq(&interner.string("a"), &interner.string("a")));
+        let one = interner.labels(&mut vec![("b", "2"), ("a", "1")]);
+        let other = interner.labels(&mut vec![("a", "1"), ("b", "2")]);
+        assert!(one.same(&other));
+        assert_eq!(one.get("b"), Some("2"));
+        assert_eq!(one.identity(), other.identity());
+    }
+
+    #[test]
+    fn annotations_are_kept_by_their_keys() {
+        let annotations = [("b", "2"), ("c", "3"), ("a", "1")];
+        assert!(Interner::default().annotations(&annotations).is_empty());
+        let kept = Interner::keeping_annotations(["a", "b", "d"]).annotations(&annotations);
+        let kept: Vec<(&str, &str)> = kept.iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(kept, [("a", "1"), ("b", "2")]);
+    }
+
+    #[test]
+    fn what_nobody_holds_is_dropped() {
+        let mut interner = Interner::default();
+        let kept = interner.string("kept");
+        for number in 0..100 * SWEEP_MINIMUM {
+            interner.labels(&mut vec![("pod", number.to_string().as_str())]);
+        }
+        let (strings, labels) = (interner.strings.entries.len(), interner.labels.entries.len());
+        assert!(strings <= 2 * SWEEP_MINIMUM + 2 && labels <= 2 * SWEEP_MINIMUM, "{strings} {labels}");
+        assert!(Arc::ptr_eq(&kept, &interner.string("kept")));
+    }
+}

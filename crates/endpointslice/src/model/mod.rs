@@ -1,0 +1,26 @@
+//! Services, Pods and Nodes, reduced to the few fields that endpoints depend on, with shared strings.
+//!
+//! * [`Service`], [`Pod`] and [`Node`] are made of API objects ([`Pod::from_api`]) or of borrowed fields
+//!   ([`PodFields`]), whichever a client decodes;
+//! * [`Interner`] makes equal strings, label sets and port lists one allocation;
+//! * [`Uid`] and [`ResourceVersion`] are identity in few bytes.
+
+mod address;
+mod api_fields;
+mod ids;
+mod interner;
+mod labels;
+mod node;
+mod pod;
+mod ports;
+mod service;
+
+pub use address::{AddressType, is_allowed_in_slices, parse_ip};
+pub(crate) use api_fields::text;
+pub use ids::{ResourceVersion, Uid};
+pub use interner::Interner;
+pub use labels::LabelSet;
+pub use node::{Node, NodeFields};
+pub use pod::{Pod, PodFields, ReadyCondition};
+pub use ports::{NamedPort, TargetPort};
+pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, parse_bool};

@@ -1,0 +1,222 @@
+//! What endpoints need to know about a Pod.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1 as core;
+
+use super::address::parse_ip;
+use super::api_fields::{pairs, text};
+use super::ids::{ResourceVersion, Uid};
+use super::interner::Interner;
+use super::labels::LabelSet;
+use super::ports::NamedPort;
+
+/// A Pod, reduced to the fields that endpoints depend on.
+///
+/// A pod is a few hundred bytes this way, most of them shared with its siblings through an [`Interner`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Box<str>,
+    /// The uid, which goes into `targetRef`.
+    pub uid: Uid,
+    /// The resourceVersion, to tell a repeated object from a changed one.
+    pub version: ResourceVersion,
+    /// The labels, which Services select by.
+    pub labels: LabelSet,
+    /// The annotations that the interner [keeps](Interner::keeping_annotations); by default none.
+    pub annotations: LabelSet,
+    /// `spec.nodeName`, once scheduled.
+    pub node_name: Option<Arc<str>>,
+    /// `spec.hostname`, unless empty.
+    pub hostname: Option<Arc<str>>,
+    /// `spec.subdomain`, unless empty.
+    pub subdomain: Option<Arc<str>>,
+    /// `status.podIPs` in order, without those that are no IP address.
+    pub addresses: Box<[IpAddr]>,
+    /// Named ports of the containers, then those of restartable init containers, each in spec order.
+    pub ports: Arc<[NamedPort]>,
+    /// The Ready condition.
+    pub ready: ReadyCondition,
+    /// `metadata.deletionTimestamp`, in seconds since the epoch.
+    pub deletion_timestamp: Option<i64>,
+    /// True if the phase is `Succeeded` or `Failed`.
+    pub terminal: bool,
+}
+
+/// A pod's Ready condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ReadyCondition {
+    /// True if the status is `True`; a pod without the condition is not ready.
+    pub status: bool,
+    /// `lastTransitionTime`, in seconds since the epoch.
+    pub last_transition: Option<i64>,
+}
+
+/// The raw fields a [`Pod`] is made of, borrowed from wherever they were read.
+#[derive(Clone, Debug, Default)]
+pub struct PodFields<'a> {
+    /// `metadata.namespace`.
+    pub namespace: &'a str,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.uid`.
+    pub uid: &'a str,
+    /// `metadata.resourceVersion`.
+    pub resource_version: &'a str,
+    /// `metadata.labels`, in any order.
+    pub labels: Vec<(&'a str, &'a str)>,
+    /// `metadata.annotations`, in any order.
+    pub annotations: Vec<(&'a str, &'a str)>,
+    /// `metadata.deletionTimestamp`, in seconds since the epoch.
+    pub deletion_timestamp: Option<i64>,
+    /// `spec.nodeName`.
+    pub node_name: &'a str,
+    /// `spec.hostname`.
+    pub hostname: &'a str,
+    /// `spec.subdomain`.
+    pub subdomain: &'a str,
+    /// Name, protocol and number of named ports: containers first, then restartable init containers.
+    pub ports: Vec<(&'a str, &'a str, i32)>,
+    /// `status.phase`.
+    pub phase: &'a str,
+    /// `status.podIPs[].ip`.
+    pub addresses: Vec<&'a str>,
+    /// The condition of type Ready.
+    pub ready: ReadyCondition,
+}
+
+impl Pod {
+    /// Builds the compact form; equal strings are shared through `interner`.
+    pub fn new(mut fields: PodFields<'_>, interner: &mut Interner) -> Self {
+        let ports = fields.ports.iter().map(|(name, protocol, number)| NamedPort {
+            name: interner.string(name),
+            protocol: interner.string(if protocol.is_empty() { "TCP" } else { protocol }),
+            number: *number,
+        });
+        let ports = ports.collect();
+        Self {
+            namespace: interner.string(fields.namespace),
+            name: fields.name.into(),
+            uid: fields.uid.into(),
+            version: fields.resource_version.into(),
+            labels: interner.labels(&mut fields.labels),
+            annotations: interner.annotations(&fields.annotations),
+            node_name: interner.non_empty(fields.node_name),
+            hostname: (!fields.hostname.is_empty()).then(|| fields.hostname.into()),
+            subdomain: interner.non_empty(fields.subdomain),
+            addresses: fields.addresses.iter().filter_map(|address| parse_ip(address)).collect(),
+            ports: interner.ports(ports),
+            ready: fields.ready,
+            deletion_timestamp: fields.deletion_timestamp,
+            terminal: matches!(fields.phase, "Succeeded" | "Failed"),
+        }
+    }
+
+    /// True if the pod is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// True if an endpoint made from `other` could differ from one made from `self`, labels aside.
+    ///
+    /// Looks at everything that is read from a pod. Upstream's check is narrower: it misses a phase, node or uid
+    /// change that comes alone (`util/controller_utils.go` `podEndpointsChanged`).
+    pub fn differs_as_endpoint(&self, other: &Self) -> bool {
+        self.uid != other.uid
+            || self.addresses != other.addresses
+            || self.ready.status != other.ready.status
+            || self.deletion_timestamp != other.deletion_timestamp
+            || self.terminal != other.terminal
+            || self.node_name != other.node_name
+            || self.hostname != other.hostname
+            || self.subdomain != other.subdomain
+            || self.ports != other.ports
+            || self.annotations != other.annotations
+    }
+
+    /// The compact form of an API object, with an interner shared between calls.
+    pub fn from_api(pod: &core::Pod, interner: &mut Interner) -> Self {
+        Self::new(PodFields::from(pod), interner)
+    }
+}
+
+impl From<&core::Pod> for Pod {
+    fn from(pod: &core::Pod) -> Self {
+        Self::from_api(pod, &mut Interner::default())
+    }
+}
+
+impl<'a> From<&'a core::Pod> for PodFields<'a> {
+    fn from(pod: &'a core::Pod) -> Self {
+        let metadata = &pod.metadata;
+        let mut fields = Self {
+            namespace: text(metadata.namespace.as_ref()),
+            name: text(metadata.name.as_ref()),
+            uid: text(metadata.uid.as_ref()),
+            resource_version: text(metadata.resource_version.as_ref()),
+            labels: pairs(metadata.labels.as_ref()),
+            annotations: pairs(metadata.annotations.as_ref()),
+            deletion_timestamp: metadata.deletion_timestamp.as_ref().map(|time| time.0.as_second()),
+            ..Self::default()
+        };
+        if let Some(spec) = &pod.spec {
+            fields.node_name = text(spec.node_name.as_ref());
+            fields.hostname = text(spec.hostname.as_ref());
+            fields.subdomain = text(spec.subdomain.as_ref());
+            fields.ports = named_ports(spec);
+        }
+        if let Some(status) = &pod.status {
+            fields.phase = text(status.phase.as_ref());
+            fields.addresses = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
+            let ready = status.conditions.iter().flatten().find(|condition| condition.type_ == "Ready");
+            fields.ready = ready.map_or_else(ReadyCondition::default, |condition| ReadyCondition {
+                status: condition.status == "True",
+                last_transition: condition.last_transition_time.as_ref().map(|time| time.0.as_second()),
+            });
+        }
+        fields
+    }
+}
+
+fn named_ports(spec: &core::PodSpec) -> Vec<(&str, &str, i32)> {
+    let sidecars = spec.init_containers.iter().flatten();
+    let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
+    let containers = spec.containers.iter().chain(sidecars);
+    let ports = containers.flat_map(|container| container.ports.iter().flatten());
+    ports
+        .filter(|port| port.name.as_deref().is_some_and(|name| !name.is_empty()))
+        .map(|port| (text(port.name.as_ref()), text(port.protocol.as_ref()), port.container_port))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_is_small() {
+        assert!(size_of::<Pod>() <= 256, "{}", size_of::<Pod>());
+    }
+
+    #[test]
+    fn an_annotation_matters_if_it_is_kept() {
+        let pod = |interner: &mut Interner, value| {
+            let annotations = vec![("other", value), ("read", value)];
+            Pod::new(PodFields { annotations, ..PodFields::default() }, interner)
+        };
+        for (mut interner, kept) in
+            [(Interner::default(), false), (Interner::keeping_annotations(["read"]), true)]
+        {
+            let [old, new] = ["old", "new"].map(|value| pod(&mut interner, value));
+            assert_eq!(old.differs_as_endpoint(&new), kept);
+            assert_eq!(
+                (new.annotations.get("read"), new.annotations.get("other")),
+                (kept.then_some("new"), None)
+            );
+        }
+    }
+}

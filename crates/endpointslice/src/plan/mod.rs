@@ -1,0 +1,15 @@
+//! Plans: the few writes that make the slices of one owner carry its desired endpoints.
+
+mod hints;
+mod options;
+mod pack;
+mod planner;
+mod slice_plan;
+mod template;
+mod tolerated;
+
+pub use hints::{Hints, TrafficDistribution};
+pub use options::{Packing, PlanOptions};
+pub use planner::plan;
+pub use slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
+pub use template::{AnnotationPolicy, Owner, OwnershipPolicy, SliceTemplate, UpdateMode};

@@ -1,0 +1,198 @@
+//! Puts the endpoints of one group into few slice writes.
+//!
+//! Every write to a slice is sent to every node in the cluster, so the rule throughout is: touch few slices, even if
+//! that leaves them unevenly full. Room is sought in this order:
+//!
+//! 1. slices that must be written anyway, fullest first;
+//! 2. new slices, while what is left would fill one;
+//! 3. for the remainder, the one untouched slice that it fits most tightly, or else a last new slice.
+//!
+//! Slices are never rebalanced or merged: a Service that shrinks keeps half-empty slices until they are empty
+//! (`reconciler.go` `reconcileByPortMapping`).
+
+use std::borrow::Borrow;
+use std::cmp::Reverse;
+
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+
+use super::template::SliceTemplate;
+use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
+use crate::model::AddressType;
+
+/// The writes for one group, and the slices it leaves alone.
+pub(crate) struct Packed<'a, S> {
+    pub(crate) create: Vec<EndpointSlice>,
+    pub(crate) update: Vec<EndpointSlice>,
+    pub(crate) unchanged: Vec<&'a S>,
+    pub(crate) delete: Vec<&'a S>,
+    /// Endpoints that no slice carried.
+    pub(crate) added: usize,
+    /// Endpoints that stay and have changed.
+    pub(crate) updated: usize,
+    /// Endpoints that leave.
+    pub(crate) removed: usize,
+}
+
+impl<S> Default for Packed<'_, S> {
+    fn default() -> Self {
+        let (create, update, unchanged, delete) = Default::default();
+        Self { create, update, unchanged, delete, added: 0, updated: 0, removed: 0 }
+    }
+}
+
+/// Packs `desired` into slices of at most `max` endpoints.
+pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
+    existing: Vec<&'a S>,
+    mut desired: EndpointSet,
+    conditions: Conditions,
+    max: usize,
+    template: &SliceTemplate,
+    (address_type, ports): (AddressType, &PortSet),
+) -> Packed<'a, S> {
+    let mut packed = keep(existing, &mut desired, conditions, template);
+    packed.added = desired.len();
+    let mut rest = desired.into_sorted().into_iter();
+    packed.update.sort_by_key(|slice| Reverse(endpoint_count(slice)));
+    for slice in &mut packed.update {
+        fill(slice, &mut rest, max);
+    }
+    while rest.len() > 0 {
+        let fit = (rest.len() < max).then(|| tightest_fit(&packed.unchanged, rest.len(), max)).flatten();
+        if let Some(position) = fit {
+            let mut slice = packed.unchanged.remove(position).borrow().clone();
+            fill(&mut slice, &mut rest, max);
+            packed.update.push(slice);
+        } else {
+            let mut slice = template.new_slice(address_type, ports.clone());
+            fill(&mut slice, &mut rest, max);
+            packed.create.push(slice);
+        }
+    }
+    packed
+}
+
+/// Keeps desired endpoints where they are and sorts the slices by what happens to them.
+fn keep<'a, S: Borrow<EndpointSlice>>(
+    existing: Vec<&'a S>,
+    desired: &mut EndpointSet,
+    conditions: Conditions,
+    template: &SliceTemplate,
+) -> Packed<'a, S> {
+    let mut packed = Packed::default();
+    for shared in existing {
+        let slice = shared.borrow();
+        let (kept, changed) = kept_endpoints(slice, desired, conditions);
+        let removed = endpoint_count(slice) - kept.len();
+        packed.removed += removed;
+        packed.updated += changed;
+        if changed > 0 || removed > 0 {
+            if kept.is_empty() {
+                packed.delete.push(shared);
+            } else {
+                packed.update.push(with_endpoints(slice, kept));
+            }
+        } else if template.metadata_differs(slice) {
+            packed.update.push(slice.clone());
+        } else {
+            packed.unchanged.push(shared);
+        }
+    }
+    packed
+}
+
+/// Puts `desired` into exactly one slice, or none if it is empty; what is beyond `max` is left out.
+///
+/// Of several existing slices the first by name stays (`endpointslicemirroring/reconciler.go`
+/// `reconcileByPortMapping`). Endpoints that it carries already come first, so that a set that is too large settles.
+pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
+    existing: Vec<&'a S>,
+    mut desired: EndpointSet,
+    conditions: Conditions,
+    max: usize,
+    template: &SliceTemplate,
+    (address_type, ports): (AddressType, &PortSet),
+) -> Packed<'a, S> {
+    let mut packed = Packed::default();
+    let wanted = desired.len();
+    let mut existing = existing.into_iter();
+    let first = if wanted == 0 { None } else { existing.next() };
+    let mut slice = template.new_slice(address_type, ports.clone());
+    let mut unchanged = false;
+    if let Some(present) = first {
+        let present = present.borrow();
+        let (kept, changed) = kept_endpoints(present, &mut desired, conditions);
+        packed.updated = changed;
+        packed.removed = endpoint_count(present) - kept.len();
+        let complete = kept.len() == wanted.min(max);
+        unchanged = changed == 0 && packed.removed == 0 && complete && !template.metadata_differs(present);
+        slice = with_endpoints(present, kept);
+    }
+    let before = endpoint_count(&slice);
+    fill(&mut slice, &mut desired.into_sorted().into_iter(), max);
+    slice.endpoints.iter_mut().for_each(|endpoints| endpoints.truncate(max));
+    packed.added = endpoint_count(&slice).saturating_sub(before);
+    packed.delete = existing.collect();
+    if wanted == 0 {
+        // The endpoints of surplus slices are not gone: they are in the one that stays.
+        packed.removed = packed.delete.iter().map(|slice| endpoint_count((*slice).borrow())).sum();
+    }
+    match first {
+        Some(present) if unchanged => packed.unchanged.push(present),
+        Some(_) => packed.update.push(slice),
+        None if wanted > 0 => packed.create.push(slice),
+        None => {}
+    }
+    packed
+}
+
+/// The slice without endpoints that are not desired, and the others in their desired form, unless that is how it is.
+pub(crate) fn reduce(
+    slice: &EndpointSlice,
+    mut desired: EndpointSet,
+    conditions: Conditions,
+) -> Option<EndpointSlice> {
+    let (kept, changed) = kept_endpoints(slice, &mut desired, conditions);
+    (changed > 0 || kept.len() < endpoint_count(slice)).then(|| with_endpoints(slice, kept))
+}
+
+/// The desired form of the endpoints of `slice` that are still wanted, and how many of them have changed.
+fn kept_endpoints(
+    slice: &EndpointSlice,
+    desired: &mut EndpointSet,
+    conditions: Conditions,
+) -> (Vec<Endpoint>, usize) {
+    let mut changed = 0;
+    let present = slice.endpoints.iter().flatten();
+    let kept = present.filter_map(|present| {
+        let wanted = desired.take(present)?;
+        changed += usize::from(!equal_beyond_identity(&wanted, present, conditions));
+        Some(wanted)
+    });
+    (kept.collect(), changed)
+}
+
+fn with_endpoints(slice: &EndpointSlice, endpoints: Vec<Endpoint>) -> EndpointSlice {
+    EndpointSlice {
+        metadata: slice.metadata.clone(),
+        address_type: slice.address_type.clone(),
+        ports: slice.ports.clone(),
+        endpoints: Some(endpoints),
+    }
+}
+
+fn fill(slice: &mut EndpointSlice, rest: &mut impl Iterator<Item = Endpoint>, max: usize) {
+    let endpoints = slice.endpoints.get_or_insert_default();
+    let room = max.saturating_sub(endpoints.len());
+    endpoints.extend(rest.take(room));
+}
+
+/// The position of the slice that `count` more endpoints leave least room in, if they fit at all.
+fn tightest_fit<S: Borrow<EndpointSlice>>(slices: &[&S], count: usize, max: usize) -> Option<usize> {
+    let filled = slices.iter().map(|slice| endpoint_count((*slice).borrow()) + count);
+    let fitting = filled.enumerate().filter(|(_, filled)| *filled <= max);
+    fitting.min_by_key(|(_, filled)| max - filled).map(|(position, _)| position)
+}
+
+pub(crate) fn endpoint_count(slice: &EndpointSlice) -> usize {
+    slice.endpoints.as_ref().map_or(0, Vec::len)
+}

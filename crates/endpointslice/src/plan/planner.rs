@@ -1,0 +1,248 @@
+//! Turns the endpoints an owner should have into few EndpointSlice writes.
+//!
+//! ```text
+//! existing slices ──┐
+//! desired           ├─> pack ─> placeholder ─> hints ─> recycle ─> SlicePlan
+//! template, options ┘
+//! ```
+//!
+//! Nothing here does IO, reads a clock or logs. A plan is complete: whoever applies it has nothing left to decide, so
+//! a test can compare plans as values, and two runs over the same input give the same plan, byte for byte.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::hints::Hints;
+use super::options::{Packing, PlanOptions};
+use super::pack::{endpoint_count, pack, pack_single, reduce};
+use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
+use super::template::SliceTemplate;
+use super::tolerated::{present, unchanged, with_tolerated};
+use crate::desired::{Conditions, Desired, EndpointSet, PortSet, Tolerated};
+use crate::model::AddressType;
+use crate::topology::{TopologyOutcome, add_hints};
+
+impl SlicePlan {
+    /// Adds updates of slices that are being deleted and that a finalizer keeps: they lose endpoints that are not desired
+    /// any more, and the others are brought up to date. Consumers don't ask whether a slice is being deleted
+    /// (`k8s.io/kubernetes` `pkg/proxy/endpointslicecache.go`). They get no new endpoints, and keep their finalizers.
+    ///
+    /// `desired` is what this plan was made of. Cost: a copy of the desired endpoints for each of `leaving`.
+    pub fn refresh(&mut self, leaving: &[EndpointSlice], desired: &Desired) {
+        for slice in in_name_order(leaving) {
+            let address_type = AddressType::parse(&slice.address_type);
+            let Some(plan) = self.types.iter_mut().find(|plan| Some(plan.address_type) == address_type)
+            else {
+                continue;
+            };
+            let ports = PortSet::new(slice.ports.clone().unwrap_or_default());
+            let group = desired.types.get(&plan.address_type).and_then(|groups| groups.get(&ports));
+            plan.update.extend(reduce(slice, group.cloned().unwrap_or_default(), desired.conditions));
+        }
+    }
+}
+
+/// Computes the writes that make `existing` carry exactly the endpoints in `desired`.
+///
+/// `existing` are the slices of this owner and controller that are not being deleted. Slices that the owner doesn't
+/// own by uid are deleted, never updated: they belong to an older object of the same name and the garbage collector
+/// may be removing them.
+///
+/// Cost: linear in endpoints, plus a sort of the slices. `existing` is not modified; only slices that are written are
+/// cloned.
+pub fn plan<S: Borrow<EndpointSlice>>(
+    existing: &[S],
+    desired: Desired,
+    template: &SliceTemplate,
+    options: &PlanOptions,
+) -> SlicePlan {
+    let mut by_type: BTreeMap<AddressType, Vec<&S>> = BTreeMap::new();
+    let mut unsupported = vec![];
+    for slice in in_name_order(existing) {
+        match AddressType::parse(&slice.borrow().address_type) {
+            Some(address_type) if desired.types.contains_key(&address_type) => {
+                by_type.entry(address_type).or_default().push(slice);
+            }
+            _ => unsupported.push(slice.borrow().clone()),
+        }
+    }
+    let Desired { types, mut tolerated, conditions, .. } = desired;
+    let types = types.into_iter().map(|(address_type, groups)| {
+        let existing = by_type.remove(&address_type).unwrap_or_default();
+        let tolerated = tolerated.remove(&address_type).unwrap_or_default();
+        let plan =
+            |groups| plan_type(existing.clone(), (groups, conditions), template, options, address_type);
+        plan_around(&existing, groups, &tolerated, template, plan)
+    });
+    SlicePlan { types: types.collect(), delete_if_unchanged: unsupported }
+}
+
+fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
+    let mut sorted: Vec<&S> = slices.iter().collect();
+    sorted.sort_by_key(|slice| (*slice).borrow().metadata.name.as_deref());
+    sorted
+}
+
+/// Keeps tolerated endpoints where they are, as far as `plan` leaves the endpoints of their slices alone.
+///
+/// Without one, what is desired is planned once. Otherwise each round plans with fewer of them, until the plan changes no
+/// slice that carries one; two or three rounds, as a rule.
+fn plan_around<S: Borrow<EndpointSlice>>(
+    existing: &[&S],
+    desired: BTreeMap<PortSet, EndpointSet>,
+    tolerated: &[Tolerated],
+    template: &SliceTemplate,
+    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> AddressTypePlan,
+) -> AddressTypePlan {
+    let owned: Vec<&S> =
+        existing.iter().copied().filter(|slice| template.accepts((*slice).borrow())).collect();
+    let mut staying = present(tolerated, &owned);
+    while !staying.is_empty() {
+        let planned = plan(with_tolerated(&desired, &staying));
+        let left = present(&staying, &unchanged(&owned, &planned));
+        if left.len() == staying.len() {
+            return AddressTypePlan {
+                tolerated: left.into_iter().map(|it| it.endpoint).collect(),
+                ..planned
+            };
+        }
+        staying = left;
+    }
+    plan(desired)
+}
+
+fn plan_type<S: Borrow<EndpointSlice>>(
+    existing: Vec<&S>,
+    (desired, conditions): (BTreeMap<PortSet, EndpointSet>, Conditions),
+    template: &SliceTemplate,
+    options: &PlanOptions,
+    address_type: AddressType,
+) -> AddressTypePlan {
+    let max = options.packing.max();
+    let existing_count = existing.len();
+    let (owned, mut delete): (Vec<&S>, Vec<&S>) =
+        existing.into_iter().partition(|slice| template.accepts((*slice).borrow()));
+    let mut by_ports: BTreeMap<PortSet, Vec<&S>> = BTreeMap::new();
+    for slice in owned {
+        let ports = slice.borrow().ports.clone().unwrap_or_default();
+        by_ports.entry(PortSet::new(ports)).or_default().push(slice);
+    }
+    let (mut create, mut update, mut unchanged) = (vec![], vec![], vec![]);
+    let mut statistics = PlanStatistics::default();
+    for (ports, endpoints) in desired {
+        let present = by_ports.remove(&ports).unwrap_or_default();
+        let (endpoint_count, present_count) = (endpoints.len(), present.len());
+        let group = (address_type, &ports);
+        let packed = match options.packing {
+            Packing::Pack { .. } => pack(present, endpoints, conditions, max, template, group),
+            Packing::Single { .. } => pack_single(present, endpoints, conditions, max, template, group),
+        };
+        let slices = present_count + packed.create.len() - packed.delete.len();
+        statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
+        statistics.endpoints_added += packed.added;
+        statistics.endpoints_updated += packed.updated;
+        statistics.endpoints_removed += packed.removed;
+        create.extend(packed.create);
+        update.extend(packed.update);
+        unchanged.extend(packed.unchanged);
+        delete.extend(packed.delete);
+    }
+    delete.extend(by_ports.into_values().flatten());
+    if options.placeholder && delete.len() == existing_count && create.is_empty() {
+        add_placeholder(&mut create, &mut delete, template, address_type);
+        statistics.groups.insert(PortSet::default(), PortGroupStatistics { endpoints: 0, slices: 1 });
+    }
+    let topology = set_hints(&mut create, &mut update, unchanged, &options.hints);
+    update.iter_mut().for_each(sort_ports_and_addresses);
+    let delete = recycle(&mut create, &mut update, delete, template);
+    for slice in create.iter_mut().chain(&mut update) {
+        template.stamp(slice);
+        conditions.trim(slice);
+    }
+    debug_assert!(create.iter().all(|slice| endpoint_count(slice) <= max));
+    AddressTypePlan {
+        address_type,
+        create,
+        update,
+        delete: delete.into_iter().map(|slice| slice.borrow().clone()).collect(),
+        creates_suppressed: template.owner.deleting,
+        statistics,
+        topology,
+        tolerated: vec![],
+    }
+}
+
+/// Adds the empty slice that stands for "no endpoints", unless one of the slices to delete is just that: then that one
+/// stays as it is.
+///
+/// Upstream keeps an old placeholder only if it is the single slice, and otherwise writes one of several again
+/// (`reconciler.go` `reconcileByAddressType`). One of an older owner is kept only if it is the single slice, as
+/// upstream does.
+fn add_placeholder<S: Borrow<EndpointSlice>>(
+    create: &mut Vec<EndpointSlice>,
+    delete: &mut Vec<&S>,
+    template: &SliceTemplate,
+    address_type: AddressType,
+) {
+    let single = delete.len() == 1;
+    let kept = delete.iter().position(|slice| {
+        let slice = (*slice).borrow();
+        (single || template.accepts(slice)) && template.is_placeholder(slice, address_type)
+    });
+    match kept {
+        Some(position) => drop(delete.remove(position)),
+        None => create.push(template.new_slice(address_type, PortSet::default())),
+    }
+}
+
+/// Sets hints on slices that are written, and adds those whose hints alone are wrong. If topology hints are asked for
+/// and impossible, there are none.
+fn set_hints<S: Borrow<EndpointSlice>>(
+    create: &mut [EndpointSlice],
+    update: &mut Vec<EndpointSlice>,
+    unchanged: Vec<&S>,
+    hints: &Hints,
+) -> Option<TopologyOutcome> {
+    let unchanged: Vec<&EndpointSlice> = unchanged.into_iter().map(Borrow::borrow).collect();
+    let outcome = match hints {
+        Hints::Topology(shares) => Some(add_hints(shares, create, update, &unchanged)),
+        _ => None,
+    };
+    let hints = if matches!(outcome, Some(Err(_))) { &Hints::None } else { hints };
+    update.extend(unchanged.into_iter().filter(|slice| hints.differ(slice)).cloned());
+    create.iter_mut().chain(update).for_each(|slice| hints.set(slice));
+    outcome
+}
+
+/// Puts the ports and addresses of a slice that is written in the order that new slices have. Upstream sorts what it
+/// reads, in place (`util/controller_utils.go` `NewPortMapKey`, `util/endpointset.go` `hashEndpoint`).
+fn sort_ports_and_addresses(slice: &mut EndpointSlice) {
+    slice.ports = slice.ports.take().map(|ports| PortSet::new(ports).into_vec());
+    slice.endpoints.iter_mut().flatten().for_each(|endpoint| endpoint.addresses.sort_unstable());
+}
+
+/// Gives the content of new slices to slices that would be deleted, which saves a write for each pair, and returns
+/// the slices that are still to be deleted (`reconciler.go` `finalize`).
+///
+/// Slices that the owner doesn't own are not reused: the garbage collector may be about to remove them.
+fn recycle<'a, S: Borrow<EndpointSlice>>(
+    create: &mut Vec<EndpointSlice>,
+    update: &mut Vec<EndpointSlice>,
+    delete: Vec<&'a S>,
+    template: &SliceTemplate,
+) -> Vec<&'a S> {
+    let mut kept = vec![];
+    for doomed in delete {
+        let reusable = template.accepts(doomed.borrow());
+        match create.pop_if(|_| reusable) {
+            Some(mut slice) => {
+                slice.metadata.name.clone_from(&doomed.borrow().metadata.name);
+                update.push(slice);
+            }
+            None => kept.push(doomed),
+        }
+    }
+    kept
+}

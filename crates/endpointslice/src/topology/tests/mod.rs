@@ -1,0 +1,93 @@
+//! Tests of topology-aware hints.
+//!
+//! Every case of upstream's tests has a counterpart, with its own data:
+//!
+//! | upstream | here |
+//! |---|---|
+//! | `topologycache` `TestAddHints` (6) | [`assigning`] `each_ready_endpoint_gets_a_zone_or_none_does` |
+//! | `topologycache` `TestSetNodes` (9) | [`allocating`] `shares_are_by_the_cpu_of_nodes_that_count` |
+//! | `topologycache` `TestTopologyCacheRace` | none: [`TopologyCache`] is a value, and the compiler rules the race out |
+//! | `topologycache` `Test_redistributeHints` (3) | [`transferring`] `endpoints_are_lent_in_order` |
+//! | `topologycache` `Test_getGivingAndReceivingZones` (9) | [`transferring`] `zones_with_most_to_spare_give_to_those_that_lack_most`; the two cases with negative counts can't be written down |
+//! | `topologycache` `Test_getHintsByZone` (8) | [`assigning`] `hints_of_a_slice_are_valid_or_not` |
+//! | `topologycache` `Test_getTotalReadyEndpoints` (5) | [`assigning`] `ready_endpoints_of_all_slices_count` |
+//! | `endpointslice` `TestReconcileTopology` (5) | [`planning`] `a_service_turns_its_hints_on_and_off` |
+//! | controller `Test_checkNodeTopologyDistribution` (9) | [`remembering`] `services_are_due_when_a_zone_is_overloaded` |
+//! | controller `TestUpdateNode` | [`remembering`] `nodes_that_get_a_zone_make_hints_possible` |
+//!
+//! What is deliberately different from upstream is in [`planning`], [`remembering`] and [`properties`].
+
+use std::sync::Arc;
+
+use k8s_openapi::api::discovery::v1::{
+    Endpoint, EndpointConditions, EndpointHints, EndpointSlice, ForNode, ForZone,
+};
+
+use super::*;
+use crate::model::Node;
+
+mod allocating;
+mod assigning;
+mod planning;
+mod properties;
+mod remembering;
+mod transferring;
+
+/// A node that counts, unless changed.
+fn node(zone: &str, milli_cpu: u64) -> Node {
+    Node {
+        name: "node".into(),
+        zone: Some(zone.into()).filter(|zone: &Arc<str>| !zone.is_empty()),
+        ready: true,
+        control_plane: false,
+        allocatable_milli_cpu: milli_cpu,
+    }
+}
+
+/// The shares of zones with so much CPU each.
+fn shares(cpu: &[(&str, u64)]) -> ZoneShares {
+    let nodes: Vec<Node> = cpu.iter().map(|(zone, cpu)| node(zone, *cpu)).collect();
+    ZoneShares::from_nodes(&nodes)
+}
+
+fn counts(counts: &[(&str, usize)]) -> ZoneCounts {
+    counts.iter().map(|(zone, count)| ((*zone).into(), *count)).collect()
+}
+
+/// A ready endpoint in a zone.
+fn ready(zone: &str) -> Endpoint {
+    Endpoint {
+        zone: Some(zone.to_owned()),
+        conditions: Some(EndpointConditions { ready: Some(true), ..EndpointConditions::default() }),
+        ..Endpoint::default()
+    }
+}
+
+fn not_ready(zone: &str) -> Endpoint {
+    let conditions = EndpointConditions { ready: Some(false), ..EndpointConditions::default() };
+    Endpoint { conditions: Some(conditions), ..ready(zone) }
+}
+
+/// An endpoint that doesn't say whether it is ready.
+fn unknown(zone: &str) -> Endpoint {
+    Endpoint { conditions: None, ..ready(zone) }
+}
+
+fn hinted(endpoint: Endpoint, zones: &[&str]) -> Endpoint {
+    let zones = zones.iter().map(|zone| ForZone { name: (*zone).to_owned() }).collect();
+    Endpoint { hints: Some(EndpointHints { for_zones: Some(zones), for_nodes: None }), ..endpoint }
+}
+
+fn slice(endpoints: Vec<Endpoint>) -> EndpointSlice {
+    EndpointSlice { endpoints: Some(endpoints), ..EndpointSlice::default() }
+}
+
+/// The zones that each endpoint is hinted for, joined; `-` for none.
+fn zones(slice: &EndpointSlice) -> Vec<String> {
+    let names = |endpoint: &Endpoint| {
+        let hints = endpoint.hints.as_ref()?.for_zones.as_ref()?;
+        Some(hints.iter().map(|zone| zone.name.as_str()).collect::<Vec<_>>().join("+"))
+    };
+    let endpoints = slice.endpoints.iter().flatten();
+    endpoints.map(|endpoint| names(endpoint).unwrap_or_else(|| "-".to_owned())).collect()
+}

@@ -1,0 +1,204 @@
+//! The reconciler as the mirroring of Endpoints uses it: one slice for each group, adopted, replaced as a whole.
+#![allow(clippy::needless_pass_by_value)]
+
+use endpointslice::desired::{Mirrored, desired_from_endpoints};
+use endpointslice::well_known::{
+    ENDPOINTSLICE_MIRRORING_CONTROLLER, LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY,
+    SERVICE_NAME,
+};
+use endpointslice::{AddressType, Hints, Packing, PlanOptions, SlicePlan, SliceTemplate, plan};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+fn endpoints(subsets: Value) -> Endpoints {
+    let metadata = json!({"name": "db", "namespace": "shop", "uid": "new", "labels": {"team": "a"},
+        "annotations": {"note": "x", LAST_CHANGE_TRIGGER_TIME: "t", LAST_APPLIED_CONFIGURATION: "{}"}});
+    serde_json::from_value(json!({"metadata": metadata, "subsets": subsets})).unwrap()
+}
+
+fn plan_for(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> SlicePlan {
+    let Mirrored { desired, .. } = desired_from_endpoints(endpoints, max);
+    let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
+    let options = PlanOptions { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
+    plan(existing, desired, &template, &options)
+}
+
+fn of_type(plan: &SlicePlan, address_type: AddressType) -> &endpointslice::plan::AddressTypePlan {
+    plan.types.iter().find(|plan| plan.address_type == address_type).unwrap()
+}
+
+/// What the API server makes of a plan on an empty cluster.
+fn applied(plan: &SlicePlan) -> Vec<EndpointSlice> {
+    let created = plan.types.iter().flat_map(|plan| plan.create.iter().cloned());
+    let named = created.enumerate().map(|(number, mut slice)| {
+        slice.metadata.name = Some(format!("db-{number}"));
+        slice.metadata.resource_version = Some("7".into());
+        slice
+    });
+    named.collect()
+}
+
+fn addresses(slice: &EndpointSlice) -> Vec<(&str, Option<bool>)> {
+    let endpoints = slice.endpoints.iter().flatten();
+    endpoints.map(|e| (e.addresses[0].as_str(), e.conditions.as_ref().unwrap().ready)).collect()
+}
+
+const PORTS: &str = r#"[{"name": "sql", "port": 5432, "protocol": "TCP", "appProtocol": "postgres"}]"#;
+
+fn ports() -> Value {
+    serde_json::from_str(PORTS).unwrap()
+}
+
+#[test]
+fn both_families_are_mirrored_with_labels_and_annotations() {
+    let custom = endpoints(json!([{
+        "addresses": [{"ip": "10.1.0.1", "hostname": "a", "nodeName": "n"}, {"ip": "fd00::1"}],
+        "notReadyAddresses": [{"ip": "010.1.0.002"}],
+        "ports": ports(),
+    }]));
+    let plan = plan_for(&custom, &[], 1000);
+    let [ipv4] = &of_type(&plan, AddressType::Ipv4).create[..] else { panic!("{plan:#?}") };
+    let [ipv6] = &of_type(&plan, AddressType::Ipv6).create[..] else { panic!("{plan:#?}") };
+    assert_eq!(addresses(ipv4), [("10.1.0.1", Some(true)), ("10.1.0.2", Some(false))]);
+    assert_eq!(addresses(ipv6), [("fd00::1", Some(true))]);
+    let first = &ipv4.endpoints.as_ref().unwrap()[0];
+    assert_eq!(
+        (first.hostname.as_deref(), first.node_name.as_deref(), &first.zone),
+        (Some("a"), Some("n"), &None)
+    );
+    assert_eq!(first.conditions.as_ref().unwrap().serving, None);
+    assert_eq!(ipv4.ports.as_ref().unwrap()[0].app_protocol.as_deref(), Some("postgres"));
+    let expected = json!({"team": "a", SERVICE_NAME: "db", MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
+    assert_eq!(json!(ipv4.metadata.labels), expected);
+    assert_eq!(json!(ipv4.metadata.annotations), json!({"note": "x"}));
+    let owner = &ipv4.metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!((owner.kind.as_str(), owner.uid.as_str(), owner.controller), ("Endpoints", "new", Some(true)));
+    assert!(plan_for(&custom, &applied(&plan), 1000).is_empty(), "planning again gives nothing");
+}
+
+#[test]
+fn an_address_in_two_subsets_is_grouped_by_its_ports() {
+    let custom = endpoints(json!([
+        {"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": [{"name": "a", "port": 1, "protocol": "TCP"}]},
+        {"addresses": [{"ip": "10.1.0.1"}], "notReadyAddresses": [{"ip": "10.1.0.2"}],
+            "ports": [{"name": "b", "port": 2, "protocol": "UDP"}]},
+        {"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": [{"name": "c", "port": 3, "protocol": "TCP"}]},
+    ]));
+    let plan = plan_for(&custom, &[], 1000);
+    let created = &of_type(&plan, AddressType::Ipv4).create;
+    let names = |slice: &EndpointSlice| -> Vec<String> {
+        let mut names: Vec<String> =
+            slice.ports.iter().flatten().map(|port| port.name.clone().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let mut groups: Vec<_> = created.iter().map(|slice| (names(slice), addresses(slice))).collect();
+    groups.sort();
+    let both_ready = vec![("10.1.0.1", Some(true)), ("10.1.0.2", Some(true))];
+    let one_ready = vec![("10.1.0.1", Some(true)), ("10.1.0.2", Some(false))];
+    assert_eq!(groups, [(vec!["a".into(), "c".into()], both_ready), (vec!["b".into()], one_ready)]);
+}
+
+#[test]
+fn not_ready_wins_over_ready_for_the_same_port() {
+    let custom = endpoints(json!([
+        {"addresses": [{"ip": "10.1.0.1"}], "ports": ports()},
+        {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": ports()},
+    ]));
+    let plan = plan_for(&custom, &[], 1000);
+    assert_eq!(addresses(&of_type(&plan, AddressType::Ipv4).create[0]), [("10.1.0.1", Some(false))]);
+}
+
+#[test]
+fn what_is_invalid_or_beyond_the_maximum_is_counted() {
+    let custom = endpoints(json!([{
+        "addresses": [{"ip": "10.1.0.1"}, {"ip": "example.com"}, {"ip": "127.0.0.1"}, {"ip": "10.1.0.2"}],
+        "notReadyAddresses": [{"ip": "10.1.0.3"}],
+        "ports": ports(),
+    }]));
+    let all = desired_from_endpoints(&custom, 1000);
+    assert_eq!((all.invalid, all.skipped), (2, 2));
+    let cut = desired_from_endpoints(&custom, 1);
+    assert_eq!((cut.invalid, cut.skipped), (0, 4), "nothing is looked at beyond the maximum");
+    let plan = plan_for(&custom, &[], 1);
+    assert_eq!(addresses(&of_type(&plan, AddressType::Ipv4).create[0]), [("10.1.0.1", Some(true))]);
+    assert!(plan_for(&custom, &applied(&plan), 1).is_empty(), "a set that is too large settles");
+}
+
+#[test]
+fn no_addresses_no_slices() {
+    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let existing = applied(&plan_for(&custom, &[], 1000));
+    for emptied in [json!(null), json!([]), json!([{"ports": ports()}])] {
+        let plan = plan_for(&endpoints(emptied), &existing, 1000);
+        let changes = of_type(&plan, AddressType::Ipv4);
+        assert_eq!((changes.create.len(), changes.update.len(), changes.delete.len()), (0, 0, 1));
+    }
+}
+
+#[test]
+fn one_slice_of_several_stays() {
+    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let first = applied(&plan_for(&custom, &[], 1000)).remove(0);
+    let mut second = first.clone();
+    second.metadata.name = Some("db-9".into());
+    let plan = plan_for(&custom, &[second, first], 1000);
+    let changes = of_type(&plan, AddressType::Ipv4);
+    assert_eq!((changes.update.len(), changes.delete.len()), (0, 1));
+    assert_eq!(changes.delete[0].metadata.name.as_deref(), Some("db-9"));
+}
+
+#[test]
+fn a_difference_in_metadata_replaces_the_slice() {
+    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let settled = applied(&plan_for(&custom, &[], 1000)).remove(0);
+    let edits: [fn(&mut EndpointSlice); 4] = [
+        |slice| drop(slice.metadata.labels.as_mut().unwrap().insert("more".into(), "b".into())),
+        |slice| slice.metadata.annotations = None,
+        |slice| slice.metadata.owner_references.as_mut().unwrap()[0].uid = "old".into(),
+        |slice| slice.endpoints.as_mut().unwrap()[0].conditions.as_mut().unwrap().serving = Some(true),
+    ];
+    for edit in edits {
+        let mut edited = settled.clone();
+        edited.metadata.finalizers = Some(vec!["theirs".into()]);
+        edit(&mut edited);
+        let plan = plan_for(&custom, &[edited], 1000);
+        let [update] = &of_type(&plan, AddressType::Ipv4).update[..] else { panic!("{plan:#?}") };
+        let metadata = &update.metadata;
+        assert_eq!((metadata.name.as_deref(), &metadata.resource_version), (Some("db-0"), &None));
+        assert_eq!((&metadata.finalizers, &metadata.generate_name), (&None, &None));
+        assert_eq!(json!(metadata.annotations), json!({"note": "x"}));
+    }
+    let mut without_owner = settled;
+    without_owner.metadata.owner_references = None;
+    assert!(plan_for(&custom, &[without_owner], 1000).is_empty(), "a missing owner is fine");
+}
+
+#[test]
+fn a_change_of_ports_gives_the_slice_new_content() {
+    let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let existing = applied(&plan_for(&custom, &[], 1000));
+    let moved =
+        endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 1, "protocol": "TCP"}]}]));
+    let plan = plan_for(&moved, &existing, 1000);
+    let changes = of_type(&plan, AddressType::Ipv4);
+    assert_eq!((changes.create.len(), changes.update.len(), changes.delete.len()), (0, 1, 0));
+    assert_eq!(changes.update[0].metadata.name.as_deref(), Some("db-0"));
+}
+
+/// Hints alone are no reason to write, and a slice that is written carries what is desired: nobody's old hints.
+#[test]
+fn hints_are_left_alone_and_not_carried_over() {
+    let both = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": ports()}]));
+    let mut existing = applied(&plan_for(&both, &[], 1000));
+    for endpoint in existing[0].endpoints.iter_mut().flatten() {
+        endpoint.hints = Some(serde_json::from_value(json!({"forZones": [{"name": "a"}]})).unwrap());
+    }
+    assert!(plan_for(&both, &existing, 1000).is_empty());
+    let one = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
+    let plan = plan_for(&one, &existing, 1000);
+    let [update] = &of_type(&plan, AddressType::Ipv4).update[..] else { panic!("{plan:#?}") };
+    assert_eq!(update.endpoints.as_ref().unwrap().len(), 1);
+    assert_eq!(update.endpoints.as_ref().unwrap()[0].hints, None);
+}

@@ -1,0 +1,71 @@
+//! The cases of upstream's unit tests, told again with our own words and data.
+//!
+//! Upstream is Kubernetes 1.36: `k8s.io/endpointslice` unless another package is named. Each upstream test is listed
+//! with the place where its cases are found here; `src/…` are unit tests beside the code. Two of upstream's checks
+//! need no test of their own: that the cache is not mutated (slices are borrowed immutably), and, in every case here
+//! that calls [`Cluster::sync`](crate::support::Cluster::sync), that a second reconcile writes nothing.
+//!
+//! | `reconciler_test.go` | here |
+//! |---|---|
+//! | `TestReconcileEmpty` | `reconcile::a_service_without_pods_gets_a_placeholder` |
+//! | `TestReconcile1Pod` (8) | `reconcile::one_pod_in_every_kind_of_service`; the two about labels: `labels::a_new_slice` |
+//! | `TestReconcile1EndpointSlice` | `reconcile::a_placeholder_is_created_kept_or_corrected` |
+//! | `TestPlaceHolderSliceCompare` | `reconcile::what_makes_a_placeholder` |
+//! | `TestReconcile1EndpointSlicePublishNotReadyAddresses` | `reconcile::published_although_not_ready` |
+//! | `TestReconcileManyPods` | `reconcile::many_pods_fill_slices` |
+//! | `TestReconcileEndpointSlicesSomePreexisting` | `reconcile::the_rest_goes_to_the_slice_it_fits_most_tightly` |
+//! | `TestReconcileEndpointSlicesSomePreexistingWorseAllocation` | `reconcile::new_slices_rather_than_many_updates` |
+//! | `TestReconcileEndpointSlicesUpdating` | `reconcile::a_new_port_reuses_the_slices` |
+//! | `TestReconcileEndpointSlicesServicesLabelsUpdating` | `labels::a_service_label_reaches_every_slice` |
+//! | `TestReconcileEndpointSlicesServicesReservedLabels` | `labels::reserved_labels_of_a_service_are_ignored` |
+//! | `TestReconcileEndpointSlicesRecycling` | `reconcile::recycling_repacks_for_free` |
+//! | `TestReconcileEndpointSlicesUpdatePacking` | `reconcile::slices_written_anyway_are_filled_fullest_first` |
+//! | `TestReconcileEndpointSlicesReplaceDeprecated` | `reconcile::slices_of_other_address_types_are_replaced` |
+//! | `TestReconcileEndpointSlicesRecreation` | `reconcile::slices_of_an_older_service_are_replaced` |
+//! | `TestReconcileEndpointSlicesNamedPorts` | `reconcile::pods_are_grouped_by_what_a_named_port_means` |
+//! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
+//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_brings_its_figures`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
+//! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted` |
+//! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node` |
+//! | `TestReconcileTopology` (5) | `src/topology/tests/planning.rs` |
+//! | `TestReconcile_TrafficDistribution` | `reconcile::hints_follow_traffic_distribution`, `…::the_topology_annotation_hides_traffic_distribution` |
+//! | `TestReconcileHeadlessServiceNoPorts` | `reconcile::absent_ports_are_no_ports` |
+//!
+//! | `utils_test.go` | here |
+//! |---|---|
+//! | `TestNewEndpointSlice` | `labels::a_new_slice` |
+//! | `TestPodToEndpoint` | `endpoints::what_is_published_about_a_pod` |
+//! | `TestServiceControllerKey` | crate `endpointslice-controller`, `tests/controller.rs` |
+//! | `TestGetEndpointPorts` | `endpoints::ports_of_a_pod` |
+//! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
+//! | `TestSupportedServiceAddressType` (10) | `src/model/service.rs` `address_types_come_from_families_then_from_the_cluster_ip` |
+//! | `Test_hintsEnabled` (19) | `src/model/service.rs` `the_deprecated_topology_annotation_hides_the_other` |
+//! | `TestFindPort` | `endpoints::which_container_port_a_name_means` |
+//!
+//! | `util/` | here |
+//! |---|---|
+//! | `TestDetermineNeededServiceUpdates` (6), `TestGetPodServicesToUpdate` (5) | crate `controller-runtime`, `src/cache/tests/concerned.rs` |
+//! | `TestShouldPodBeInEndpoints` | `endpoints::which_pods_are_endpoints` |
+//! | `TestShouldSetHostname` | `endpoints::when_a_hostname_is_published` |
+//! | `Test_podChanged` | `endpoints::which_changes_of_a_pod_matter` |
+//! | `TestEndpointsEqualBeyondHash` (9) | `src/desired/endpoint_set.rs` `properties_are_compared_without_resource_version_and_hints` |
+//! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/desired/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
+//! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `expectations`, all of it |
+//! | `trigger_time_tracker_test.go` (8) | `src/trigger_times.rs` `the_earliest_change_since_the_last_call` |
+//!
+//! | other packages | here |
+//! |---|---|
+//! | `trafficdist` `TestReconcileHints` (9) | `src/plan/hints.rs` `hints_by_traffic_distribution`, `reconcile::hints_follow_traffic_distribution`, `…::hints_change_with_the_service` |
+//! | `topologycache` (all) | the table in `src/topology/tests/mod.rs` |
+//! | `metrics` (all) | crate `endpointslice-controller`, `src/metrics/tests.rs` |
+//! | `pkg/controller/endpointslice` `TestSyncService` (6) | `sync_service` |
+//! | `pkg/controller/endpointslice` (all others) | the table in `tests/controller.rs` of crate `endpointslice-controller` |
+//!
+//! [`write_counts`] asserts what each kind of change costs, one by one.
+
+mod endpoints;
+mod expectations;
+mod labels;
+mod reconcile;
+mod sync_service;
+mod write_counts;

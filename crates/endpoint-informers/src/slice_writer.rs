@@ -1,7 +1,7 @@
 //! Applies a plan: the only place that writes EndpointSlices.
 
-use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use endpointslice::plan::AddressTypePlan;
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use endpointslice::{AddressType, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 

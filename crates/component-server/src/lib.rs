@@ -1,64 +1,100 @@
 //! The HTTPS server of a Kubernetes component.
 //!
 //! ```text
-//!           accept ──> TLS ──> HTTP ──> authenticate ──> authorize ──> Endpoints
-//!              │        ^                    │               │
-//! Connections ─┘        │                TokenReview   SubjectAccessReview
-//! (who has to go)   certificates,       (cached, bounded, never in the way of /healthz)
-//!                   read again
+//! connection ──> TLS ──> HTTP ──> authenticate ──> authorize ──> Routes
+//!  (limited)      ^                    │               │
+//!                 │               TokenReview   SubjectAccessReview
+//!           certificates,         (cached, limited, never needed for /healthz)
+//!             reloaded
 //! ```
 //!
-//! What kube-controller-manager serves on its secure port, with the same flags, status codes and bodies
+//! It serves the secure port as kube-controller-manager does, with the same flags, status codes and bodies
 //! (`k8s.io/apiserver/pkg/server`, `k8s.io/controller-manager/app/serve.go`, release 1.36):
 //!
-//! * [`SecureServer`] listens, speaks TLS and HTTP, and bounds everything that a client could keep busy.
-//! * [`Authenticator`] says who asks: front proxy, client certificate, bearer token, or nobody in particular.
-//! * [`Authorizer`] says whether they may: by group, by path, or by asking the API server.
-//! * [`ApiReviews`] does the asking. It is behind the traits [`AuthenticationApi`] and [`AuthorizationApi`].
-//! * [`Endpoints`] holds what is served: health, metrics, configuration, flags, status, log level.
+//! * [`SecureServer`] listens, speaks TLS and HTTP, and limits the resources that clients can occupy.
+//! * [`Authenticator`] determines the user: by front proxy, client certificate or bearer token, else anonymous.
+//! * [`Authorizer`] decides about a request: by group, by path, or by the API server.
+//! * [`ApiReviews`] sends reviews to the API server, behind the traits [`AuthenticationApi`] and [`AuthorizationApi`].
+//! * [`Routes`] are the pages: health, metrics, configuration, flags, status, log level.
 //!
-//! Nothing here knows a flag parser or a controller. Options are plain values; their errors name the flag.
+//! ```no_run
+//! # async fn run(client: kube_api::ApiClient) -> Result<(), Box<dyn std::error::Error>> {
+//! use component_server::{
+//!     ApiReviews, AuthenticationOptions, Authenticator, AuthorizationOptions, Authorizer, Checks, ComponentInfo, Routes,
+//!     SecureServer, ServingOptions, Slis,
+//! };
 //!
-//! # What differs from upstream
+//! let options = ServingOptions { secure_port: 10257, ..ServingOptions::default() };
+//! let Some(server) = SecureServer::bind(&options).await? else { return Ok(()) };
+//! let reviews = ApiReviews::new(client.clone());
+//! let authenticator = Authenticator::load(AuthenticationOptions::default(), Some(reviews)).await?;
+//! let authorizer = Authorizer::new(AuthorizationOptions::default(), Some(ApiReviews::new(client)))?;
 //!
-//! * TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum exchange. Flags that
-//!   name these are accepted with a warning as long as something remains. Self-signed keys are P-256, not RSA.
-//! * Client certificates are verified by webpki, which is stricter: certificates of version 1, authorities shown as client
-//!   certificates (unless pinned themselves), more than three intermediates, and policy constraints prove nothing.
-//! * Refusals are JSON or YAML, not protobuf. A path with characters that must be percent-encoded is a 400 if they are
-//!   not, and a 404 if others are: `/%68ealthz` is no way to write `/healthz`.
-//! * Request headers are limited to 64 KiB (upstream: 1 MiB), connections in number, reviews in number and to 10 s in
-//!   all (upstream: 10 s for each of five attempts). A request for which there is no place or no answer in time
-//!   gets 429 or 503 (upstream: 401 or 500).
-//! * A request that its client resets before the answer costs it its HTTP/2 connection.
-//! * A good answer to a review is asked for again before it expires, if it is in use.
-//! * The cluster's authentication configuration is read once a minute, not watched.
-//! * `/livez`, `/readyz` and single checks such as `/readyz/<check>` are served; upstream's controller manager answers
-//!   404 to them.
-//! * Not there: profiling, compression of `/metrics`, tokens in WebSocket protocol headers, and certificates chosen by
-//!   the address that a client connected to.
+//! let checks = Checks::new();
+//! checks.register("informer-sync", || Err("not synced yet".to_owned()));
+//! let info = ComponentInfo {
+//!     component: "example-controller".to_owned(),
+//!     started: jiff::Timestamp::now(),
+//!     go_version: "none".to_owned(),
+//!     binary_version: "0.1.0".to_owned(),
+//!     emulation_version: "1.36".to_owned(),
+//! };
+//! let routes = Routes::new(info).health("healthz", Checks::new(), Slis::new()).health("readyz", checks, Slis::new());
+//! server.serve(routes, authenticator, authorizer, std::future::pending()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The crate knows neither a flag parser nor a controller. Options are plain values, and their errors name the flag.
+//!
+//! # Differences from upstream
+//!
+//! * TLS is rustls over ring: no TLS below 1.2, no CBC or RSA key exchange, no P-521 or post-quantum key exchange. Flags
+//!   that name these are accepted with a warning if other values remain. Self-signed keys are P-256 instead of RSA.
+//! * Client certificates are verified by webpki, which is stricter. It refuses certificates of version 1, CA certificates as
+//!   client certificates (unless they are in the bundle), more than three intermediates, and policy constraints.
+//! * Error responses are JSON or YAML, not protobuf. A path with a character that must be percent-encoded and is not is
+//!   a 400. Routes match the path as it is written, so `/%68ealthz` is a 404.
+//! * Request headers are limited to 64 KiB (upstream: 1 MiB). Connections and reviews are limited in number, a review to
+//!   10 s in all (upstream: 10 s for each of five attempts). A request beyond these limits gets 429 or 503 (upstream: 401
+//!   or 500).
+//! * An HTTP/2 client that resets a request before its response loses its connection.
+//! * A positive review is refreshed before it expires if it is in use.
+//! * The authentication configuration of the cluster is polled once a minute, not watched.
+//! * `/livez`, `/readyz` and single checks such as `/readyz/<check>` are served; upstream's controller manager responds with
+//!   404.
+//!
+//! # What is deliberately absent
+//!
+//! Profiling, compression of `/metrics`, tokens in WebSocket protocol headers, and the choice of a certificate by the local
+//! address of a connection.
 
 mod authentication;
 mod authorization;
-mod connections;
-mod endpoints;
-mod filter;
-mod lanes;
+mod connection_limit;
+mod error_response;
+mod go_text;
+mod handler_chain;
 mod listener;
 mod log_limit;
 mod negotiate;
 mod options;
-mod refusal;
+mod peer_group;
 mod review;
-mod review_cache;
+mod routes;
 mod serve;
 mod tls;
+mod user;
 
-pub use authentication::{AuthenticationOptions, RejectedCredentials};
-pub use authentication::{Authenticator, LoadError, Peer, RequestHeaderOptions, User};
+pub use authentication::{
+    AuthenticationOptions, Authenticator, LoadError, Peer, RejectedCredentials, RequestHeaderOptions,
+};
 pub use authorization::{AuthorizationOptions, Authorizer, Decision};
-pub use endpoints::{BuildFacts, Checks, Endpoints, Slis};
 pub use options::{Limits, ServingOptions, SniCertificate};
-pub use review::{AccessReview, AccessVerdict, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError};
+pub use review::{
+    AccessReview, AccessReviewStatus, ApiReviews, AuthenticationApi, AuthorizationApi, ReviewError,
+};
+pub use routes::{Checks, ComponentInfo, Routes, Slis};
 pub use serve::{SecureServer, ServeError};
 pub use tls::TlsError;
+pub use user::User;

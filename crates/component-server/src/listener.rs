@@ -6,16 +6,16 @@ use std::net::{Ipv6Addr, SocketAddr};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 
-/// Connections that the kernel holds until they are accepted.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// Listens as Go does: an unspecified address means both families where the system has both, and the address of a
-/// process that just ended can be used at once (`SO_REUSEADDR`).
+/// Listens as Go does: an unspecified address means both families if the system has both, and `SO_REUSEADDR` is set, so
+/// that a restarted process can bind the address at once.
 pub(crate) fn listen(address: SocketAddr, share_port: bool) -> io::Result<TcpListener> {
     if address.ip().is_unspecified() {
         let both = SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
         match open(both, share_port) {
-            // Without IPv6, only the family that was asked for is left.
+            // Without IPv6, listen on the given family only.
             Err(error) if lacks_family(&error) => (),
             result => return result,
         }
@@ -47,7 +47,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     #[tokio::test]
-    async fn a_port_is_shared_only_on_purpose() {
+    async fn a_port_is_shared_only_if_both_sockets_permit_it() {
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let alone = listen(loopback, false).unwrap();
         let taken = listen(alone.local_addr().unwrap(), true).unwrap_err();

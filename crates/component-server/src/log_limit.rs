@@ -1,4 +1,4 @@
-//! Lines of the log that strangers can cause.
+//! A rate limit on log lines that any client can cause.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-/// Lines in a window.
-const LINES: u32 = 10;
+/// Lines per window.
+const MAX_LINES: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Lets ten lines a second through, and logs how many it did not, at the end of that second.
+/// Allows ten lines a second, and logs the number of suppressed lines at the end of that second.
 #[derive(Clone, Default)]
 pub(crate) struct LogLimit(Arc<Mutex<Window>>);
 
@@ -19,38 +19,38 @@ pub(crate) struct LogLimit(Arc<Mutex<Window>>);
 struct Window {
     since: Option<Instant>,
     lines: u32,
-    left_out: u64,
+    suppressed: u64,
 }
 
 impl LogLimit {
-    /// True if a line may be written now. Needs a runtime, which counts the others.
-    pub(crate) fn admits(&self) -> bool {
+    /// True if a line may be logged now. Must be called on a tokio runtime, which logs the count of the others.
+    pub(crate) fn allows(&self) -> bool {
         let mut window = self.0.lock();
         let now = Instant::now();
-        // As long as some are left out, their count is still to be logged.
-        if window.left_out == 0 && window.since.is_none_or(|since| now.duration_since(since) >= WINDOW) {
+        // While lines are suppressed, the window ends when their count is logged.
+        if window.suppressed == 0 && window.since.is_none_or(|since| now.duration_since(since) >= WINDOW) {
             *window = Window { since: Some(now), ..Window::default() };
         }
-        if window.lines < LINES {
+        if window.lines < MAX_LINES {
             window.lines += 1;
             return true;
         }
-        window.left_out += 1;
-        if window.left_out == 1 {
+        window.suppressed += 1;
+        if window.suppressed == 1 {
             let (limit, end) = (self.clone(), window.since.unwrap_or(now) + WINDOW);
             tokio::spawn(async move {
                 sleep(end.duration_since(Instant::now())).await;
-                // Not inside the macro, which evaluates nothing for a log level that is off.
+                // Outside of the macro, which evaluates no argument if the log level is off.
                 let count = limit.close();
-                warn!(count, "Left out lines about refused requests");
+                warn!(count, "Suppressed log lines about refused requests");
             });
         }
         false
     }
 
-    /// Ends the window, and returns how many lines were left out.
+    /// Ends the window and returns the number of suppressed lines.
     fn close(&self) -> u64 {
-        std::mem::take(&mut *self.0.lock()).left_out
+        std::mem::take(&mut *self.0.lock()).suppressed
     }
 }
 
@@ -60,21 +60,21 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn ten_lines_a_second_and_a_count_of_the_others() {
+    async fn ten_lines_a_second_are_logged_and_the_others_counted() {
         let limit = LogLimit::default();
-        let admitted = |lines: usize| (0..lines).filter(|_| limit.admits()).count();
-        assert_eq!(admitted(3), 3);
+        let allowed = |lines: usize| (0..lines).filter(|_| limit.allows()).count();
+        assert_eq!(allowed(3), 3);
         advance(Duration::from_millis(999)).await;
-        assert_eq!(admitted(100), 7);
-        assert_eq!(limit.0.lock().left_out, 93);
+        assert_eq!(allowed(100), 7);
+        assert_eq!(limit.0.lock().suppressed, 93);
         sleep(Duration::from_millis(10)).await;
-        assert_eq!(limit.0.lock().left_out, 0, "they were told");
-        assert_eq!(admitted(100), 10);
+        assert_eq!(limit.0.lock().suppressed, 0, "the count was logged");
+        assert_eq!(allowed(100), 10);
         sleep(2 * WINDOW).await;
         for _ in 0..50 {
-            assert_eq!(admitted(1), 1);
+            assert_eq!(allowed(1), 1);
             advance(Duration::from_millis(101)).await;
         }
-        assert_eq!(limit.0.lock().left_out, 0);
+        assert_eq!(limit.0.lock().suppressed, 0);
     }
 }

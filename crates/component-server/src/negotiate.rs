@@ -1,4 +1,4 @@
-//! What form of an answer a client accepts.
+//! Content negotiation: the `Accept` header.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -13,20 +13,20 @@ pub(crate) struct Clause<'a> {
     quality: f32,
 }
 
-/// The clauses, best first: by quality, then by how exact they are, then as the client listed them. Empty without a
+/// Returns the clauses in order of preference: by quality, then by specificity, then by position. Empty without a
 /// header.
 pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let lines = headers.get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
     let mut clauses: Vec<Clause<'_>> = lines.flat_map(|line| line.split(',')).filter_map(clause).collect();
-    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(b.exactness().cmp(&a.exactness())));
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(b.specificity().cmp(&a.specificity())));
     clauses
 }
 
-/// Reads `type/subtype;name=value;q=0.5`; none if it makes no sense.
+/// Parses `type/subtype;name=value;q=0.5`; none if malformed.
 fn clause(text: &str) -> Option<Clause<'_>> {
     let mut parts = text.split(';').map(str::trim);
     let media_type = parts.next()?;
-    // A lone star has been seen to mean anything.
+    // Some clients send a lone `*` for `*/*`.
     let (kind, subkind) = media_type.split_once('/').or((media_type == "*").then_some(("*", "*")))?;
     let mut clause = Clause { kind, subkind, parameters: Vec::new(), quality: 1.0 };
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
@@ -40,23 +40,23 @@ fn clause(text: &str) -> Option<Clause<'_>> {
 }
 
 impl Clause<'_> {
-    /// True if the type falls under the clause, parameters aside.
-    pub(crate) fn admits(&self, kind: &str, subkind: &str) -> bool {
+    /// True if the type matches the clause, parameters aside.
+    pub(crate) fn accepts(&self, kind: &str, subkind: &str) -> bool {
         let matches = |pattern: &str, value: &str| pattern == "*" || pattern.eq_ignore_ascii_case(value);
         matches(self.kind, kind) && matches(self.subkind, subkind)
     }
 
-    /// The value of a parameter; empty if it is not there.
+    /// Returns the value of a parameter; empty if absent.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.iter().find(|(other, _)| *other == name).map_or("", |(_, value)| value)
     }
 
-    /// True if the client asks for another kind of object than it would get anyway.
+    /// True if the client asks for a conversion to another kind, such as `as=Table`.
     pub(crate) fn transforms(&self) -> bool {
         ["as", "g", "v"].iter().any(|name| !self.parameter(name).is_empty())
     }
 
-    fn exactness(&self) -> usize {
+    fn specificity(&self) -> usize {
         usize::from(self.kind != "*") + usize::from(self.subkind != "*")
     }
 }
@@ -84,6 +84,6 @@ mod tests {
         let clause = clause("application/json; as=Statusz;g=config.k8s.io;q=0.3; v=v1beta1").unwrap();
         assert_eq!((clause.parameter("as"), clause.parameter("v")), ("Statusz", "v1beta1"));
         assert_eq!(clause.parameter("q"), "");
-        assert!(clause.transforms() && clause.admits("application", "JSON"));
+        assert!(clause.transforms() && clause.accepts("application", "JSON"));
     }
 }

@@ -1,36 +1,34 @@
-//! How to serve, as the flags of a component say it.
+//! The serving flags of a component.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::tls::TlsPolicy;
-
 /// The flags of the serving section (`k8s.io/apiserver/pkg/server/options/serving.go`), with their defaults.
 #[derive(Clone, Debug)]
 pub struct ServingOptions {
-    /// `--bind-address`. An unspecified address of either family means all interfaces and both families.
+    /// `--bind-address`. An unspecified address of either family means all interfaces of both families.
     pub bind_address: IpAddr,
-    /// `--secure-port`; 0 serves nothing.
+    /// `--secure-port`; 0 disables the server.
     pub secure_port: i32,
-    /// `--tls-cert-file`: the serving certificate in PEM, its intermediates after it.
+    /// `--tls-cert-file`: the serving certificate in PEM, followed by its intermediates.
     pub tls_cert_file: Option<PathBuf>,
     /// `--tls-private-key-file`: its key in PEM.
     pub tls_private_key_file: Option<PathBuf>,
-    /// `--cert-dir`: where a self-signed pair is kept if no files are named; none keeps it in memory.
+    /// `--cert-dir`: folder for a self-signed pair if no files are given; none keeps it in memory.
     pub cert_dir: Option<PathBuf>,
-    /// The name of that pair's files, without `.crt` and `.key`.
+    /// File name of that pair, without `.crt` and `.key`.
     pub pair_name: String,
     /// `--tls-sni-cert-key`, in order.
     pub tls_sni_cert_key: Vec<SniCertificate>,
-    /// `--tls-min-version`, such as `VersionTLS12`; empty is TLS 1.2.
+    /// `--tls-min-version`, such as `VersionTLS12`; empty means TLS 1.2.
     pub tls_min_version: String,
-    /// `--tls-cipher-suites` by Go's names; empty is all. As in Go, those of TLS 1.3 are always on.
+    /// `--tls-cipher-suites` by Go's names; empty means all. As in Go, those of TLS 1.3 are always enabled.
     pub tls_cipher_suites: Vec<String>,
-    /// `--tls-curve-preferences` by Go's numbers; empty is all.
+    /// `--tls-curve-preferences` by Go's numbers; empty means all.
     pub tls_curve_preferences: Vec<i32>,
-    /// `--http2-max-streams-per-connection`; 0 is 100.
+    /// `--http2-max-streams-per-connection`; 0 means 100.
     pub http2_max_streams_per_connection: u32,
     /// `--disable-http2-serving`.
     pub disable_http2_serving: bool,
@@ -38,27 +36,27 @@ pub struct ServingOptions {
     ///
     /// Its sibling `--permit-address-sharing` needs no field: as Go does, the server always sets `SO_REUSEADDR`.
     pub permit_port_sharing: bool,
-    /// How often certificates and authorities are read again.
+    /// Interval at which certificates and authorities are reloaded.
     pub reload_interval: Duration,
-    /// What a client may keep busy, and for how long.
+    /// Bounds on what clients can occupy.
     pub limits: Limits,
 }
 
-/// Bounds on what clients can do to the server.
+/// Bounds on the resources that clients can occupy.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once. One more closes another: of the address that holds the most, the one that has been quiet
-    /// for the longest. So nobody can shut others out by holding connections.
+    /// Open connections. A further one evicts another: of the address with the most connections, the one that has been
+    /// idle for the longest. So no client can lock out others by holding connections.
     pub connections: usize,
-    /// From the connection to the end of the TLS handshake.
+    /// Time from accepting a connection to the end of the TLS handshake.
     pub handshake: Duration,
-    /// For the header of an HTTP/1 request, the wait for it on a kept connection included.
+    /// Time for the header of an HTTP/1 request, including the wait for it on a kept-alive connection.
     pub header: Duration,
-    /// Without a request in progress. A client that does not take its answer counts as idle, too.
+    /// Time without a request in progress. A client that does not read its response counts as idle, too.
     pub idle: Duration,
-    /// For requests in progress once a connection is to end.
+    /// Time for requests in progress once a connection is being closed.
     pub grace: Duration,
-    /// Bytes of a request's header, roughly, beyond which it is refused with 431.
+    /// Size of a request header in bytes, roughly, beyond which the request is refused with 431.
     pub header_bytes: u32,
 }
 
@@ -97,42 +95,21 @@ impl Default for ServingOptions {
     }
 }
 
-impl ServingOptions {
-    /// Everything that is wrong with the values themselves, each naming its flag. Files are not looked at.
-    pub fn validate(&self) -> Vec<String> {
-        let mut errors = Vec::new();
-        if !(0..=65535).contains(&self.secure_port) {
-            let port = self.secure_port;
-            errors.push(format!(
-                "--secure-port {port} must be between 0 and 65535, inclusive. 0 for turning off secure port"
-            ));
-        }
-        if self.tls_cert_file.is_some() != self.tls_private_key_file.is_some() {
-            errors.push("--tls-cert-file and --tls-private-key-file must be given together".to_owned());
-        }
-        if self.cert_dir.is_some() && self.pair_name.is_empty() {
-            errors.push("--cert-dir needs a name for the pair of files".to_owned());
-        }
-        errors.extend(TlsPolicy::new(self).err());
-        errors
-    }
-}
-
-/// One value of `--tls-sni-cert-key`: a certificate for clients that ask for certain names.
+/// One value of `--tls-sni-cert-key`: a certificate for clients that request certain server names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SniCertificate {
     /// The certificate in PEM.
     pub cert_file: PathBuf,
     /// Its key in PEM.
     pub key_file: PathBuf,
-    /// Names, possibly with `*` for the first label; none stands for the names in the certificate.
+    /// Server names, possibly with `*` as the first label; empty means the names in the certificate.
     pub names: Vec<String>,
 }
 
 impl FromStr for SniCertificate {
     type Err = &'static str;
 
-    /// Reads `certificate,key` or `certificate,key:name,name` (`namedcertkey_flag.go`).
+    /// Parses `certificate,key` or `certificate,key:name,name` (`namedcertkey_flag.go`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (files, names) = match text.split_once(':') {
             Some((_, names)) if names.trim().is_empty() => return Err("empty names list is not allowed"),
@@ -153,45 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_names_its_flag() {
-        let cases: [(fn(&mut ServingOptions), &str); 8] = [
-            (
-                |o| o.secure_port = 70000,
-                "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for turning off secure port",
-            ),
-            (
-                |o| o.secure_port = -1,
-                "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
-            ),
-            (
-                |o| o.tls_cert_file = Some("a".into()),
-                "--tls-cert-file and --tls-private-key-file must be given together",
-            ),
-            (|o| o.cert_dir = Some("a".into()), "--cert-dir needs a name for the pair of files"),
-            (|o| o.tls_min_version = "1.2".into(), "--tls-min-version: unknown tls version \"1.2\""),
-            (
-                |o| o.tls_cipher_suites = vec!["FAST".into()],
-                "--tls-cipher-suites: Cipher suite FAST not supported or doesn't exist",
-            ),
-            (
-                |o| o.tls_curve_preferences = vec![7],
-                "--tls-curve-preferences: curve preference 7 is not supported",
-            ),
-            (
-                |o| o.tls_curve_preferences = vec![25],
-                "--tls-curve-preferences: none of the curves is supported, use 29 (X25519), 23 (P-256) or 24 (P-384)",
-            ),
-        ];
-        assert!(ServingOptions::default().validate().is_empty());
-        for (change, message) in cases {
-            let mut options = ServingOptions::default();
-            change(&mut options);
-            assert_eq!(options.validate(), [message]);
-        }
-    }
-
-    #[test]
-    fn sni_certificates_are_read_as_upstream_reads_them() {
+    fn sni_certificates_are_parsed_as_upstream_parses_them() {
         let pair = |names: &[&str]| SniCertificate {
             cert_file: "a.crt".into(),
             key_file: "a.key".into(),

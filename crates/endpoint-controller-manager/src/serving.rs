@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use component_server::{
-    ApiReviews, Authenticator, Authorizer, BuildFacts, Endpoints, LoadError, SecureServer, ServeError, Slis,
+    ApiReviews, Authenticator, Authorizer, ComponentInfo, LoadError, Routes, SecureServer, ServeError, Slis,
 };
 use jiff::Timestamp;
 use kube_api::RateLimiter;
@@ -66,7 +66,7 @@ impl Serving {
     }
 
     /// Serves these pages as long as the process lives: probes and scrapers are answered to the end.
-    pub(crate) async fn run(self, pages: Endpoints) -> String {
+    pub(crate) async fn run(self, pages: Routes) -> String {
         let served = self.server.serve(pages, self.authenticator, self.authorizer, pending()).await;
         format!("the server ended: {served:?}")
     }
@@ -94,10 +94,10 @@ async fn reviews(
 }
 
 /// Everything that is served (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
-pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Endpoints {
+pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
     let slis = Slis::new();
     let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
-    let pages = Endpoints::new(facts(config))
+    let pages = Routes::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
@@ -113,8 +113,8 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 
-fn facts(config: &Config) -> BuildFacts {
-    BuildFacts {
+fn facts(config: &Config) -> ComponentInfo {
+    ComponentInfo {
         component: version::NAME.to_owned(),
         started: Timestamp::now(),
         go_version: format!("none (Rust {})", env!("CARGO_PKG_RUST_VERSION")),

@@ -1,19 +1,16 @@
-//! Who asks.
+//! Authentication: the user that sent a request.
 
-mod authorities;
-mod bearer;
-mod chain;
+mod authenticator;
+mod ca_bundle;
 mod client_certificate;
-mod cluster;
+mod cluster_config;
+mod constraints;
 mod options;
 mod peer;
 mod request_header;
+mod token;
 mod trust;
-mod usage;
-mod user;
 
-pub use chain::{Authenticator, LoadError, RejectedCredentials};
-pub(crate) use client_certificate::Subject;
+pub use authenticator::{Authenticator, LoadError, RejectedCredentials};
 pub use options::{AuthenticationOptions, RequestHeaderOptions};
 pub use peer::Peer;
-pub use user::User;

@@ -1,4 +1,4 @@
-//! How to authenticate, as the flags of a component say it.
+//! The authentication flags of a component.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use std::time::Duration;
 /// [`AuthenticationApi`](crate::AuthenticationApi) of the [`Authenticator`](crate::Authenticator).
 #[derive(Clone, Debug)]
 pub struct AuthenticationOptions {
-    /// `--client-ca-file`; none looks the authorities up in the cluster.
+    /// `--client-ca-file`; none uses the CAs that the cluster configures.
     pub client_ca_file: Option<PathBuf>,
     /// The `--requestheader-*` flags.
     pub request_header: RequestHeaderOptions,
-    /// `--authentication-skip-lookup`: never read from the cluster what files don't say.
+    /// `--authentication-skip-lookup`: use files only, never the configuration of the cluster.
     pub skip_lookup: bool,
-    /// `--authentication-tolerate-lookup-failure`: start even if the cluster cannot be asked.
+    /// `--authentication-tolerate-lookup-failure`: start even if the configuration of the cluster cannot be read.
     pub tolerate_lookup_failure: bool,
-    /// `--authentication-token-webhook-cache-ttl`: how long an answer about a token is believed; 0 asks every time.
+    /// `--authentication-token-webhook-cache-ttl`: lifetime of a cached token review; 0 disables caching.
     pub token_cache_ttl: Duration,
 }
 
-/// Front proxies: who may speak for others, and in which headers. Without a file, all of it comes from the cluster.
+/// The `--requestheader-*` flags: trusted front proxies and their headers. Without a file, the cluster configures them.
 #[derive(Clone, Debug)]
 pub struct RequestHeaderOptions {
     /// `--requestheader-client-ca-file`.
     pub client_ca_file: Option<PathBuf>,
-    /// `--requestheader-allowed-names`: common names of front proxies; empty allows any that the authorities signed.
+    /// `--requestheader-allowed-names`: common names of front proxies; empty allows any that the CAs signed.
     pub allowed_names: Vec<String>,
     /// `--requestheader-username-headers`.
     pub username_headers: Vec<String>,
@@ -63,7 +63,7 @@ impl Default for RequestHeaderOptions {
 }
 
 impl AuthenticationOptions {
-    /// Everything that is wrong with the values themselves, each naming its flag. Files are not looked at.
+    /// Returns every error in the values themselves, each naming its flag. Does not read files.
     pub fn validate(&self) -> Vec<String> {
         let RequestHeaderOptions {
             allowed_names,

@@ -1,4 +1,4 @@
-//! Front proxies that speak for others.
+//! Front proxies, which name the user of a request in its headers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 
-use super::User;
-use super::authorities::Authorities;
-use super::client_certificate::Subject;
+use super::ca_bundle::CaBundle;
 use super::options::RequestHeaderOptions;
+use crate::tls::Subject;
+use crate::user::User;
 
-/// Trust in front proxies.
+/// The trusted front proxies.
 #[derive(Debug, PartialEq)]
-pub(super) struct RequestHeader {
-    pub(super) authorities: Authorities,
+pub(super) struct FrontProxies {
+    pub(super) ca_bundle: CaBundle,
     pub(super) headers: Headers,
 }
 
-/// Which proxies, which headers. Names of headers are trimmed and in lower case.
+/// The names of allowed proxies and of the headers that they set. Names of headers are trimmed and in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Headers {
     pub(super) allowed_names: Vec<String>,
@@ -32,20 +32,14 @@ impl Headers {
     pub(super) fn of(options: &RequestHeaderOptions) -> Self {
         Self {
             allowed_names: options.allowed_names.clone(),
-            username: normal(&options.username_headers),
-            uid: normal(&options.uid_headers),
-            group: normal(&options.group_headers),
-            extra_prefix: normal(&options.extra_headers_prefix),
+            username: normalize(&options.username_headers),
+            uid: normalize(&options.uid_headers),
+            group: normalize(&options.group_headers),
+            extra_prefix: normalize(&options.extra_headers_prefix),
         }
     }
-}
 
-pub(super) fn normal(names: &[String]) -> Vec<String> {
-    names.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
-}
-
-impl Headers {
-    /// Checks that this is the name of a proxy that may speak for others (`x509.go` `verifySubject`).
+    /// Checks that the subject is that of an allowed proxy (`x509.go` `verifySubject`).
     pub(super) fn allow(&self, subject: &Subject) -> Result<(), String> {
         let name = &subject.common_name;
         if self.allowed_names.is_empty() || self.allowed_names.contains(name) {
@@ -54,7 +48,7 @@ impl Headers {
         Err(format!("x509: subject with cn={name} is not in the allowed list"))
     }
 
-    /// The user that a trusted proxy names in its headers (`headerrequest/requestheader.go`); none without a name.
+    /// Returns the user that a trusted proxy names in the headers (`headerrequest/requestheader.go`); none without a name.
     pub(super) fn user(&self, headers: &HeaderMap) -> Option<User> {
         let Self { username, uid, group, extra_prefix, .. } = self;
         Some(User {
@@ -66,7 +60,12 @@ impl Headers {
     }
 }
 
-/// The first of the headers that says something. Only its first line counts, as in Go.
+/// Trims names of headers and converts them to lower case.
+pub(super) fn normalize(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_ascii_lowercase()).collect()
+}
+
+/// Returns the value of the first header that is not empty. Of a repeated header, the first value is used, as in Go.
 fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
     let value = |name: &String| headers.get(name).map(|value| lossy(value.as_bytes()));
     names.iter().filter_map(value).find(|value| !value.is_empty())

@@ -1,111 +1,109 @@
-//! Whom to believe, as files and the cluster say it at the moment.
+//! The CAs of clients and front proxies, from files and from the cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kube_api::error_chain;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tracing::warn;
 
-use super::User;
-use super::authorities::Authorities;
-use super::client_certificate::{self, Subject};
-use super::cluster::{self, ClusterConfig};
+use super::ca_bundle::CaBundle;
+use super::client_certificate;
+use super::cluster_config::{self, ClusterConfig};
 use super::options::AuthenticationOptions;
-use super::request_header::{Headers, RequestHeader};
+use super::request_header::{FrontProxies, Headers};
 use crate::review::{AuthenticationApi, ReviewError, within_limit};
-use crate::tls::{self, TlsError};
+use crate::tls::{self, Subject, TlsError};
+use crate::user::User;
 
-/// The authorities behind certificates. None: no certificate proves anything.
+/// The CAs that authenticate client certificates. Without any, certificates are ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Trust {
-    pub(super) clients: Option<Arc<Authorities>>,
-    pub(super) proxies: Option<Arc<RequestHeader>>,
+pub(super) struct TrustedCas {
+    pub(super) clients: Option<Arc<CaBundle>>,
+    pub(super) proxies: Option<Arc<FrontProxies>>,
 }
 
-/// Opinion of the authorities of a moment about a chain of certificates; none where they were not asked.
+/// Result of verifying a certificate chain. Parts for which there is no CA are absent.
 #[derive(Debug, Default)]
-pub(super) struct Judgement {
-    /// Set if it is that of a front proxy, or the reason why not.
+pub(super) struct Verification {
+    /// Ok for a front proxy, else the reason why it is none.
     pub(super) proxy: Option<Result<(), String>>,
-    /// The user, or the reason why there is none.
+    /// The user, or the reason why the chain is not valid.
     pub(super) client: Option<Result<Option<User>, String>>,
-    /// Expiry of the first certificate that it rests on.
-    pub(super) until: Option<UnixTime>,
+    /// Expiry of the first certificate on the verified paths.
+    pub(super) expires_at: Option<UnixTime>,
 }
 
-impl Trust {
-    /// Judges a chain of certificates.
+impl TrustedCas {
+    /// Verifies a certificate chain.
     ///
-    /// Cost: a signature check or two for each of the bundles, a tenth of a millisecond; a dozen for a chain made to be
-    /// expensive.
-    pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Judgement {
-        let mut judgement = Judgement::default();
+    /// Cost: see [`CaBundle::verify`], for each of the two bundles.
+    pub(super) fn verify(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Verification {
+        let mut result = Verification::default();
         if chain.is_empty() {
-            return judgement;
+            return result;
         }
-        let mut verify = |authorities: &Authorities| {
-            let until = authorities.verify(chain, now).map_err(|error| error.to_string())?;
-            judgement.until = Some(judgement.until.map_or(until, |other| other.min(until)));
+        let mut verify = |bundle: &CaBundle| {
+            let end = bundle.verify(chain, now).map_err(|error| error.to_string())?;
+            result.expires_at = Some(result.expires_at.map_or(end, |other| other.min(end)));
             Ok(())
         };
         let proxy = self.proxies.as_ref().map(|proxies| {
-            verify(&proxies.authorities).and_then(|()| proxies.headers.allow(&Subject::of_chain(chain)?))
+            verify(&proxies.ca_bundle).and_then(|()| proxies.headers.allow(&Subject::of_chain(chain)?))
         });
         let client = self
             .clients
             .as_ref()
             .map(|clients| verify(clients).and_then(|()| client_certificate::user(chain)));
-        Judgement { proxy, client, ..judgement }
+        Verification { proxy, client, ..result }
     }
 
-    /// The names that clients may choose a certificate by, in DER.
+    /// Returns the subjects of all CAs in DER, by which clients choose a certificate.
     pub(super) fn subjects(&self) -> BTreeSet<Vec<u8>> {
-        let proxies = self.proxies.as_ref().map(|proxies| &proxies.authorities);
+        let proxies = self.proxies.as_ref().map(|proxies| &proxies.ca_bundle);
         let all = self.clients.as_deref().into_iter().chain(proxies);
-        all.flat_map(Authorities::subjects).collect()
+        all.flat_map(CaBundle::subjects).collect()
     }
 }
 
-/// Authorities of clients, from their file.
-pub(super) async fn clients_from_file(
-    options: &AuthenticationOptions,
-) -> Result<Option<Authorities>, TlsError> {
+/// Reads the CAs of clients from `--client-ca-file`.
+pub(super) async fn clients_from_file(options: &AuthenticationOptions) -> Result<Option<CaBundle>, TlsError> {
     let Some(path) = &options.client_ca_file else { return Ok(None) };
-    Authorities::new(&path.display().to_string(), tls::read(path).await?).map(Some)
+    CaBundle::new(&path.display().to_string(), tls::read(path).await?).map(Some)
 }
 
-/// Front proxies, from the file of their authorities and the flags.
+/// Reads the CAs of front proxies from `--requestheader-client-ca-file`; flags describe the headers.
 pub(super) async fn proxies_from_file(
     options: &AuthenticationOptions,
-) -> Result<Option<RequestHeader>, TlsError> {
+) -> Result<Option<FrontProxies>, TlsError> {
     let Some(path) = &options.request_header.client_ca_file else { return Ok(None) };
-    let authorities = Authorities::new(&path.display().to_string(), tls::read(path).await?)?;
-    Ok(Some(RequestHeader { authorities, headers: Headers::of(&options.request_header) }))
+    let ca_bundle = CaBundle::new(&path.display().to_string(), tls::read(path).await?)?;
+    Ok(Some(FrontProxies { ca_bundle, headers: Headers::of(&options.request_header) }))
 }
 
-/// What the cluster says; none if it says nothing.
+/// Reads the configuration of the cluster; none if it has none.
 pub(super) async fn look_up<A: AuthenticationApi>(api: &A) -> Result<Option<ClusterConfig>, ReviewError> {
     within_limit(api.cluster_config()).await
 }
 
-/// Takes from the cluster what no file says. What makes no sense there is left as it is, with a warning.
-pub(super) fn apply(trust: &mut Trust, config: &ClusterConfig, options: &AuthenticationOptions) {
+/// Applies the configuration of the cluster where no file is given. Invalid parts leave the CAs unchanged, with a warning.
+pub(super) fn apply(cas: &mut TrustedCas, config: &ClusterConfig, options: &AuthenticationOptions) {
     if options.client_ca_file.is_none() {
-        replace(&mut trust.clients, cluster::client_authorities(config));
+        replace(&mut cas.clients, cluster_config::client_cas(config));
     }
     if options.request_header.client_ca_file.is_none() {
-        replace(&mut trust.proxies, cluster::request_header(config));
+        replace(&mut cas.proxies, cluster_config::front_proxies(config));
     }
 }
 
-/// A part that cannot be read any more stays what it was; one that is gone stays, too, as upstream has it: a moment
-/// without the file must not lock everybody out.
+/// Replaces a part by a new version. A part that is absent or cannot be read stays unchanged, as upstream has it: a moment
+/// without the file must not lock out all clients.
 pub(super) fn replace<T>(part: &mut Option<Arc<T>>, read: Result<Option<T>, TlsError>) {
     match read {
         Ok(Some(new)) => *part = Some(Arc::new(new)),
         Ok(None) => (),
         Err(error) => {
-            warn!(err = %kube_api::error_chain(&error), "Keeping the authorities that were read before")
+            warn!(err = %error_chain(&error), "Unable to load client CAs, keeping the previous ones")
         }
     }
 }

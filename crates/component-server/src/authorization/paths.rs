@@ -1,18 +1,18 @@
-//! Paths that anybody may use.
+//! Paths that every client may use.
 
 use std::collections::HashSet;
 
-/// Whole paths and prefixes (`k8s.io/apiserver/pkg/authorization/path`).
+/// Exact paths and prefixes (`k8s.io/apiserver/pkg/authorization/path`).
 #[derive(Debug)]
 pub(super) struct Paths {
-    whole: HashSet<String>,
+    exact: HashSet<String>,
     prefixes: Vec<String>,
 }
 
 impl Paths {
-    /// A `*` at the end makes a prefix; anywhere else it is refused.
+    /// Parses patterns. A `*` at the end denotes a prefix; anywhere else it is an error.
     pub(super) fn new(patterns: &[String]) -> Result<Self, String> {
-        let mut paths = Self { whole: HashSet::new(), prefixes: Vec::new() };
+        let mut paths = Self { exact: HashSet::new(), prefixes: Vec::new() };
         for pattern in patterns {
             let path = without_slash(pattern);
             let (stem, is_prefix) = path.strip_suffix('*').map_or((path, false), |stem| (stem, true));
@@ -24,7 +24,7 @@ impl Paths {
             if is_prefix {
                 paths.prefixes.push(stem.to_owned());
             } else {
-                paths.whole.insert(stem.to_owned());
+                paths.exact.insert(stem.to_owned());
             }
         }
         Ok(paths)
@@ -32,11 +32,11 @@ impl Paths {
 
     pub(super) fn contain(&self, path: &str) -> bool {
         let path = without_slash(path);
-        self.whole.contains(path) || self.prefixes.iter().any(|prefix| path.starts_with(prefix))
+        self.exact.contains(path) || self.prefixes.iter().any(|prefix| path.starts_with(prefix))
     }
 }
 
-/// A leading slash makes no difference.
+/// Removes the leading slash, which upstream ignores.
 fn without_slash(path: &str) -> &str {
     path.strip_prefix('/').unwrap_or(path)
 }

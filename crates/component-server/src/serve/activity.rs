@@ -1,60 +1,59 @@
-//! Whether a connection is still good for something.
+//! Activity on a connection, which decides when it is closed.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Requests that begin after the client was told to leave, before it is cut off. They may have been on their way: as
-/// many as may be open at once.
-const MOST_LATE: u32 = 100;
+/// Requests that a client may start after GOAWAY before its connection is aborted. They may have been in transit: as many
+/// as may be open at once.
+const MAX_LATE: u32 = 100;
 
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// Requests without an answer yet.
+    /// Requests without a complete response.
     in_progress: usize,
-    /// Nothing more is wanted from the client.
-    is_done: bool,
-    /// Requests that began all the same.
+    /// The connection is to be closed.
+    is_closing: bool,
+    /// Requests that started since.
     late: u32,
 }
 
-/// What happens on one connection. Clones speak about the same one.
+/// The requests of one connection. Clones share the state.
 #[derive(Clone, Default)]
 pub(super) struct Activity(watch::Sender<State>);
 
-/// A request in progress, until it is dropped. Unless its client has proved to be worth it, the connection ends with it.
+/// A request in progress until dropped. Closes the connection on drop unless [`Self::keep_connection`] was called.
 ///
-/// So it does, too, if the request is given up before its answer: with HTTP/2 a client can begin one request after the
-/// other and reset each at once, which costs it nothing (CVE-2023-44487).
+/// A request that is cancelled before its response closes the connection, too: an HTTP/2 client could otherwise start and
+/// reset requests at no cost (CVE-2023-44487).
 pub(super) struct InProgress {
     activity: Activity,
     keeps_connection: bool,
 }
 
 impl Activity {
-    /// A request begins.
-    pub(super) fn begin(&self) -> InProgress {
+    /// Records the start of a request.
+    pub(super) fn start_request(&self) -> InProgress {
         self.0.send_modify(|state| {
             state.in_progress += 1;
-            state.late = state.late.saturating_add(u32::from(state.is_done));
+            state.late = state.late.saturating_add(u32::from(state.is_closing));
         });
         InProgress { activity: self.clone(), keeps_connection: false }
     }
 
-    /// Returns when a client that was told to leave has begun too many requests nevertheless.
-    pub(super) async fn overrun(&self) {
-        // Fails only without a sender, which is here.
-        let _ = self.0.subscribe().wait_for(|state| state.late > MOST_LATE).await;
+    /// Completes when the client has started too many requests on a closing connection.
+    pub(super) async fn too_many_late_requests(&self) {
+        // Fails only if the sender is dropped, which `self` holds.
+        let _ = self.0.subscribe().wait_for(|state| state.late > MAX_LATE).await;
     }
 
-    /// Returns when the connection should end: it is done with, or was without requests for too long, or the server
-    /// stops.
-    pub(super) async fn end(&self, idle: Duration, mut stopping: watch::Receiver<bool>) {
+    /// Completes when the connection is to be closed: a request closed it, it was idle for too long, or the server stops.
+    pub(super) async fn closing(&self, idle: Duration, mut stopping: watch::Receiver<bool>) {
         let mut changes = self.0.subscribe();
         loop {
-            let State { in_progress, is_done, .. } = *changes.borrow_and_update();
-            if is_done {
+            let State { in_progress, is_closing, .. } = *changes.borrow_and_update();
+            if is_closing {
                 return;
             }
             tokio::select! {
@@ -67,7 +66,7 @@ impl Activity {
 }
 
 impl InProgress {
-    /// The request has its answer, and the connection may last.
+    /// Ends the request and keeps the connection open.
     pub(super) fn keep_connection(mut self) {
         self.keeps_connection = true;
     }
@@ -77,7 +76,7 @@ impl Drop for InProgress {
     fn drop(&mut self) {
         self.activity.0.send_modify(|state| {
             state.in_progress -= 1;
-            state.is_done |= !self.keeps_connection;
+            state.is_closing |= !self.keeps_connection;
         });
     }
 }
@@ -92,56 +91,56 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(90);
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_requests_ends() {
+    async fn an_idle_connection_is_closed() {
         let (_stop, stopping) = watch::channel(false);
         let (activity, start) = (Activity::default(), Instant::now());
-        activity.end(IDLE, stopping).await;
+        activity.closing(IDLE, stopping).await;
         assert_eq!(start.elapsed(), IDLE);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_in_progress_keeps_it_open() {
+    async fn a_request_in_progress_keeps_the_connection_open() {
         let (_stop, stopping) = watch::channel(false);
         let activity = Activity::default();
-        let mut end = pin!(activity.end(IDLE, stopping));
-        let requests = [activity.begin(), activity.begin()];
-        assert!(poll!(&mut end).is_pending());
+        let mut closing = pin!(activity.closing(IDLE, stopping));
+        let requests = [activity.start_request(), activity.start_request()];
+        assert!(poll!(&mut closing).is_pending());
         advance(IDLE * 10).await;
-        assert!(poll!(&mut end).is_pending());
+        assert!(poll!(&mut closing).is_pending());
         requests.into_iter().for_each(InProgress::keep_connection);
-        assert!(poll!(&mut end).is_pending());
+        assert!(poll!(&mut closing).is_pending());
         advance(IDLE / 2).await;
-        assert!(poll!(&mut end).is_pending());
+        assert!(poll!(&mut closing).is_pending());
         advance(IDLE / 2).await;
-        assert!(poll!(&mut end).is_ready());
+        assert!(poll!(&mut closing).is_ready());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_ends_at_once_when_done_or_stopped() {
+    async fn a_connection_is_closed_at_once_by_a_request_or_a_stopping_server() {
         let (stop, stopping) = watch::channel(false);
         let (done, stopped) = (Activity::default(), Activity::default());
-        let _requests = [done.begin(), stopped.begin()];
+        let _requests = [done.start_request(), stopped.start_request()];
         let start = Instant::now();
-        drop(done.begin());
-        done.end(IDLE, stopping.clone()).await;
+        drop(done.start_request());
+        done.closing(IDLE, stopping.clone()).await;
         stop.send_replace(true);
-        stopped.end(IDLE, stopping).await;
+        stopped.closing(IDLE, stopping).await;
         assert_eq!(start.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_leave_when_told_is_cut_off() {
+    async fn a_client_that_ignores_goaway_is_disconnected() {
         let activity = Activity::default();
-        let mut overrun = pin!(activity.overrun());
-        for _ in 0..10 * MOST_LATE {
-            activity.begin().keep_connection();
+        let mut aborted = pin!(activity.too_many_late_requests());
+        for _ in 0..10 * MAX_LATE {
+            activity.start_request().keep_connection();
         }
-        drop(activity.begin());
-        for _ in 0..MOST_LATE {
-            activity.begin().keep_connection();
+        drop(activity.start_request());
+        for _ in 0..MAX_LATE {
+            activity.start_request().keep_connection();
         }
-        assert!(poll!(&mut overrun).is_pending());
-        drop(activity.begin());
-        assert!(poll!(&mut overrun).is_ready());
+        assert!(poll!(&mut aborted).is_pending());
+        drop(activity.start_request());
+        assert!(poll!(&mut aborted).is_ready());
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: TLS, then HTTP, each within its time.
+//! One connection: TLS, then HTTP, each with its time limits.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,38 +23,38 @@ use tracing::{debug, trace};
 
 use super::activity::Activity;
 use crate::authentication::Peer;
-use crate::connections::Place;
-use crate::filter::Filter;
+use crate::connection_limit::ConnectionSlot;
+use crate::handler_chain::HandlerChain;
 use crate::options::{Limits, ServingOptions};
 use crate::review::{AuthenticationApi, AuthorizationApi};
 
-/// hyper refuses smaller buffers.
-const SMALLEST_BUFFER: u32 = 8 << 10;
-/// As many as a client is told if no flag says otherwise; rarely will it need two.
+/// The smallest buffer that hyper accepts, in bytes.
+const MIN_BUFFER: u32 = 8 << 10;
+/// Concurrent streams of a connection if no flag configures them.
 const DEFAULT_STREAMS: u32 = 100;
-/// Streams that a client may have reset, and that are not looked at yet or cannot be forgotten yet. One more ends the
+/// Streams that the client has reset and the server has not yet processed or forgotten. A further one ends the
 /// connection.
 const RESET_STREAMS: usize = 20;
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Server<A, Z> {
-    pub(super) filter: Filter<A, Z>,
+    pub(super) handlers: HandlerChain<A, Z>,
     pub(super) tls: watch::Receiver<Arc<ServerConfig>>,
     pub(super) stopping: watch::Receiver<bool>,
-    pub(super) http: Http,
+    pub(super) http: HttpVersions,
     pub(super) limits: Limits,
 }
 
-/// The two versions of HTTP. Which one is settled by TLS, so neither has to be guessed from the first bytes.
-pub(super) struct Http {
-    one: auto::Builder<TokioExecutor>,
-    two: auto::Builder<TokioExecutor>,
+/// Both versions of HTTP. ALPN chooses one, so neither has to be detected from the first bytes.
+pub(super) struct HttpVersions {
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
 }
 
-impl Http {
+impl HttpVersions {
     pub(super) fn new(options: &ServingOptions) -> Self {
         let limits = &options.limits;
-        let header_bytes = limits.header_bytes.max(SMALLEST_BUFFER);
+        let header_bytes = limits.header_bytes.max(MIN_BUFFER);
         let streams = match options.http2_max_streams_per_connection {
             0 => DEFAULT_STREAMS,
             streams => streams,
@@ -72,30 +72,35 @@ impl Http {
             .max_header_list_size(header_bytes)
             .max_pending_accept_reset_streams(RESET_STREAMS)
             .max_local_error_reset_streams(RESET_STREAMS)
-            // A client that vanished without a word is found out by a ping.
+            // Pings detect a client that disappeared without closing the connection.
             .keep_alive_interval(limits.header)
             .keep_alive_timeout(limits.handshake);
-        Self { one: builder.clone().http1_only(), two: builder.http2_only() }
+        Self { http1: builder.clone().http1_only(), http2: builder.http2_only() }
     }
 }
 
 impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
-    /// Serves a connection to its end.
-    pub(super) async fn talk(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, place: &Arc<Place>) {
+    /// Serves a connection until it is closed.
+    pub(super) async fn serve(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        address: SocketAddr,
+        slot: &Arc<ConnectionSlot>,
+    ) {
         let mut stopping = self.stopping.clone();
         let handshake = tokio::select! {
             handshake = timeout(self.limits.handshake, self.handshake(stream)) => handshake,
             _ = stopping.wait_for(|stopping| *stopping) => return,
         };
         match handshake {
-            Ok(Ok(Some(stream))) => self.http(stream, peer, place).await,
-            Ok(Ok(None)) => trace!(%peer, "Client sent an HTTP request to an HTTPS server"),
-            Ok(Err(error)) => trace!(%peer, err = %error, "TLS handshake error"),
-            Err(_) => trace!(%peer, "TLS handshake timeout"),
+            Ok(Ok(Some(stream))) => self.serve_http(stream, address, slot).await,
+            Ok(Ok(None)) => trace!(peer = %address, "Client sent an HTTP request to an HTTPS server"),
+            Ok(Err(error)) => trace!(peer = %address, err = %error, "TLS handshake error"),
+            Err(_) => trace!(peer = %address, "TLS handshake timeout"),
         }
     }
 
-    /// None if the client does not even try to speak TLS; then it has been told so, as Go tells it.
+    /// Performs the TLS handshake. Returns none after responding as Go does to a client that sent plain HTTP.
     async fn handshake(&self, mut stream: TcpStream) -> std::io::Result<Option<TlsStream<TcpStream>>> {
         stream.set_nodelay(true)?;
         let mut first = [0];
@@ -110,22 +115,27 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
         TlsAcceptor::from(config).accept(stream).await.map(Some)
     }
 
-    async fn http(self: &Arc<Self>, stream: TlsStream<TcpStream>, peer: SocketAddr, place: &Arc<Place>) {
+    async fn serve_http(
+        self: &Arc<Self>,
+        stream: TlsStream<TcpStream>,
+        address: SocketAddr,
+        slot: &Arc<ConnectionSlot>,
+    ) {
         let (_, session) = stream.get_ref();
         let chain = session.peer_certificates().unwrap_or_default().to_vec();
-        let client = Arc::new(Peer::new(peer.ip(), chain));
+        let peer = Arc::new(Peer::new(address.ip(), chain));
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        let http = if is_http2 { &self.http.two } else { &self.http.one };
+        let http = if is_http2 { &self.http.http2 } else { &self.http.http1 };
         let activity = Activity::default();
         let service = service_fn(|request: Request<Incoming>| {
-            let (server, client, place) = (Arc::clone(self), Arc::clone(&client), Arc::clone(place));
-            // From here on, and not only once it is polled: a request that is dropped before that counts, too.
-            let in_progress = activity.begin();
+            let (server, peer, slot) = (Arc::clone(self), Arc::clone(&peer), Arc::clone(slot));
+            // Outside of the future: a request that is dropped before its first poll counts, too.
+            let in_progress = activity.start_request();
             async move {
-                place.touch();
-                let outcome = server.filter.answer(&client, request.map(Body::new)).await;
-                place.touch();
-                if outcome.is_known || !is_http2 {
+                slot.touch();
+                let outcome = server.handlers.serve(&peer, request.map(Body::new)).await;
+                slot.touch();
+                if outcome.is_authenticated || !is_http2 {
                     in_progress.keep_connection();
                 }
                 Ok::<Response, Infallible>(outcome.response)
@@ -134,16 +144,18 @@ impl<A: AuthenticationApi, Z: AuthorizationApi> Server<A, Z> {
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         let result = tokio::select! {
             result = connection.as_mut() => Ok(result),
-            () = activity.end(self.limits.idle, self.stopping.clone()) => {
+            () = activity.closing(self.limits.idle, self.stopping.clone()) => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     result = timeout(self.limits.grace, connection) => result,
-                    () = activity.overrun() => return debug!(%peer, "Connection cut: the client would not leave"),
+                    () = activity.too_many_late_requests() => {
+                        return debug!(peer = %address, "Connection aborted: the client kept sending requests after GOAWAY");
+                    }
                 }
             }
         };
         if let Ok(Err(error)) = result {
-            debug!(%peer, err = %error, "Connection ended early");
+            debug!(peer = %address, err = %error, "Connection ended early");
         }
     }
 }

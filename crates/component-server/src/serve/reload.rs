@@ -1,9 +1,10 @@
-//! Certificates that change while they are served.
+//! Reloading of serving certificates and client CAs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_api::error_chain;
 use rustls::ServerConfig;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -12,63 +13,63 @@ use tracing::{info, warn};
 use crate::authentication::Authenticator;
 use crate::options::ServingOptions;
 use crate::review::AuthenticationApi;
-use crate::tls::{Material, Source, TlsError, TlsPolicy, server_config};
+use crate::tls::{CertificateContent, CertificateSource, TlsError, TlsPolicy, server_config};
 
-/// Certificates, where they come from, and what is served of them.
-pub(super) struct Certificates {
+/// The serving certificates: their source, and the content that is served.
+pub(super) struct ServingCertificates {
     policy: TlsPolicy,
-    source: Source,
+    source: CertificateSource,
     served: Served,
 }
 
 #[derive(PartialEq)]
 struct Served {
-    material: Material,
-    client_authorities: Option<BTreeSet<Vec<u8>>>,
+    content: CertificateContent,
+    ca_subjects: Option<BTreeSet<Vec<u8>>>,
 }
 
-impl Certificates {
-    /// Reads them for the first time, and makes sure that they can be served.
+impl ServingCertificates {
+    /// Reads the certificates, and checks that they can be served.
     pub(super) async fn load(policy: TlsPolicy, options: &ServingOptions) -> Result<Self, TlsError> {
-        let source = Source::open(options).await?;
-        let served = Served { material: source.read().await?, client_authorities: None };
+        let source = CertificateSource::open(options).await?;
+        let served = Served { content: source.read().await?, ca_subjects: None };
         served.config(&policy)?;
         Ok(Self { policy, source, served })
     }
 
-    /// What to serve first.
+    /// Returns the first configuration.
     pub(super) fn config(
         &mut self,
-        client_authorities: Option<BTreeSet<Vec<u8>>>,
+        ca_subjects: Option<BTreeSet<Vec<u8>>>,
     ) -> Result<Arc<ServerConfig>, TlsError> {
-        self.served.client_authorities = client_authorities;
+        self.served.ca_subjects = ca_subjects;
         self.served.config(&self.policy)
     }
 
-    /// Looks for changes for ever, and publishes them. A change that makes no sense, such as a certificate whose key is
-    /// not there yet, changes nothing, and is looked at again the next time.
+    /// Reloads certificates and client CAs at an interval, and publishes changes. Never completes.
     ///
-    /// Compares contents, not times: mounted Secrets are swapped by a symbolic link.
-    pub(super) async fn keep_fresh<A: AuthenticationApi>(
+    /// Invalid content, such as a certificate whose key has not been written yet, is ignored until the next interval.
+    /// Compares contents instead of modification times, because a mounted Secret is replaced by changing a symbolic link.
+    pub(super) async fn reload_every<A: AuthenticationApi>(
         &mut self,
-        every: Duration,
+        period: Duration,
         authenticator: &Authenticator<A>,
         updates: watch::Sender<Arc<ServerConfig>>,
     ) {
-        let mut ticks = interval(every.max(Duration::from_millis(10)));
+        let mut ticks = interval(period.max(Duration::from_millis(10)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             authenticator.refresh().await;
-            match self.reload(authenticator.client_authorities()).await {
+            match self.reload(authenticator.ca_subjects()).await {
                 Ok(Some(config)) => {
-                    info!("Loaded new serving certificates or names of client authorities");
+                    info!("Loaded new serving certificates or client CA names");
                     updates.send_replace(config);
                 }
                 Ok(None) => (),
                 Err(error) => {
-                    let error = kube_api::error_chain(&error);
-                    warn!(err = %error, "Keeping the serving certificates that were read before");
+                    let error = error_chain(&error);
+                    warn!(err = %error, "Unable to load serving certificates, keeping the previous ones");
                 }
             }
         }
@@ -76,9 +77,9 @@ impl Certificates {
 
     async fn reload(
         &mut self,
-        client_authorities: Option<BTreeSet<Vec<u8>>>,
+        ca_subjects: Option<BTreeSet<Vec<u8>>>,
     ) -> Result<Option<Arc<ServerConfig>>, TlsError> {
-        let found = Served { material: self.source.read().await?, client_authorities };
+        let found = Served { content: self.source.read().await?, ca_subjects };
         if found == self.served {
             return Ok(None);
         }
@@ -90,6 +91,6 @@ impl Certificates {
 
 impl Served {
     fn config(&self, policy: &TlsPolicy) -> Result<Arc<ServerConfig>, TlsError> {
-        server_config(policy, &self.material, self.client_authorities.as_ref()).map(Arc::new)
+        server_config(policy, &self.content, self.ca_subjects.as_ref()).map(Arc::new)
     }
 }

@@ -1,4 +1,4 @@
-//! What the flags allow: versions, cipher suites, key exchange, HTTP versions.
+//! Protocol settings: TLS versions, cipher suites, key exchange, HTTP versions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use rustls::{NamedGroup, SupportedCipherSuite, SupportedProtocolVersion};
 
 use crate::options::ServingOptions;
 
-/// What the server is willing to speak.
+/// The protocol settings that flags configure.
 pub(crate) struct TlsPolicy {
     pub(crate) provider: Arc<CryptoProvider>,
     pub(crate) versions: &'static [&'static SupportedProtocolVersion],
-    /// Offered by ALPN, best first.
+    /// Offered by ALPN in order of preference.
     pub(crate) protocols: &'static [&'static [u8]],
-    /// What was asked for and cannot be had, one sentence each.
+    /// One warning for each configured value that is not available.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Names that Go knows and rustls refuses to implement: CBC, RC4, and key exchange without forward secrecy.
+/// Suites that Go implements and rustls does not: CBC, RC4, and key exchange without forward secrecy.
 const GO_ONLY_SUITES: [&str; 16] = [
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
@@ -39,14 +39,14 @@ const GO_ONLY_SUITES: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
 
-/// Numbers that Go knows and ring doesn't: P-521 and the post-quantum hybrids with P-256, X25519 and P-384.
+/// Curves that Go implements and ring does not: P-521 and the post-quantum hybrids with P-256, X25519 and P-384.
 const GO_ONLY_CURVES: [i32; 4] = [25, 4587, 4588, 4589];
 
 static FROM_1_2: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 static FROM_1_3: &[&SupportedProtocolVersion] = &[&TLS13];
 
 impl TlsPolicy {
-    /// Reads the flags; the error names the one that makes no sense.
+    /// Reads the flags. The error names the flag that is invalid.
     pub(crate) fn new(options: &ServingOptions) -> Result<Self, String> {
         let mut warnings = Vec::new();
         let versions = versions(&options.tls_min_version, &mut warnings)?;
@@ -77,7 +77,7 @@ fn versions(
     }
 }
 
-/// The suites of TLS 1.3 always, of TLS 1.2 those that are named.
+/// Returns all suites of TLS 1.3, and those of TLS 1.2 that are named. Without names, returns all.
 fn cipher_suites(
     provider: &CryptoProvider,
     names: &[String],
@@ -89,12 +89,12 @@ fn cipher_suites(
     }
     let mut named = Vec::new();
     for name in names {
-        // Go's older names of the two ChaCha suites end early.
+        // Go's older names of the two ChaCha suites lack the hash.
         let full = if name.ends_with("_CHACHA20_POLY1305") { format!("{name}_SHA256") } else { name.clone() };
         match all.iter().find(|suite| go_name(suite) == full) {
             Some(suite) => named.push(suite.suite()),
             None if GO_ONLY_SUITES.contains(&name.as_str()) => {
-                warnings.push(format!("--tls-cipher-suites: {name} is not available and left out"));
+                warnings.push(format!("--tls-cipher-suites: {name} is not available and is ignored"));
             }
             None => {
                 return Err(format!(
@@ -107,7 +107,7 @@ fn cipher_suites(
     Ok(all.iter().filter(wanted).copied().collect())
 }
 
-/// rustls marks the suites of TLS 1.3 in their names, Go does not.
+/// Returns Go's name of a suite. rustls marks the suites of TLS 1.3 in their names, Go does not.
 fn go_name(suite: &SupportedCipherSuite) -> String {
     format!("{:?}", suite.suite()).replacen("TLS13_", "TLS_", 1)
 }
@@ -131,7 +131,7 @@ fn kx_groups(
             return Err(format!("--tls-curve-preferences: duplicate curve preference {curve}"));
         }
         if GO_ONLY_CURVES.contains(curve) {
-            warnings.push(format!("--tls-curve-preferences: {curve} is not available and left out"));
+            warnings.push(format!("--tls-curve-preferences: {curve} is not available and is ignored"));
         } else if !all.iter().any(|group| number(group.name()) == *curve) {
             return Err(format!("--tls-curve-preferences: curve preference {curve} is not supported"));
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn all_suites_of_rustls_have_names_that_go_knows() {
+    fn all_suites_of_rustls_have_names_of_go() {
         let all = suites(&policy(|_| ()).unwrap());
         assert_eq!(all.len(), 9, "{all:?}");
         let named = policy(|options| options.tls_cipher_suites = all.clone()).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_suites_of_tls_1_2_can_be_chosen() {
+    fn only_the_suites_of_tls_1_2_can_be_restricted() {
         let names = ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_RSA_WITH_AES_128_CBC_SHA"];
         let policy = policy(|options| options.tls_cipher_suites = names.map(str::to_owned).to_vec()).unwrap();
         let expected = [
@@ -189,7 +189,7 @@ mod tests {
             "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
         ];
         assert_eq!(suites(&policy), expected);
-        let warning = "--tls-cipher-suites: TLS_RSA_WITH_AES_128_CBC_SHA is not available and left out";
+        let warning = "--tls-cipher-suites: TLS_RSA_WITH_AES_128_CBC_SHA is not available and is ignored";
         assert_eq!(policy.warnings, [warning]);
     }
 
@@ -198,11 +198,11 @@ mod tests {
         let policy = policy(|options| options.tls_curve_preferences = vec![24, 4588, 29]).unwrap();
         let numbers: Vec<i32> = policy.provider.kx_groups.iter().map(|group| number(group.name())).collect();
         assert_eq!(numbers, [29, 24]);
-        assert_eq!(policy.warnings, ["--tls-curve-preferences: 4588 is not available and left out"]);
+        assert_eq!(policy.warnings, ["--tls-curve-preferences: 4588 is not available and is ignored"]);
     }
 
     #[test]
-    fn curves_that_make_no_sense_are_refused() {
+    fn invalid_curves_are_refused() {
         for (curves, reason) in [
             (vec![0], "curve preference 0 is out of range (must be 1-65535)"),
             (vec![65536], "curve preference 65536 is out of range (must be 1-65535)"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn old_versions_are_raised_with_a_warning() {
+    fn versions_below_1_2_are_raised_with_a_warning() {
         let policy = policy(|options| options.tls_min_version = "VersionTLS10".into()).unwrap();
         assert_eq!(policy.versions.len(), 2);
         assert_eq!(policy.warnings.len(), 1);

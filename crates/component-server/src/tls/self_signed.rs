@@ -1,4 +1,4 @@
-//! Serving certificates for those who bring none.
+//! Self-signed serving certificates.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime};
@@ -7,19 +7,18 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
-
 use zeroize::{Zeroize, Zeroizing};
 
-use super::TlsError;
+use super::error::TlsError;
 
 const LIFETIME: Duration = Duration::from_hours(365 * 24);
-/// Valid from a little earlier than now, for clients whose clocks are behind.
+/// The certificate is valid from this long before now, for clients whose clocks are behind.
 const LEEWAY: Duration = Duration::from_hours(1);
 
-/// A certificate, followed by that of its one-off authority, and its key, both in PEM.
+/// Generates a certificate, followed by that of its CA, which signs nothing else, and the key, both in PEM.
 ///
-/// As upstream makes them (`client-go/util/cert` `GenerateSelfSignedCertKey`): for `localhost`, `127.0.0.1` and the
-/// address that is served, for a year. The key is P-256 rather than RSA: faster to make, and on every handshake.
+/// As upstream (`client-go/util/cert` `GenerateSelfSignedCertKey`): for `localhost`, `127.0.0.1` and the bind address,
+/// valid for a year. The key is P-256 instead of RSA, which is faster to generate and in each handshake.
 pub(super) fn generate(bind_address: IpAddr) -> Result<(String, Zeroizing<String>), TlsError> {
     make(bind_address).map_err(TlsError::SelfSigned)
 }
@@ -28,11 +27,11 @@ fn make(bind_address: IpAddr) -> Result<(String, Zeroizing<String>), rcgen::Erro
     let now = SystemTime::now();
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
 
-    let mut authority = params(&format!("localhost-ca@{seconds}"), now);
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
-    let mut authority_key = KeyPair::generate()?;
-    let authority_certificate = authority.self_signed(&authority_key)?;
+    let mut ca = params(&format!("localhost-ca@{seconds}"), now);
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
+    let mut ca_key = KeyPair::generate()?;
+    let ca_certificate = ca.self_signed(&ca_key)?;
 
     let mut serving = params(&format!("localhost@{seconds}"), now);
     serving.is_ca = IsCa::ExplicitNoCa;
@@ -46,13 +45,13 @@ fn make(bind_address: IpAddr) -> Result<(String, Zeroizing<String>), rcgen::Erro
     serving.subject_alt_names = vec![SanType::DnsName("localhost".try_into()?)];
     serving.subject_alt_names.extend(distinct.map(|(_, address)| SanType::IpAddress(*address)));
     let mut key = KeyPair::generate()?;
-    let certificate = serving.signed_by(&key, &Issuer::from_params(&authority, &authority_key))?;
+    let certificate = serving.signed_by(&key, &Issuer::from_params(&ca, &ca_key))?;
 
     let pem = Zeroizing::new(key.serialize_pem());
-    // Not in memory for longer than a library needs them.
-    authority_key.zeroize();
+    // The keys stay in memory only as long as needed.
+    ca_key.zeroize();
     key.zeroize();
-    Ok((certificate.pem() + &authority_certificate.pem(), pem))
+    Ok((certificate.pem() + &ca_certificate.pem(), pem))
 }
 
 fn params(common_name: &str, now: SystemTime) -> CertificateParams {
@@ -73,13 +72,13 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_client_that_trusts_the_authority_trusts_the_certificate() {
+    fn a_client_that_trusts_the_ca_accepts_the_certificate() {
         let (certificates, key) = generate("10.1.2.3".parse().unwrap()).unwrap();
-        let chain = super::super::certificates("made", certificates.as_bytes()).unwrap();
-        let [leaf, authority] = chain.as_slice() else { panic!("two certificates, not {}", chain.len()) };
+        let chain = super::super::pem::certificates("generated", certificates.as_bytes()).unwrap();
+        let [leaf, ca] = chain.as_slice() else { panic!("two certificates, not {}", chain.len()) };
         assert!(key.starts_with("-----BEGIN PRIVATE KEY-----"));
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(authority.clone()).unwrap();
+        roots.add(ca.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();

@@ -30,7 +30,7 @@ async fn a_new_certificate_is_served_without_a_restart() {
     assert!(old.connect(manager.port()).await.is_err(), "the old one is no longer served");
 
     std::fs::write(&pair.certificate, "nonsense").unwrap();
-    let complaint = "Keeping the serving certificates";
+    let complaint = "Unable to load serving certificates";
     wait::until("a complaint about the certificate", LIMIT, || {
         let log = std::fs::read_to_string(manager.process().log()).unwrap();
         async move { if log.contains(complaint) { Ok(()) } else { Err(log) } }

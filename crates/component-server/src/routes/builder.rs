@@ -1,0 +1,97 @@
+//! The routes of a component, assembled one by one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{MethodRouter, any};
+
+use super::checks::Checks;
+use super::component_info::ComponentInfo;
+use super::slis::Slis;
+use super::{configz, debug_flags, health, metrics, zpages};
+use crate::error_response::not_found;
+
+/// The routes of a component.
+///
+/// Unless stated otherwise, a path responds alike to every method, as upstream does; an unknown path is a plain 404.
+/// `/statusz` lists the first segment of each path, except for those under `/debug`.
+#[must_use]
+pub struct Routes {
+    info: Arc<ComponentInfo>,
+    router: Router,
+    listed: BTreeSet<String>,
+}
+
+impl Routes {
+    /// Creates routes with `/statusz` only. Several pages show the information about the component.
+    pub fn new(info: ComponentInfo) -> Self {
+        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new() }
+    }
+
+    /// Adds a health page such as `healthz`, `livez` or `readyz` at `/<name>`, and a page for each check below it.
+    ///
+    /// `?verbose` lists the checks, `?exclude=<check>` skips one. Results are counted in `slis`.
+    pub fn health(self, name: &'static str, checks: Checks, slis: Slis) -> Self {
+        let page = health::Page { name, checks, slis };
+        let below = format!("/{name}/{{*check}}");
+        let mut routes = self.route(&format!("/{name}"), health::page(page.clone()));
+        routes.router = routes.router.route(&below, health::single(page));
+        routes
+    }
+
+    /// Adds `/metrics`: the text that `encode` writes in the Prometheus format, for each request.
+    pub fn metrics<F>(self, encode: F) -> Self
+    where
+        F: Fn(&mut String) -> std::fmt::Result + Clone + Send + Sync + 'static,
+    {
+        let page = metrics::page(Arc::clone(&self.info), encode);
+        self.route("/metrics", page)
+    }
+
+    /// Adds `/metrics/slis`: results of health checks over time, to be scraped more often than `/metrics`. `filter` may
+    /// remove metrics from the text. DELETE resets the results.
+    pub fn slis<F>(self, slis: Slis, filter: F) -> Self
+    where
+        F: Fn(String) -> String + Clone + Send + Sync + 'static,
+    {
+        let page = metrics::slis_page(Arc::clone(&self.info), slis, filter);
+        self.route("/metrics/slis", page)
+    }
+
+    /// Adds `/configz`: the effective configuration, under the name of its API group.
+    pub fn configz(self, group: &str, configuration: &serde_json::Value) -> Self {
+        self.route("/configz", configz::page(group, configuration))
+    }
+
+    /// Adds `/flagz`: the value of every flag by name.
+    pub fn flagz(self, flags: impl IntoIterator<Item = (String, String)>) -> Self {
+        let page = zpages::flagz(Arc::clone(&self.info), flags.into_iter().collect());
+        self.route("/flagz", page)
+    }
+
+    /// Adds `/debug/flags` and `/debug/flags/v`; PUT sets the log level.
+    pub fn log_level<F>(mut self, set: F) -> Self
+    where
+        F: Fn(u32) -> Result<(), String> + Clone + Send + Sync + 'static,
+    {
+        self.router = self.router.merge(debug_flags::routes(set));
+        self
+    }
+
+    /// Adds any other page.
+    pub fn route(mut self, path: &str, page: MethodRouter) -> Self {
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        if first != "debug" {
+            self.listed.insert(format!("/{first}"));
+        }
+        self.router = self.router.route(path, page);
+        self
+    }
+
+    /// Builds the router and adds `/statusz`, which lists the paths.
+    pub(crate) fn into_router(self) -> Router {
+        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect());
+        self.router.route("/statusz", statusz).fallback(any(|| async { not_found() }))
+    }
+}

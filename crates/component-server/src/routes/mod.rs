@@ -1,0 +1,16 @@
+//! The pages of a component: health, metrics, configuration, flags, status, log level.
+
+mod builder;
+mod checks;
+mod component_info;
+mod configz;
+mod debug_flags;
+mod health;
+mod metrics;
+mod slis;
+mod zpages;
+
+pub use builder::Routes;
+pub use checks::Checks;
+pub use component_info::ComponentInfo;
+pub use slis::Slis;

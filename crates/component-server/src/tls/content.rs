@@ -1,0 +1,34 @@
+//! Serving certificates and keys as they were read, which makes changes detectable.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// A certificate chain and its key in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct CertKeyContent {
+    /// File or other origin, for messages.
+    pub(crate) origin: String,
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) key: Zeroizing<Vec<u8>>,
+    /// Configured server names; empty means those in the certificate.
+    pub(crate) names: Vec<String>,
+}
+
+/// All serving certificates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CertificateContent {
+    pub(crate) default: CertKeyContent,
+    /// Certificates for certain server names, in order of precedence.
+    pub(crate) sni: Vec<CertKeyContent>,
+}
+
+/// Omits the key.
+impl fmt::Debug for CertKeyContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CertKeyContent")
+            .field("origin", &self.origin)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,340 @@
+//! Malicious and broken clients. Whatever they send, `/healthz` responds.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::support::client::{Client, Options, fetch, request, tls};
+use crate::support::{LIMIT, Setup, TestServer, eventually};
+use http::Method;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+const SOON: Duration = Duration::from_millis(100);
+
+/// A server with short time limits.
+fn with_short_limits() -> Setup {
+    let mut setup = Setup::default();
+    let limits = &mut setup.serving.limits;
+    (limits.handshake, limits.header, limits.idle, limits.grace) = (SOON, SOON, SOON, SOON);
+    setup
+}
+
+async fn assert_healthy(server: &TestServer) {
+    let response = fetch(server.address, &Options::default(), Method::GET, "/healthz", &[]).await;
+    assert_eq!((response.status.as_u16(), response.body.as_str()), (200, "ok"));
+}
+
+/// Reads until the server closes the connection.
+async fn read_to_close(stream: &mut (impl AsyncReadExt + Unpin)) -> Vec<u8> {
+    let mut rest = Vec::new();
+    match tokio::time::timeout(LIMIT, stream.read_to_end(&mut rest))
+        .await
+        .expect("the server closes the connection")
+    {
+        Ok(_) => rest,
+        Err(error) if is_close(&error) => rest,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// True if the connection was closed, with or without a TLS alert.
+fn is_close(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe)
+}
+
+#[tokio::test]
+async fn invalid_bytes_close_only_their_own_connection() {
+    let server = with_short_limits().start().await;
+    let mut seed = 1_u64;
+    for length in [1, 5, 6, 100, 20_000] {
+        let mut bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                seed.to_be_bytes()[0]
+            })
+            .collect();
+        for first in [0x16, 0x80, 0x00] {
+            bytes[0] = first;
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            stream.write_all(&bytes).await.unwrap();
+            read_to_close(&mut stream).await;
+        }
+    }
+    assert_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn plain_http_gets_an_error_response() {
+    let server = Setup::default().start().await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let response = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+    let got = read_to_close(&mut stream).await;
+    // A reset may overtake the response, because the request was not read.
+    assert!(got.is_empty() || got == response, "{}", String::from_utf8_lossy(&got));
+}
+
+#[tokio::test]
+async fn silent_connections_are_closed() {
+    let server = with_short_limits().start().await;
+    let mut nothing = TcpStream::connect(server.address).await.unwrap();
+    let mut half_a_hello = TcpStream::connect(server.address).await.unwrap();
+    half_a_hello.write_all(&[0x16, 3, 1, 0, 200, 1]).await.unwrap();
+    let mut only_tls = tls(server.address, &Options::default()).await.unwrap();
+    let mut only_tls_2 = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let mut half_a_header = tls(server.address, &Options::default()).await.unwrap();
+    half_a_header.write_all(b"GET /healthz HTTP/1.1\r\nHos").await.unwrap();
+    assert_healthy(&server).await;
+    read_to_close(&mut nothing).await;
+    read_to_close(&mut half_a_hello).await;
+    read_to_close(&mut only_tls).await;
+    read_to_close(&mut only_tls_2).await;
+    read_to_close(&mut half_a_header).await;
+}
+
+/// A header that arrives byte by byte and never ends: each byte is activity, and yet the time limit applies.
+#[tokio::test]
+async fn a_slow_header_does_not_keep_a_connection_open() {
+    let server = with_short_limits().start().await;
+    let stream = tls(server.address, &Options::default()).await.unwrap();
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let send = async {
+        writer.write_all(b"GET /healthz HTTP/1.1\r\nX: ").await.unwrap();
+        while writer.write_all(b"a").await.is_ok() && writer.flush().await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::join!(send, read_to_close(&mut reader));
+    assert_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn headers_that_are_too_large_are_refused() {
+    let server = Setup::default().start().await;
+    let (small, large) = ("a".repeat(30_000), "a".repeat(200_000));
+    for http2 in [false, true] {
+        let options = Options { http2, ..Options::default() };
+        let response = fetch(server.address, &options, Method::GET, "/healthz", &[("x-big", &small)]).await;
+        assert_eq!(response.status, 200);
+        let mut client = Client::connect(server.address, &options).await.unwrap();
+        let response = client.send(request(Method::GET, "/healthz", &[("x-big", &large)])).await;
+        // The server may have closed the connection before all of it was sent.
+        assert!(response.as_ref().map_or(true, |response| response.status == 431), "{response:?}");
+    }
+    let many: Vec<(String, &str)> = (0..200).map(|i| (format!("x-{i}"), "a")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let response = fetch(server.address, &Options::default(), Method::GET, "/healthz", &many).await;
+    assert_eq!(response.status, 431);
+    assert_healthy(&server).await;
+}
+
+#[tokio::test]
+async fn a_hundred_idle_connections_do_not_block_a_probe() {
+    let mut setup = Setup::default();
+    setup.serving.limits.connections = 10;
+    let server = setup.start().await;
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        held.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    assert_healthy(&server).await;
+    let open = 10 - 1;
+    for stream in &mut held[..100 - open - 1] {
+        read_to_close(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn the_idlest_connection_is_evicted() {
+    let mut setup = Setup::default();
+    setup.serving.limits.connections = 2;
+    let server = setup.start().await;
+    let options = Options::default();
+    let mut older = Client::connect(server.address, &options).await.unwrap();
+    let mut newer = Client::connect(server.address, &options).await.unwrap();
+    assert_eq!(older.get("/healthz").await.unwrap().status, 200);
+    assert_healthy(&server).await;
+    newer.closed().await;
+    assert_eq!(older.get("/healthz").await.unwrap().status, 200);
+}
+
+/// Of an evicted client only the review remains, for which other requests may wait.
+#[tokio::test]
+async fn an_evicted_connection_cancels_its_requests() {
+    for http2 in [false, true] {
+        let mut setup = Setup::default();
+        setup.serving.limits.connections = 1;
+        let server = setup.start().await;
+        let options = Options { http2, ..Options::default() };
+        for _ in 0..3 {
+            let mut client = Client::connect(server.address, &options).await.unwrap();
+            let headers = [("authorization", "Bearer hanging-token")];
+            let hanging =
+                tokio::spawn(async move { client.send(request(Method::GET, "/healthz", &headers)).await });
+            eventually(async || server.api.hanging() == 1).await;
+            assert_healthy(&server).await;
+            assert!(hanging.await.unwrap().is_err());
+        }
+        assert!(server.api.hanging() <= 1, "the requests share a review");
+    }
+}
+
+/// GOAWAY after the first request (CVE-2023-44487), but only for unauthenticated clients, and only with HTTP/2.
+#[tokio::test]
+async fn unauthenticated_clients_cannot_keep_an_http2_connection() {
+    let server = Setup::default().start().await;
+    let http2 = Options { http2: true, ..Options::default() };
+    for (headers, status) in [(&[][..], 200), (&[("authorization", "Bearer bad-token")], 401)] {
+        let mut client = Client::connect(server.address, &http2).await.unwrap();
+        let response = client.send(request(Method::GET, "/healthz", headers)).await.unwrap();
+        assert_eq!(response.status, status);
+        client.closed().await;
+    }
+    let headers = [("authorization", "Bearer user-token")];
+    let mut known = Client::connect(server.address, &http2).await.unwrap();
+    let mut anonymous_http1 = Client::connect(server.address, &Options::default()).await.unwrap();
+    assert_eq!(known.send(request(Method::GET, "/healthz", &headers)).await.unwrap().status, 200);
+    assert_eq!(anonymous_http1.get("/healthz").await.unwrap().status, 200);
+    assert!(known.stays_open().await && anonymous_http1.stays_open().await);
+    assert_eq!(known.send(request(Method::GET, "/healthz", &headers)).await.unwrap().status, 200);
+    assert_eq!(anonymous_http1.get("/healthz").await.unwrap().status, 200);
+}
+
+/// The rapid reset of CVE-2023-44487: resetting a request before its response costs a client nothing.
+#[tokio::test]
+async fn a_client_that_resets_a_request_loses_its_connection() {
+    let server = Setup::default().start().await;
+    let mut client =
+        Client::connect(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let headers = [("authorization", "Bearer hanging-token")];
+    tokio::select! {
+        response = client.send(request(Method::GET, "/healthz", &headers)) => panic!("{response:?}"),
+        () = eventually(async || server.api.hanging() == 1) => (), // drops the request
+    }
+    client.closed().await;
+    assert_healthy(&server).await;
+}
+
+/// A client that ignores GOAWAY and acknowledges nothing.
+#[tokio::test]
+async fn a_client_that_ignores_goaway_is_disconnected() {
+    let mut setup = Setup::default();
+    (setup.serving.limits.grace, setup.serving.limits.idle) = (2 * LIMIT, 2 * LIMIT);
+    let server = setup.start().await;
+    let mut stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    for index in 0..200_u32 {
+        // HEADERS that end the stream, of GET https://x/healthz.
+        let id = (2 * index + 1).to_be_bytes();
+        let header = b"\x82\x87\x44\x08/healthz\x41\x01x";
+        let frame = [&[0, 0, u8::try_from(header.len()).unwrap(), 1, 5], &id[..], header].concat();
+        let is_sent = stream.write_all(&frame).await.is_ok() && stream.flush().await.is_ok();
+        if !is_sent || !is_complete(&mut stream, id).await {
+            assert!(index > 100, "{index} requests may have been in transit");
+            return assert_healthy(&server).await;
+        }
+    }
+    panic!("the connection was never closed");
+}
+
+/// Reads frames until the end of this stream; false if the connection is closed before.
+async fn is_complete(stream: &mut (impl AsyncReadExt + Unpin), id: [u8; 4]) -> bool {
+    let read = async {
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).await?;
+            let [high, middle, low, kind, flags, of @ ..] = head;
+            let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
+            stream.read_exact(&mut payload).await?;
+            // DATA or HEADERS with the flag END_STREAM.
+            if of == id && kind <= 1 && flags & 1 == 1 {
+                return Ok::<_, std::io::Error>(());
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, read).await.expect("a response or a closed connection").is_ok()
+}
+
+/// Not 401, which means that the token is invalid, and no wait for the API server.
+#[tokio::test]
+async fn an_address_with_too_many_waiting_requests_gets_429() {
+    let mut setup = Setup::default();
+    setup.serving.http2_max_streams_per_connection = 1000;
+    let server = setup.start().await;
+    let stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let mut requests = JoinSet::new();
+    for _ in 0..300 {
+        let mut sender = sender.clone();
+        requests.spawn(async move {
+            let headers = [("authorization", "Bearer hanging-token")];
+            sender.send_request(request(Method::GET, "/healthz", &headers)).await
+        });
+    }
+    let first = tokio::time::timeout(LIMIT, requests.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+    assert_eq!((first.status().as_u16(), first.headers()["retry-after"].to_str().unwrap()), (429, "1"));
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_decoded_is_a_bad_request() {
+    let server = Setup::default().start().await;
+    let response = fetch(server.address, &Options::default(), Method::GET, "/%ff", &[]).await;
+    assert_eq!((response.status.as_u16(), response.body.as_str()), (400, "400 Bad Request\n"));
+}
+
+/// The decision concerns the decoded path.
+#[tokio::test]
+async fn an_encoded_path_does_not_bypass_authorization() {
+    let mut setup = Setup::default();
+    setup.authorization.always_allow_paths = vec!["/healthz".into(), "/debug/*".into()];
+    let server = setup.start().await;
+    let status = |path: &'static str| status(server.address, path);
+    assert_eq!(status("/%6detrics").await, 403);
+    assert_eq!(status("/debug/..%2fmetrics").await, 404);
+    assert_eq!(status("/debug/%2e%2e/metrics").await, 404);
+    assert_eq!(status("/debug/../metrics").await, 404);
+    assert_eq!(status("/metrics?/healthz").await, 403);
+    assert_eq!(status("/healthz%3f").await, 403);
+}
+
+async fn status(address: SocketAddr, path: &str) -> u16 {
+    fetch(address, &Options::default(), Method::GET, path, &[]).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn shutdown_finishes_requests_in_progress_and_closes_idle_connections() {
+    let server = Setup::default().start().await;
+    let headers = [("authorization", "Bearer admin-token")];
+    let options = Options::default();
+    let mut idle = Client::connect(server.address, &options).await.unwrap();
+    assert_eq!(idle.get("/healthz").await.unwrap().status, 200);
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut busy = Client::connect(server.address, &options).await.unwrap();
+    let slow = tokio::spawn(async move { busy.send(request(Method::GET, "/debug/slow", &headers)).await });
+    // The review shows that the request has arrived.
+    eventually(async || server.api.reviews().iter().any(|review| review == "token admin-token")).await;
+    let address = server.address;
+    server.stop().await;
+    assert_eq!(slow.await.unwrap().unwrap().body, "slow");
+    idle.closed().await;
+    read_to_close(&mut silent).await;
+    assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn shutdown_has_a_time_limit() {
+    let mut setup = Setup::default();
+    setup.serving.limits.grace = Duration::from_millis(50);
+    let server = setup.start().await;
+    let headers = [("authorization", "Bearer admin-token")];
+    let mut client = Client::connect(server.address, &Options::default()).await.unwrap();
+    let slow = tokio::spawn(async move { client.send(request(Method::GET, "/debug/slow", &headers)).await });
+    eventually(async || server.api.reviews().iter().any(|review| review == "token admin-token")).await;
+    server.stop().await;
+    assert!(slow.await.unwrap().is_err());
+}

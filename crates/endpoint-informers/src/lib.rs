@@ -17,13 +17,13 @@
 //! * [`slice_metrics`]: what controllers of slices count.
 //! * [`references`]: events about cached objects.
 //! * [`controller`]: the trait of a controller, and how one runs.
-//! * [`mod@lead`]: the life of a process with one controller.
+//! * [`lifecycle`]: a process of controllers: contend for the Lease, refresh the cache, work, release.
 
 pub mod cache;
 pub mod controller;
 pub mod echoes;
 pub mod kinds;
-pub mod lead;
+pub mod lifecycle;
 pub mod list_watch;
 pub mod own_slices;
 pub mod references;

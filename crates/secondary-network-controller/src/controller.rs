@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::queue::{Lane, RateLimit, WorkQueue};
-use controller_kit::recorder::{EventType, Recorder};
+use controller_kit::recorder::{EventType, EventWriter, Recorder};
 use endpoint_informers::cache::{
     Cache, Cached as _, CachedSlice, Change, Handler, ListPhase, ObjectKey, State,
 };
@@ -46,13 +46,15 @@ pub struct SecondaryNetworkController {
 }
 
 impl SecondaryNetworkController {
-    /// A controller that reads `cache` and writes slices with `client`. The cache must keep [`ANNOTATIONS`].
-    pub fn new(cache: Arc<Cache>, client: ApiClient, recorder: Recorder) -> Arc<Self> {
+    /// A controller that reads `cache` and writes slices with `client`, and the task that writes its events. The cache
+    /// must keep [`ANNOTATIONS`].
+    pub fn new(cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
+        let (recorder, events) = Recorder::new(client.clone(), NAME);
         let queue = WorkQueue::new(RateLimit::default());
         let slices =
             OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD).with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
-        Arc::new(Self { cache, queue, slices, writer, recorder })
+        (Arc::new(Self { cache, queue, slices, writer, recorder }), events)
     }
 
     /// As Kubernetes would have it, with other addresses. A pod whose annotation is malformed has none.

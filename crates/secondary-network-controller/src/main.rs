@@ -1,14 +1,12 @@
-//! The process: fills the cache, and runs the controller while it leads.
+//! The process: fills the cache, and runs the controller while it is the leader.
 
 use std::error::Error;
-use std::future::pending;
 use std::sync::Arc;
 
-use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
 use endpoint_informers::cache::{Cache, CachedSlice};
-use endpoint_informers::controller::{Controller as _, run};
-use endpoint_informers::lead::lead;
+use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, PendingElection};
 use endpoint_informers::list_watch::ListWatches;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
@@ -16,7 +14,7 @@ use kube_api::{ApiClient, Encoding, connect};
 use secondary_network_controller::{ANNOTATIONS, NAME, SecondaryNetworkController};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs until SIGTERM, or fails when leadership is lost: the next process starts afresh.
+/// Runs until SIGTERM, or fails when leadership is lost: start a new process then.
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt().init();
@@ -30,24 +28,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     watches.start(watches.of::<Pod>());
     watches.start(watches.of::<Node>());
     watches.start(watches.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={NAME}")));
-    let caches = watches.caches();
-    caches.synced().await;
+    watches.caches().synced().await;
 
-    let (recorder, events) = Recorder::new(client.clone(), NAME);
-    tokio::spawn(events.run(pending()));
     let lock = LeaseLock::new(client.clone(), &config.default_namespace, NAME);
-    let identity = Identity::unique(NAME);
-    let metrics = ElectionMetrics::default();
-    let (elector, leadership) = Elector::new(Config::default(), lock, identity, recorder.clone(), metrics);
-    let client = client.with_leadership(leadership.clone());
-    let controller = SecondaryNetworkController::new(cache, client, recorder);
+    let events = Recorder::new(client.clone(), NAME);
+    let (identity, metrics) = (Identity::unique(NAME), ElectionMetrics::default());
+    let election = PendingElection::new(Config::default(), lock, identity, events, metrics);
+    let client = client.with_leadership(election.leadership());
+    let controller = ControllerTask::new(SecondaryNetworkController::new(cache, client));
 
     let terminated = async move {
         terminate.recv().await;
     };
-    let queue = controller.queue().clone();
+    let lifecycle = Lifecycle::new(watches.caches(), [controller]).with_election(election);
     tokio::select! {
-        led = lead(elector, &leadership, &caches, run(controller), terminated, || queue.shut_down()) => Ok(led?),
+        outcome = lifecycle.run_until(terminated) => Ok(outcome?),
         ended = watches.ended() => Err(ended.into()),
     }
 }

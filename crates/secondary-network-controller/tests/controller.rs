@@ -7,7 +7,6 @@
     reason = "tests fail by panicking; objects are made to be given away"
 )]
 
-use controller_kit::recorder::Recorder;
 use endpoint_informers::controller::{self, Controller as _};
 use endpoint_informers::kinds::Kind;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
@@ -54,13 +53,7 @@ fn pod(name: &str, version: u32, network_status: &str) -> Value {
 }
 
 fn run(api: &FakeApi) -> Running<SecondaryNetworkController> {
-    api.run(
-        |cache, client, _, _| {
-            let (recorder, events) = Recorder::new(client.clone(), NAME);
-            (SecondaryNetworkController::new(cache, client, recorder), events)
-        },
-        controller::run,
-    )
+    api.run(|cache, client, _, _| SecondaryNetworkController::new(cache, client), controller::run)
 }
 
 /// `db` with pods `db-1` and `db-2`.

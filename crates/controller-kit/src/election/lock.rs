@@ -51,7 +51,8 @@ impl LeaseLock {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// The name of the Lease.
+    pub fn name(&self) -> &str {
         &self.name
     }
 

@@ -9,7 +9,7 @@
 
 mod http2;
 mod label_selector;
-mod lead;
+mod lifecycle;
 mod list_watch;
 mod relist;
 mod restored_backup;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
 use endpoint_informers::cache::{Cache, CachedSlice};
 use endpoint_informers::kinds::Kind;
-use endpoint_informers::lead::lead;
+use endpoint_informers::lifecycle::{Lifecycle, PendingElection};
 use endpoint_informers::list_watch::{Caches, ListWatches};
 use endpointslice::Pod;
 use http::{Request, Response};
@@ -170,11 +170,19 @@ fn slices_and_pods() -> Arc<Cluster> {
     Cluster::new([(CachedSlice::PATH, Drip::empty()), (Pod::PATH, Drip::empty())])
 }
 
-fn elector(cluster: &Arc<Cluster>) -> (Elector, controller_kit::election::Leadership) {
+fn election(cluster: &Arc<Cluster>) -> PendingElection {
     let client = cluster.client();
     let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
-    let (recorder, _events) = Recorder::new(client, "us");
-    Elector::new(Config::default(), lock, Identity::unique("us"), recorder, ElectionMetrics::default())
+    let (events, identity) = (Recorder::new(client, "us"), Identity::unique("us"));
+    PendingElection::new(Config::default(), lock, identity, events, ElectionMetrics::default())
+}
+
+/// Leads, and then looks at the cluster while the Lease is held.
+async fn lead(election: PendingElection, caches: &Caches, working: impl FnOnce()) {
+    let mut lifecycle = Lifecycle::new(caches.clone(), []).with_election(election);
+    Box::pin(lifecycle.lead()).await.unwrap();
+    working();
+    lifecycle.stop().await.unwrap();
 }
 
 /// The whole of what a new leader does: one list of what controllers write.
@@ -250,17 +258,14 @@ async fn lead_with_pods(chunks: u32, pods_in_each: u32, pause: Duration) {
     let cluster = Cluster::new([(CachedSlice::PATH, Drip::empty()), (Pod::PATH, drip)]);
     let cache = Arc::new(Cache::default());
     let mut watches = ListWatches::new(cluster.client(), Arc::clone(&cache));
-    let (mut elector, leadership) = elector(&cluster);
-    elector.observe().await;
+    let election = election(&cluster).observe().await.unwrap();
     watches.start(watches.of::<CachedSlice>());
     watches.start(watches.of::<Pod>());
     let start = Instant::now();
-    let pods_at_work = Mutex::new(None);
-    let work = async { *pods_at_work.lock() = Some(cache.read(|state| state.pods.len())) };
-    let outcome = Box::pin(lead(elector, &leadership, &watches.caches(), work, pending(), || {})).await;
-    outcome.unwrap();
     let expected = usize::try_from(chunks * pods_in_each).unwrap();
-    assert_eq!(*pods_at_work.lock(), Some(expected), "work begins with a full cache");
+    let working =
+        || assert_eq!(cache.read(|state| state.pods.len()), expected, "work begins with a full cache");
+    lead(election, &watches.caches(), working).await;
     assert!(start.elapsed() > 150 * SECOND, "{:?}", start.elapsed());
     assert_eq!((cluster.lists_of::<Pod>(), cluster.lists_of::<CachedSlice>()), (1, 1));
 }
@@ -291,13 +296,11 @@ async fn a_process_that_found_the_lease_free_before_it_listed_does_not_list_agai
                 before.stop().await.unwrap();
             })),
         }
-        let (mut elector, leadership) = elector(&cluster);
-        elector.observe().await;
+        let election = election(&cluster).observe().await.unwrap();
         let (_watches, caches) = watches(&cluster);
         caches.synced().await;
         sleep(60 * SECOND).await;
-        let working = async { assert_eq!(cluster.lists_of::<CachedSlice>(), lists) };
-        Box::pin(lead(elector, &leadership, &caches, working, pending(), || {})).await.unwrap();
+        lead(election, &caches, || assert_eq!(cluster.lists_of::<CachedSlice>(), lists)).await;
         assert_eq!(cluster.lists_of::<Pod>(), 1);
     }
 }

@@ -1,0 +1,135 @@
+//! Controllers as tasks.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::queue::WorkQueue;
+use controller_kit::recorder::EventWriter;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tracing::warn;
+
+use super::EVENTS_TIMEOUT;
+use crate::cache::ObjectKey;
+use crate::controller::{Controller, run};
+
+/// A controller that has not started yet.
+pub struct ControllerTask {
+    name: &'static str,
+    /// Ends when the queue is shut down.
+    run: Pin<Box<dyn Future<Output = ()> + Send>>,
+    queue: WorkQueue<ObjectKey>,
+    events: EventWriter,
+}
+
+impl ControllerTask {
+    /// A controller, and the task that writes its events.
+    pub fn new<C: Controller>((controller, events): (Arc<C>, EventWriter)) -> Self {
+        let queue = controller.queue().clone();
+        Self { name: C::NAME, run: Box::pin(run(controller)), queue, events }
+    }
+
+    /// The name of the controller.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Controllers at work.
+pub(super) struct RunningControllers {
+    /// Yields the name of each controller that ends.
+    controllers: JoinSet<&'static str>,
+    queues: Vec<WorkQueue<ObjectKey>>,
+    events: JoinSet<()>,
+    /// Becomes true when no more events will be recorded.
+    last_event: watch::Sender<bool>,
+}
+
+impl RunningControllers {
+    pub(super) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
+        let (mut controllers, mut queues, mut events) = (JoinSet::new(), Vec::new(), JoinSet::new());
+        let last_event = watch::Sender::new(false);
+        for ControllerTask { name, run, queue, events: writer } in tasks {
+            let run = async move {
+                run.await;
+                name
+            };
+            controllers.spawn_on(run, runtime);
+            queues.push(queue);
+            let mut last_event = last_event.subscribe();
+            let writer = writer.run(async move { drop(last_event.wait_for(|last| *last).await) });
+            events.spawn_on(writer, runtime);
+        }
+        Self { controllers, queues, events, last_event }
+    }
+
+    /// Waits until a controller ends by itself, and describes that.
+    pub(super) async fn ended(&mut self) -> String {
+        match self.controllers.join_next().await {
+            Some(Ok(name)) => format!("the {name} ended"),
+            Some(Err(error)) => format!("a controller ended: {error}"),
+            None => "there is no controller".to_owned(),
+        }
+    }
+
+    /// Starts no new sync and waits for those under way, for at most `limit`; then for their events, for what is left of
+    /// the limit and at least 2 s. False if a sync did not finish: it is cancelled, but its last write may still arrive.
+    pub(super) async fn stop(mut self, limit: Duration) -> bool {
+        let start = Instant::now();
+        self.queues.iter().for_each(WorkQueue::shut_down);
+        let finished = timeout(limit, join_all(&mut self.controllers)).await.is_ok();
+        if !finished {
+            warn!("Syncs under way did not finish within the shutdown timeout");
+        }
+        self.last_event.send_replace(true);
+        let left = limit.saturating_sub(start.elapsed()).max(EVENTS_TIMEOUT);
+        if timeout(left, join_all(&mut self.events)).await.is_err() {
+            warn!("Events were not written within the shutdown timeout");
+        }
+        finished
+    }
+}
+
+async fn join_all<T: 'static>(tasks: &mut JoinSet<T>) {
+    while tasks.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn running(sync: impl Future<Output = ()> + Send + 'static) -> RunningControllers {
+        let mut controllers = JoinSet::new();
+        controllers.spawn(async {
+            sync.await;
+            "controller"
+        });
+        let last_event = watch::Sender::new(false);
+        RunningControllers { controllers, queues: Vec::new(), events: JoinSet::new(), last_event }
+    }
+
+    /// With an API server that doesn't answer, the Lease must be released before the process is killed.
+    #[tokio::test(start_paused = true)]
+    async fn writes_and_events_share_one_limit() {
+        for (write, all) in [(1, 10), (9, 11), (60, 12)] {
+            let mut running = running(tokio::time::sleep(Duration::from_secs(write)));
+            running.events.spawn(pending());
+            let start = Instant::now();
+            running.stop(LIMIT).await;
+            assert_eq!(start.elapsed(), Duration::from_secs(all), "a write of {write} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stop_reports_whether_all_writes_finished() {
+        assert!(running(tokio::time::sleep(LIMIT / 2)).stop(LIMIT).await);
+        assert!(!running(pending()).stop(LIMIT).await);
+    }
+}

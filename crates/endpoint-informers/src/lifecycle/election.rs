@@ -1,0 +1,204 @@
+//! The Lease of the process: contend for it, hold it, release it.
+
+use std::future::pending;
+use std::time::Duration;
+
+use controller_kit::election::{
+    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
+};
+use controller_kit::recorder::{EventWriter, Recorder};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, timeout};
+use tracing::warn;
+
+use super::{EVENTS_TIMEOUT, LifecycleError};
+
+/// The time after the end of its lease for which a leader that is not renewed stays healthy (`leaderelection`
+/// `NewLeaderHealthzAdaptor`; kube-controller-manager passes 20 s).
+const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// An election in which this process does not contend yet.
+pub struct PendingElection {
+    elector: Elector,
+    leadership: Leadership,
+    events: EventWriter,
+    lease: String,
+    /// The time after the renew deadline at which the health check begins to fail.
+    tolerance: Duration,
+    runtime: Handle,
+}
+
+impl PendingElection {
+    /// An election for the Lease of `lock`, whose requests are sent on the runtime of the caller. That should be one that
+    /// syncs don't keep busy, and the client of `lock` should have connections of its own.
+    ///
+    /// Events about the Lease are recorded and written by `events`, on the runtime of the
+    /// [`Lifecycle`](super::Lifecycle).
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn new(
+        timing: Config,
+        lock: LeaseLock,
+        identity: Identity,
+        (recorder, events): (Recorder, EventWriter),
+        metrics: ElectionMetrics,
+    ) -> Self {
+        let lease = lock.name().to_owned();
+        let tolerance = timing.lease_duration().saturating_sub(timing.renew_deadline()) + HEALTH_TOLERANCE;
+        let (elector, leadership) = Elector::new(timing, lock, identity, recorder, metrics);
+        Self { elector, leadership, events, lease, tolerance, runtime: Handle::current() }
+    }
+
+    /// Reads the Lease. If it is free now and until this process acquires it, lists that are requested from now on hold
+    /// all that previous leaders wrote ([`Elector::observe`]).
+    ///
+    /// # Errors
+    ///
+    /// Only if the task panicked; a failed request is logged.
+    pub async fn observe(self) -> Result<Self, JoinError> {
+        let Self { mut elector, leadership, events, lease, tolerance, runtime } = self;
+        let elector = runtime.spawn(async move {
+            elector.observe().await;
+            elector
+        });
+        Ok(Self { elector: elector.await?, leadership, events, lease, tolerance, runtime })
+    }
+
+    /// The leadership of this process, for the clients of its controllers.
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// A health check that fails if a leader has not renewed the Lease in time, and should be restarted.
+    pub fn health(&self) -> impl Fn() -> Result<(), String> + use<> {
+        let (leadership, tolerance, lease) = (self.leadership(), self.tolerance, self.lease.clone());
+        move || match leadership.overdue() {
+            Some(overdue) if overdue > tolerance => {
+                Err(format!("failed election to renew leadership on lease {lease}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Contends from now on. Events are written on the runtime `events`.
+    pub(super) fn contend(self, events: &Handle) -> LeaseHandle {
+        let (release, released) = oneshot::channel::<()>();
+        let (last_event, no_more_events) = oneshot::channel::<()>();
+        LeaseHandle {
+            leadership: self.leadership,
+            elector: self.runtime.spawn(self.elector.run(sent(released))),
+            events: events.spawn(self.events.run(async move { drop(no_more_events.await) })),
+            release,
+            last_event,
+        }
+    }
+}
+
+/// An election under way.
+pub(super) struct LeaseHandle {
+    leadership: Leadership,
+    elector: JoinHandle<Result<(), LeaseLost>>,
+    events: JoinHandle<()>,
+    /// Releases the Lease. If it is dropped, the Lease runs out by itself.
+    release: oneshot::Sender<()>,
+    /// Dropped when no more events will be recorded.
+    last_event: oneshot::Sender<()>,
+}
+
+impl LeaseHandle {
+    /// Waits until this process leads, and returns since when no other process has written; `None` if it never will.
+    pub(super) async fn acquired(&self) -> Option<Instant> {
+        self.leadership.gained().await;
+        self.leadership.alone_since()
+    }
+
+    /// Waits until this process must not write any more.
+    pub(super) async fn lost(&mut self) -> LifecycleError {
+        self.leadership.lost().await;
+        let outcome = (&mut self.elector).await;
+        outcome_of(outcome).err().unwrap_or_else(|| ended("it was stopped"))
+    }
+
+    /// Releases the Lease. Nothing may write any more.
+    pub(super) async fn release(self) -> Result<(), LifecycleError> {
+        // Fails only if the election is over, which its outcome reports.
+        let _ = self.release.send(());
+        let outcome = outcome_of(self.elector.await);
+        drop(self.last_event);
+        let _ = timeout(EVENTS_TIMEOUT, self.events).await;
+        outcome
+    }
+
+    /// Keeps the Lease until it runs out after the end of the process, because writes may still be under way.
+    pub(super) fn abandon(self) {
+        drop(self.release);
+        warn!("Writes may still be under way, so the lease is not released; it runs out by itself");
+    }
+}
+
+/// Completes when something is sent, but not when the sender is dropped.
+async fn sent(receiver: oneshot::Receiver<()>) {
+    if receiver.await.is_err() {
+        pending().await
+    }
+}
+
+fn outcome_of(elector: Result<Result<(), LeaseLost>, JoinError>) -> Result<(), LifecycleError> {
+    elector.map_err(|error| ended(&error.to_string()))?.map_err(LifecycleError::LeaseLost)
+}
+
+fn ended(why: &str) -> LifecycleError {
+    LifecycleError::TaskEnded(format!("the leader election: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_api::{ApiClient, Encoding, connect};
+
+    use super::*;
+
+    /// An election that sends no request, whose elector is this future.
+    fn handle(elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static) -> LeaseHandle {
+        handle_with(oneshot::channel().0, elector)
+    }
+
+    fn handle_with(
+        release: oneshot::Sender<()>,
+        elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static,
+    ) -> LeaseHandle {
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
+        let events = Recorder::new(client.clone(), "test");
+        let lock = LeaseLock::new(client, "kube-system", "test");
+        let (identity, metrics) = (Identity::unique("test"), ElectionMetrics::default());
+        let leadership =
+            PendingElection::new(Config::default(), lock, identity, events, metrics).leadership();
+        let (elector, events) = (tokio::spawn(elector), tokio::spawn(async {}));
+        LeaseHandle { leadership, elector, events, release, last_event: oneshot::channel().0 }
+    }
+
+    #[tokio::test]
+    async fn a_release_reports_a_lease_that_was_lost_before_it() {
+        handle(async { Ok(()) }).release().await.unwrap();
+        let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "other".to_owned() };
+        let lost = handle(async { Err(taken) }).release().await.unwrap_err();
+        assert_eq!(kube_api::error_chain(&lost), "leader election lost: lease ns/lease was taken by other");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_abandoned_lease_is_not_released() {
+        let (release, released) = oneshot::channel();
+        let released = tokio::spawn(sent(released));
+        handle_with(release, async { Ok(()) }).abandon();
+        assert!(timeout(Duration::from_secs(3600), released).await.is_err(), "released");
+
+        let (release, released) = oneshot::channel();
+        let released = tokio::spawn(sent(released));
+        handle_with(release, async { Ok(()) }).release().await.unwrap();
+        released.await.unwrap();
+    }
+}

@@ -1,0 +1,210 @@
+//! The lifecycle of a process of controllers: contend for the Lease, refresh the cache, work, release.
+//!
+//! ```text
+//! lead: Lease acquired ─> relist what controllers write ─┐
+//! work: controllers run <────────────────────────────────┘
+//! stop: no new syncs ─> syncs under way finish ─> their events ─> Lease released ─> the event about that
+//! ```
+//!
+//! [`Lifecycle::run_until`] is all of it. A process that has more to do between the steps, such as handling a second
+//! signal, calls [`lead`](Lifecycle::lead), [`work`](Lifecycle::work) and [`stop`](Lifecycle::stop) itself.
+
+mod controllers;
+mod election;
+
+use std::mem;
+use std::time::Duration;
+
+use controller_kit::election::LeaseLost;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::list_watch::{Behind, Caches};
+pub use controllers::ControllerTask;
+use controllers::RunningControllers;
+use election::LeaseHandle;
+pub use election::PendingElection;
+
+/// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The progress of a process, for its health checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The cache is being filled.
+    Starting,
+    /// The cache is kept up to date; another process may be the leader.
+    Standby,
+    /// This process leads and refreshes its cache.
+    CatchingUp,
+    /// The controllers work.
+    Running,
+    /// Syncs under way finish.
+    Stopping,
+}
+
+/// The failure of a process of controllers. End the process: leadership that was lost doesn't come back.
+#[derive(Debug, thiserror::Error)]
+pub enum LifecycleError {
+    /// Another process may write now. Syncs under way were abandoned.
+    #[error("leader election lost")]
+    LeaseLost(#[source] LeaseLost),
+    /// Nothing was written: the cache may lack what the previous leader wrote.
+    #[error("acquired the lease, but could not refresh the cache")]
+    Behind(#[from] Behind),
+    /// A task that runs until the end of the process has ended, because of a bug.
+    #[error("an internal task ended: {0}")]
+    TaskEnded(String),
+}
+
+/// Controllers that work while the process has the Lease, or always if there is no election.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
+/// use controller_kit::recorder::{EventWriter, Recorder};
+/// use endpoint_informers::controller::Controller;
+/// use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
+/// use endpoint_informers::list_watch::Caches;
+/// use kube_api::ApiClient;
+///
+/// # async fn example<C: Controller>(client: ApiClient, caches: Caches, new: fn(ApiClient) -> (Arc<C>, EventWriter)) -> Result<(), LifecycleError> {
+/// let lock = LeaseLock::new(client.clone(), "kube-system", "example");
+/// let events = Recorder::new(client.clone(), "example");
+/// let identity = Identity::unique("host-1");
+/// let election = PendingElection::new(Config::default(), lock, identity, events, ElectionMetrics::default());
+/// let controller = new(client.with_leadership(election.leadership()));
+/// let terminated = async { drop(tokio::signal::ctrl_c().await) };
+/// Lifecycle::new(caches, [ControllerTask::new(controller)]).with_election(election).run_until(terminated).await
+/// # }
+/// ```
+#[must_use = "no controller runs before this does"]
+pub struct Lifecycle {
+    caches: Caches,
+    controllers: Vec<ControllerTask>,
+    election: Option<PendingElection>,
+    lease: Option<LeaseHandle>,
+    running: Option<RunningControllers>,
+    phase: watch::Sender<Phase>,
+    shutdown_timeout: Duration,
+    runtime: Handle,
+}
+
+impl Lifecycle {
+    /// A lifecycle without an election. `caches` must be synced. Controllers, and the tasks that write events, are spawned
+    /// on the runtime of the caller.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn new(caches: Caches, controllers: impl IntoIterator<Item = ControllerTask>) -> Self {
+        Self {
+            caches,
+            controllers: controllers.into_iter().collect(),
+            election: None,
+            lease: None,
+            running: None,
+            phase: watch::Sender::new(Phase::Starting),
+            shutdown_timeout: Duration::MAX,
+            runtime: Handle::current(),
+        }
+    }
+
+    /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write
+    /// [with its leadership](PendingElection::leadership).
+    pub fn with_election(self, election: PendingElection) -> Self {
+        Self { election: Some(election), ..self }
+    }
+
+    /// The same lifecycle; [`Self::stop`] waits at most this long for syncs under way. Without a limit by default.
+    pub fn with_shutdown_timeout(self, shutdown_timeout: Duration) -> Self {
+        Self { shutdown_timeout, ..self }
+    }
+
+    /// The same lifecycle, which reports its progress to `phase`.
+    pub fn with_phase(self, phase: watch::Sender<Phase>) -> Self {
+        Self { phase, ..self }
+    }
+
+    /// Runs the whole lifecycle: works until `stop` completes, and then finishes what is under way. A process that is not
+    /// at work yet ends at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::lead`], [`Self::work`] and [`Self::stop`].
+    pub async fn run_until(mut self, stop: impl Future<Output = ()>) -> Result<(), LifecycleError> {
+        let lead_and_work = async {
+            match self.lead().await {
+                Ok(()) => self.work().await,
+                Err(failed) => failed,
+            }
+        };
+        let failed = tokio::select! {
+            () = stop => None,
+            failed = lead_and_work => Some(failed),
+        };
+        match failed {
+            None => self.stop().await,
+            // Nothing was written, so that another process may lead at once.
+            Some(behind @ LifecycleError::Behind(_)) => self.stop().await.and(Err(behind)),
+            Some(failed) => Err(failed),
+        }
+    }
+
+    /// Waits until this process leads, and its cache holds what previous leaders wrote ([`Caches::catch_up`]). Without an
+    /// election it does so at once. May be cancelled to [stop](Self::stop).
+    ///
+    /// # Errors
+    ///
+    /// [`LifecycleError::LeaseLost`], or [`LifecycleError::Behind`], after which [`Self::stop`] releases the Lease.
+    pub async fn lead(&mut self) -> Result<(), LifecycleError> {
+        if let Some(election) = self.election.take() {
+            self.lease = Some(election.contend(&self.runtime));
+        }
+        self.phase.send_replace(Phase::Standby);
+        // Without an election, no other process has written since the cache was filled.
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        let Some(alone_since) = lease.acquired().await else { return Err(lease.lost().await) };
+        self.phase.send_replace(Phase::CatchingUp);
+        tokio::select! {
+            caught_up = self.caches.catch_up(alone_since) => Ok(caught_up?),
+            lost = lease.lost() => Err(lost),
+        }
+    }
+
+    /// Starts the controllers, and returns only if one ends by itself or the Lease is lost. May be cancelled to
+    /// [stop](Self::stop).
+    pub async fn work(&mut self) -> LifecycleError {
+        let controllers = RunningControllers::start(mem::take(&mut self.controllers), &self.runtime);
+        let running = self.running.insert(controllers);
+        self.phase.send_replace(Phase::Running);
+        let Some(lease) = &mut self.lease else { return LifecycleError::TaskEnded(running.ended().await) };
+        tokio::select! {
+            ended = running.ended() => LifecycleError::TaskEnded(ended),
+            lost = lease.lost() => lost,
+        }
+    }
+
+    /// Starts no new sync, lets those under way finish, and then releases the Lease, so that another process may lead at
+    /// once. If writes may still be under way after the shutdown timeout, the Lease runs out by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`LifecycleError::LeaseLost`] if that happened before the release.
+    pub async fn stop(self) -> Result<(), LifecycleError> {
+        self.phase.send_replace(Phase::Stopping);
+        let finished = match self.running {
+            Some(running) => running.stop(self.shutdown_timeout).await,
+            None => true,
+        };
+        match self.lease {
+            Some(lease) if finished => lease.release().await,
+            Some(lease) => {
+                lease.abandon();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use controller_kit::queue::QueueMetrics;
+use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
-use endpoint_informers::cache::Cache;
+use endpoint_informers::cache::{Cache, ObjectKey};
+use endpoint_informers::controller::{Controller, run};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
@@ -12,8 +13,8 @@ use prometheus_client::registry::Registry;
 use crate::{FakeApi, Served};
 
 /// A running controller with its metrics registry, and the API server that it works on.
-pub struct Running<C, T = EndpointSlice> {
-    controller: Arc<C>,
+pub struct Running<T = EndpointSlice> {
+    queue: WorkQueue<ObjectKey>,
     registry: Registry,
     /// The API server.
     pub api: FakeApi<T>,
@@ -21,27 +22,24 @@ pub struct Running<C, T = EndpointSlice> {
 
 impl<T: Served> FakeApi<T> {
     /// Creates a controller on this server, and runs it and its event writer until the test ends.
-    pub fn run<C, Work>(
+    pub fn run<C: Controller>(
         &self,
         new: impl FnOnce(Arc<Cache>, ApiClient, &QueueMetrics, &mut Registry) -> (Arc<C>, EventWriter),
-        run: impl FnOnce(Arc<C>) -> Work,
-    ) -> Running<C, T>
-    where
-        Work: Future<Output = ()> + Send + 'static,
-    {
+    ) -> Running<T> {
         let mut registry = Registry::default();
         let queues = QueueMetrics::register(&mut registry);
         let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
+        let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
-        tokio::spawn(run(Arc::clone(&controller)));
-        Running { controller, registry, api: self.clone() }
+        tokio::spawn(run(controller));
+        Running { queue, registry, api: self.clone() }
     }
 }
 
-impl<C, T: Served> Running<C, T> {
+impl<T: Served> Running<T> {
     /// Shuts the controller down, and returns the server with an empty list of writes.
-    pub async fn stop(self, shut_down: impl FnOnce(&C)) -> FakeApi<T> {
-        shut_down(&self.controller);
+    pub async fn stop(self) -> FakeApi<T> {
+        self.queue.shut_down();
         self.api.settle().await;
         self.api.forget_requests();
         self.api

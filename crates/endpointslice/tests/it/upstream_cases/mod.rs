@@ -35,7 +35,7 @@
 //! |---|---|
 //! | `TestNewEndpointSlice` | `labels::a_new_slice` |
 //! | `TestPodToEndpoint` | `endpoints::what_is_published_about_a_pod` |
-//! | `TestServiceControllerKey` | crate `endpointslice-controller`, `tests/controller.rs` |
+//! | `TestServiceControllerKey` | crate `endpointslice-controller`, `tests/it/main.rs` |
 //! | `TestGetEndpointPorts` | `endpoints::ports_of_a_pod` |
 //! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
 //! | `TestSupportedServiceAddressType` (10) | `src/model/service.rs` `address_types_come_from_families_then_from_the_cluster_ip` |
@@ -59,7 +59,7 @@
 //! | `topologycache` (all) | the table in `src/topology/tests/mod.rs` |
 //! | `metrics` (all) | crate `endpointslice-controller`, `src/metrics/tests.rs` |
 //! | `pkg/controller/endpointslice` `TestSyncService` (6) | `sync_service` |
-//! | `pkg/controller/endpointslice` (all others) | the table in `tests/controller.rs` of crate `endpointslice-controller` |
+//! | `pkg/controller/endpointslice` (all others) | the table in `tests/it/main.rs` of crate `endpointslice-controller` |
 //!
 //! [`write_counts`] asserts what each kind of change costs, one by one.
 

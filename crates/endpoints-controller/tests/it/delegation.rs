@@ -1,0 +1,200 @@
+//! Services that belong to another controller. The cache shows two views, of ours and of theirs, and neither waits for
+//! the other.
+
+use endpointslice::Service;
+use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
+use fake_api::FakeApi;
+use k8s_openapi::api::core::v1::Endpoints;
+use serde_json::{Value, json};
+
+use crate::NONE;
+use crate::harness::{Harness, endpoints};
+use crate::objects::{pod, service, stored};
+
+fn delegated(api: &FakeApi<Endpoints>, name: &str) {
+    api.delegate(name);
+    api.has_service(name);
+}
+
+/// The object of `name` as this controller, or somebody else, wrote it.
+fn object(name: &str, managed_by: Option<&str>) -> Endpoints {
+    let labels: Value = managed_by.map(|value| json!({ENDPOINTS_MANAGED_BY: value})).unwrap_or_default();
+    let subsets = json!([{"addresses": [{"ip": "192.0.2.1"}]}]);
+    endpoints(stored(name, subsets, json!({"metadata": {"labels": labels}})))
+}
+
+/// The ways to say whose an object is, and whether that is ours.
+const OWNERS: [(Option<&str>, bool); 4] =
+    [(Some(ENDPOINTS_CONTROLLER), true), (Some("them"), false), (Some(""), false), (None, false)];
+
+#[tokio::test(start_paused = true)]
+async fn our_object_goes_and_comes_back_with_the_service() {
+    let web = || service("web", json!({}));
+    for delegated_is_seen_first in [true, false] {
+        let harness = Harness::start_delegating(|api| {
+            api.service(web());
+            api.pod(pod("web-1", &["10.0.0.1"], true));
+        });
+        harness.api.settle().await;
+        if delegated_is_seen_first {
+            delegated(&harness.api, "web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), ["POST web"], "still in our view");
+        }
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        delegated(&harness.api, "web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web", "DELETE web"]);
+        harness.api.service(web());
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
+        assert_eq!(harness.api.service_lookups(), NONE, "whose it is says the label");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
+    for (managed_by, is_ours) in OWNERS {
+        for in_doubt in [false, true] {
+            let harness = Harness::start_delegating(|api| {
+                api.service(service("web", json!({"spec": {"type": "ExternalName"}})));
+                api.put(object("web", managed_by));
+                api.has_service("web");
+            });
+            harness.api.settle().await;
+            if !in_doubt {
+                delegated(&harness.api, "web");
+            }
+            harness.api.remove::<Service>("web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.stored("web").is_none(), is_ours, "{managed_by:?}");
+            assert_eq!(
+                harness.api.service_lookups().len(),
+                usize::from(in_doubt && !is_ours),
+                "{managed_by:?}"
+            );
+        }
+    }
+}
+
+/// They may have been ours while the Service had a selector, and still carry the label.
+#[tokio::test(start_paused = true)]
+async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say() {
+    for (managed_by, _) in OWNERS {
+        for in_doubt in [false, true] {
+            let fill = |api: &FakeApi<Endpoints>| {
+                api.put(object("web", managed_by));
+                api.has_service("web");
+            };
+            let harness = Harness::start_delegating(|api| {
+                fill(api);
+                api.service(service("web", json!({"spec": {"selector": null}})));
+            });
+            harness.api.settle().await;
+            if !in_doubt {
+                harness.api.delegate_selecting("web", Value::Null);
+            }
+            harness.api.remove::<Service>("web");
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), NONE, "{managed_by:?}");
+            assert_eq!(harness.api.service_lookups().len(), usize::from(in_doubt), "{managed_by:?}");
+            // And at the next start.
+            let harness = Harness::start_delegating(|api| {
+                fill(api);
+                if !in_doubt {
+                    api.delegate_selecting("web", Value::Null);
+                }
+            });
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), NONE, "{managed_by:?}");
+        }
+    }
+}
+
+/// A Service that loses its selector keeps its Endpoints, as upstream; from then on they are its users'.
+#[tokio::test(start_paused = true)]
+async fn endpoints_edited_after_their_service_lost_its_selector_outlive_the_label() {
+    let harness = Harness::start_delegating(|api| api.service(service("web", json!({}))));
+    harness.api.settle().await;
+    harness.api.service(service("web", json!({"spec": {"selector": null}})));
+    harness.edit("web", |endpoints| endpoints.subsets = object("web", None).subsets);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.has_service("web");
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.delegate_selecting("web", Value::Null);
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.addresses("web")), (vec![], vec!["192.0.2.1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
+    for (managed_by, _) in OWNERS {
+        let harness = Harness::start_delegating(|api| {
+            api.service(service("web", json!({"spec": {"selector": null}})));
+            api.put(object("web", managed_by));
+        });
+        harness.api.settle().await;
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["DELETE web"], "{managed_by:?}");
+        assert_eq!(harness.api.service_lookups(), ["web"], "{managed_by:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted() {
+    let harness = Harness::start_delegating(|api| {
+        api.service(service("web", json!({"spec": {"selector": null}})));
+        api.put(object("web", None));
+        api.has_service("web");
+    });
+    harness.api.settle().await;
+    harness.api.refuse(3);
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert_eq!((harness.api.service_lookups().len(), harness.api.requests()), (4, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
+    let harness = Harness::start_delegating(|api| {
+        for name in ["ours", "theirs", "unseen", "leader"] {
+            api.has_service(name);
+        }
+        for name in ["ours", "theirs"] {
+            delegated(api, name);
+        }
+        api.put(object("ours", Some(ENDPOINTS_CONTROLLER)));
+        api.put(object("theirs", None));
+        api.put(object("unseen", None));
+        api.put(object("orphan", None));
+        let annotations = json!({"metadata": {"annotations": {LEADER: ""}}});
+        api.put(endpoints(stored("leader", json!([]), annotations)));
+    });
+    harness.api.settle().await;
+    let mut requests = harness.api.requests();
+    requests.sort();
+    assert_eq!(requests, ["DELETE orphan", "DELETE ours"]);
+    let mut asked = harness.api.service_lookups();
+    asked.sort();
+    assert_eq!(asked, ["orphan", "unseen"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_what_others_wrote_cost_nothing() {
+    let harness = Harness::start_delegating(|api| {
+        delegated(api, "web");
+        api.pod(pod("web-1", &["10.0.0.1"], true));
+        api.put(object("web", None));
+    });
+    harness.api.settle().await;
+    harness.api.put(object("web", Some("them")));
+    harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+    delegated(&harness.api, "web");
+    harness.api.delete("web");
+    harness.api.settle().await;
+    assert_eq!((harness.api.service_lookups(), harness.api.requests()), (vec![], vec![]));
+}

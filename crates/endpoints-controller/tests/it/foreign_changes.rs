@@ -1,0 +1,160 @@
+//! Changes of our Endpoints by other clients.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Endpoints;
+use serde_json::json;
+
+use crate::harness::{Harness, endpoints};
+use crate::objects::{pod, service, stored};
+use crate::{MOMENT, web};
+
+/// A Service with one pod, and its object; requests are forgotten.
+async fn settled() -> Harness {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
+    });
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness
+}
+
+fn annotations(endpoints: &mut Endpoints) -> &mut BTreeMap<String, String> {
+    endpoints.metadata.annotations.get_or_insert_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_somebody_deletes_comes_back() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.service(web());
+        api.pod(pod("web-1", &["10.0.0.1"], true));
+    });
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.delete("web");
+    harness.api.settle().await;
+    assert_eq!(
+        (harness.api.requests(), harness.addresses("web")),
+        (vec!["POST web".to_owned()], vec!["10.0.0.1".to_owned()])
+    );
+}
+
+/// Upstream's resync repairs such an object some time between 12 and 24 hours later.
+#[tokio::test(start_paused = true)]
+async fn what_upstream_repairs_at_a_resync_is_repaired_within_two_seconds() {
+    let edits: [(&str, fn(&mut Endpoints)); 5] = [
+        ("content", |endpoints| endpoints.subsets = None),
+        ("labels", |endpoints| endpoints.metadata.labels = Some([("a".into(), "b".into())].into())),
+        ("no labels", |endpoints| endpoints.metadata.labels = None),
+        ("a label of the Service's", |endpoints| {
+            endpoints.metadata.labels.get_or_insert_default().insert("team".into(), "other".into());
+        }),
+        ("the annotation about capacity", |endpoints| {
+            annotations(endpoints).insert("endpoints.kubernetes.io/over-capacity".into(), "truncated".into());
+        }),
+    ];
+    for (what, edit) in edits {
+        let harness = settled().await;
+        let before = harness.api.stored("web").unwrap();
+        harness.edit("web", edit);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.api.requests(), ["PUT web"], "{what}");
+        let after = harness.api.stored("web").unwrap();
+        assert_eq!(
+            (after.subsets, after.metadata.labels),
+            (before.subsets, before.metadata.labels),
+            "{what}"
+        );
+        assert_eq!(after.metadata.annotations, None, "{what}: and no trigger time, as no pod has changed");
+        assert_eq!(harness.api.events(), [], "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_upstream_leaves_alone_is_left_alone() {
+    let edits: [(&str, fn(&mut Endpoints)); 4] = [
+        ("finalizers", |endpoints| endpoints.metadata.finalizers = Some(vec!["example.com/hold".into()])),
+        ("other annotations", |endpoints| drop(annotations(endpoints).insert("a".into(), "b".into()))),
+        ("the trigger time", |endpoints| annotations(endpoints).clear()),
+        ("owners", |endpoints| {
+            let owner = json!([{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "other"}]);
+            endpoints.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        }),
+    ];
+    for (what, edit) in edits {
+        let harness = settled().await;
+        for _ in 0..100 {
+            harness.edit("web", edit);
+            harness.api.advance(Duration::from_secs(1)).await;
+        }
+        harness.api.advance(Duration::from_hours(25)).await;
+        assert_eq!((harness.api.requests(), harness.api.events()), (vec![], vec![]), "{what}");
+    }
+}
+
+/// Ten repairs at once, then one a minute; other Services don't notice, and the Service's own changes don't wait.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
+    type Attack = fn(&Harness);
+    let edit: Attack = |harness| {
+        if harness.api.stored("web").is_some() {
+            harness.edit("web", |endpoints| endpoints.subsets = None);
+        }
+    };
+    let take: Attack = |harness| {
+        if harness.api.stored("web").is_some() {
+            harness.api.delete("web");
+        }
+    };
+    let replace: Attack = |harness| {
+        harness.api.delete("web");
+        harness.api.put(endpoints(stored("web", json!([]), json!({}))));
+    };
+    for (what, attack, actor) in [
+        ("edits", edit, "field manager \"somebody\""),
+        ("deletes", take, "a client that is not known"),
+        ("makes it anew", replace, "field manager \"somebody\""),
+    ] {
+        let harness = settled().await;
+        harness.api.service(service("db", json!({})));
+        harness.api.settle().await;
+        harness.api.forget_requests();
+        for _ in 0..30 * 60 * 1000 / 470 {
+            attack(&harness);
+            harness.api.advance(Duration::from_millis(470)).await;
+        }
+        let writes = harness.api.requests().len();
+        assert!((35..=42).contains(&writes), "{what}: {writes} writes in half an hour");
+        let [(reason, message)] = &harness.api.events()[..] else {
+            panic!("{what}: {:?}", harness.api.events())
+        };
+        assert_eq!(reason, "EndpointsContested");
+        assert!(message.contains(actor), "{what}: {message}");
+        harness.api.forget_requests();
+        harness.api.pod(pod("db-1", &["10.0.0.8"], true));
+        harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests().len(), 2, "{what}: changes of pods don't wait");
+        assert_eq!((harness.addresses("web").len(), harness.addresses("db").len()), (2, 1), "{what}");
+        harness.api.advance(Duration::from_secs(20 * 60)).await;
+        harness.api.forget_requests();
+        attack(&harness);
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.addresses("web").len(), 2, "{what}: forgiven after a while");
+    }
+}
+
+/// The object changes each time that a write is sent.
+#[tokio::test(start_paused = true)]
+async fn conflicts_with_a_client_that_fights_for_an_object_count_as_writes() {
+    let harness = settled().await;
+    harness.api.conflict(usize::MAX);
+    for _ in 0..2 * 60 * 30 {
+        harness.edit("web", |endpoints| endpoints.subsets = None);
+        harness.api.advance(Duration::from_millis(500)).await;
+    }
+    let writes = harness.api.requests().len();
+    assert!(writes <= 60, "{writes} tries in half an hour");
+}

@@ -1,0 +1,54 @@
+//! The same subsets and the same writes as upstream, byte for byte, on thousands of random inputs.
+//!
+//! `hack/golden` calls `RepackSubsets` on subsets as somebody might have written them by hand, and runs upstream's
+//! Endpoints controller on client-go's fake API server; here the same input goes through the canonical form, and through
+//! `plan`. Where we differ on purpose stands in `syncs`. `golden-cases` says how to replay one case, or others.
+mod syncs;
+
+use endpointslice::endpoints::repack_subsets;
+use k8s_openapi::api::core::v1::EndpointSubset;
+use serde::Deserialize;
+
+use syncs::Step;
+
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/golden.jsonl.gz");
+/// 2,000 about the canonical form, and whole syncs.
+const AT_LEAST: usize = 2500;
+
+#[test]
+fn the_same_subsets_and_writes_as_upstream() {
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpoints-controller --test golden");
+}
+
+/// One call of `RepackSubsets`, or a few syncs of one Service.
+#[derive(Deserialize)]
+struct Case {
+    number: usize,
+    kind: String,
+    #[serde(default)]
+    given: Vec<EndpointSubset>,
+    #[serde(default)]
+    packed: Vec<EndpointSubset>,
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+impl golden_cases::Case for Case {
+    fn title(&self) -> (usize, String) {
+        (self.number, self.kind.clone())
+    }
+
+    fn differences(self) -> Vec<String> {
+        let packed = repack_subsets(&self.given);
+        let mut found = syncs::differences(&self.steps);
+        if packed != self.packed {
+            found.push(format!("ours:   {}\n  theirs: {}", text(&packed), text(&self.packed)));
+        }
+        found
+    }
+}
+
+/// The form in which objects are compared: as they are sent.
+fn text(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}

@@ -1,0 +1,70 @@
+//! The controller on an in-memory API server.
+
+use std::time::Duration;
+
+use endpoints_controller::{Config, EndpointsController};
+use fake_api::{FakeApi, Running};
+use k8s_openapi::api::core::v1::Endpoints;
+
+pub(crate) use fake_api::object as endpoints;
+
+/// The controller at work, and the API server that it works on.
+pub(crate) struct Harness {
+    pub(crate) api: FakeApi<Endpoints>,
+    running: Running<Endpoints>,
+}
+
+impl Harness {
+    fn run(api: &FakeApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
+        let config = Config {
+            workers: 5,
+            batch_period,
+            tolerate_unready_annotation: false,
+            services_may_be_delegated,
+        };
+        let running =
+            api.run(|cache, client, queues, _| EndpointsController::new(config, cache, client, queues));
+        Self { api: api.clone(), running }
+    }
+
+    /// Starts on a server that `fill` prepares.
+    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        Self::run(&api, batch_period, false)
+    }
+
+    /// The same, where Services may belong to other controllers.
+    pub(crate) fn start_delegating(fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        Self::run(&api, Duration::ZERO, true)
+    }
+
+    /// Replaces the controller by a new one, on the same cache and the same objects.
+    pub(crate) async fn restart(self) -> Self {
+        let api = self.running.stop().await;
+        Self::run(&api, Duration::ZERO, false)
+    }
+
+    /// The value of a series.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        self.running.metric(series)
+    }
+
+    /// The ready addresses of an object, which must have one subset; none if there is no object.
+    pub(crate) fn addresses(&self, name: &str) -> Vec<String> {
+        let Some(endpoints) = self.api.stored(name) else { return Vec::new() };
+        let subsets = endpoints.subsets.unwrap_or_default();
+        assert!(subsets.len() <= 1);
+        let addresses = subsets.into_iter().flat_map(|subset| subset.addresses.unwrap_or_default());
+        addresses.map(|address| address.ip).collect()
+    }
+
+    /// Edits an object as another client.
+    pub(crate) fn edit(&self, name: &str, edit: impl FnOnce(&mut Endpoints)) {
+        let mut endpoints = self.api.stored(name).unwrap();
+        edit(&mut endpoints);
+        self.api.put(endpoints);
+    }
+}

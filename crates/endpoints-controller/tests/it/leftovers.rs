@@ -1,0 +1,169 @@
+//! Endpoints whose Service was deleted, and Endpoints that never had one.
+
+use std::time::Duration;
+
+use endpointslice::Service;
+use fake_api::merged;
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, endpoints};
+use crate::objects::{pod, service, stored};
+use crate::{MOMENT, NONE, web};
+
+#[tokio::test(start_paused = true)]
+async fn what_services_left_behind_is_deleted_at_start() {
+    let leader = json!({"metadata": {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}});
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.put(endpoints(stored("gone", json!([]), json!({}))));
+        api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+        api.put(endpoints(stored("election", json!([]), leader)));
+    });
+    harness.api.settle().await;
+    let mut requests = harness.api.requests();
+    requests.sort();
+    assert_eq!(requests, ["DELETE by-hand", "DELETE gone"]);
+}
+
+/// Upstream deletes a second time, after the event of its own deletion.
+#[tokio::test(start_paused = true)]
+async fn the_object_of_a_service_that_goes_is_deleted_once() {
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["DELETE web"]);
+    assert!(harness.api.stored("web").is_none());
+}
+
+/// Upstream deletes whatever has the name, also what somebody else has made since the cache was last up to date.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    let ours = harness.api.stored("web").unwrap();
+    // Service and Endpoints are deleted and made by hand, and of all that only the first event arrives
+    harness.api.delete_without_event("web");
+    harness.api.put_without_event(endpoints(
+        json!({"metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "6.7.8.9"}]}]}),
+    ));
+    harness.api.forget_requests();
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    let requests = harness.api.requests();
+    assert!(requests.len() > 1 && requests.iter().all(|request| request == "DELETE web"), "{requests:?}");
+    assert_eq!(harness.addresses("web"), ["6.7.8.9"]);
+    assert_ne!(harness.api.stored("web").unwrap().metadata.uid, ours.metadata.uid);
+    assert_eq!(harness.api.events(), []);
+    // an object that nobody has seen yet is not deleted either
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.service(service("manual", json!({"spec": {"selector": null}})))
+    });
+    harness.api.settle().await;
+    harness.api.put_without_event(endpoints(json!({"metadata": {"name": "manual"}})));
+    harness.api.remove::<Service>("manual");
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_deleted_and_created_again_at_once_is_served() {
+    for hold in [false, true] {
+        let harness = Harness::start(Duration::ZERO, |api| {
+            api.service(web());
+            api.pod(pod("web-1", &["10.0.0.1"], true));
+        });
+        if hold {
+            harness.api.hold_events();
+        }
+        harness.api.advance(MOMENT).await;
+        harness.api.remove::<Service>("web");
+        harness.api.advance(MOMENT).await;
+        harness.api.service(merged(web(), json!({"metadata": {"uid": "new"}})));
+        harness.api.release_events();
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
+    }
+}
+
+/// Nothing of a Service that was there for a moment stays behind, though its object shows in the cache only later.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_appears_after_its_service_is_deleted() {
+    for lost in [0, 1] {
+        let harness = Harness::start(Duration::ZERO, |api| {
+            api.hold_events();
+            api.lose_answers(lost);
+            api.service(web());
+        });
+        harness.api.advance(MOMENT).await;
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["POST web"]);
+        harness.api.release_events();
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests(), ["POST web", "DELETE web"], "lost answers: {lost}");
+    }
+}
+
+/// Other programs keep things in Endpoints without a Service.
+#[tokio::test(start_paused = true)]
+async fn objects_without_a_service_that_come_later_are_left_alone() {
+    let harness = Harness::start(Duration::ZERO, |_| {});
+    harness.api.settle().await;
+    harness.api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
+    harness.edit("by-hand", |endpoints| endpoints.subsets = Some(vec![]));
+    harness.api.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("by-hand").is_some());
+}
+
+/// Not even where something was left to be done for a Service of that name, and not if it is a copy of what was ours, as
+/// of a backup that a user restores.
+#[tokio::test(start_paused = true)]
+async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone() {
+    let by_hand = json!({"metadata": {"name": "web"}});
+    for restored in [by_hand, stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))] {
+        leave_alone(restored).await;
+    }
+}
+
+async fn leave_alone(restored: Value) {
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    // To be looked at half a day later.
+    harness.edit("web", |endpoints| endpoints.subsets = Some(vec![]));
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert!(harness.api.stored("web").is_none(), "deleted with its Service");
+    // A create that fails waits for the object to appear.
+    harness.api.refuse(usize::MAX);
+    harness.api.service(web());
+    harness.api.settle().await;
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.refuse(0);
+    harness.api.forget_requests();
+
+    harness.api.put(endpoints(restored));
+    harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+    harness.api.advance(Duration::from_secs(48 * 60 * 60)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("web").is_some());
+}
+
+/// The deletion fails until the object is gone by other means, and a user restores it.
+#[tokio::test(start_paused = true)]
+async fn what_is_restored_while_a_deletion_fails_stays() {
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.settle().await;
+    harness.api.refuse(usize::MAX);
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    harness.api.delete("web");
+    harness.api.put(endpoints(stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))));
+    harness.api.refuse(0);
+    harness.api.forget_requests();
+    harness.api.advance(Duration::from_hours(1)).await;
+    assert_eq!(harness.api.requests(), NONE);
+    assert!(harness.api.stored("web").is_some());
+}

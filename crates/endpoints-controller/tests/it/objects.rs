@@ -1,0 +1,56 @@
+//! Objects as a test wants them, and one pure sync over them.
+
+use endpoints_controller::{Plan, Unready, desired_subsets, plan};
+use endpointslice::{Interner, Pod, Service};
+use fake_api::{NAMESPACE, merged};
+pub(crate) use fake_api::{object, pod, service};
+use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
+use serde_json::{Value, json};
+
+/// The addresses of a pod as an Endpoints object lists them.
+pub(crate) fn address(pod: &str, ip: &str) -> Value {
+    json!({"ip": ip, "nodeName": "node-1",
+        "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": pod, "uid": format!("uid-{pod}")}})
+}
+
+/// An object as upstream would have stored it for [`service`], with `changes` merged in.
+pub(crate) fn stored(name: &str, subsets: Value, changes: Value) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("endpoints-{name}"),
+            "resourceVersion": "50", "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}},
+        "subsets": subsets,
+    });
+    merged(object, changes)
+}
+
+/// The subsets that these pods give the Service.
+pub(crate) fn desired(service: &Value, pods: &[Value], old_annotation: bool) -> Vec<EndpointSubset> {
+    let mut interner = Interner::default();
+    let service = Service::from_api(&object::<core::Service>(service.clone()), &mut interner);
+    let pods: Vec<Pod> =
+        pods.iter().map(|pod| Pod::from_api(&object::<core::Pod>(pod.clone()), &mut interner)).collect();
+    desired_subsets(&service, &pods, Unready::of(&service, old_annotation))
+}
+
+/// What a sync would write, as JSON; `None` for nothing. `time` is that of the last change.
+pub(crate) fn sync(
+    service: &Value,
+    pods: &[Value],
+    stored: Option<&Value>,
+    time: Option<&str>,
+) -> Option<Value> {
+    let subsets = desired(service, pods, false);
+    let service = Service::from(&object::<core::Service>(service.clone()));
+    let stored: Option<Endpoints> = stored.map(|stored| object(stored.clone()));
+    match plan(stored.as_ref(), &service, subsets, time.map(ToOwned::to_owned)) {
+        Plan::Nothing => None,
+        Plan::Create(endpoints) => {
+            assert!(stored.is_none());
+            Some(serde_json::to_value(endpoints).unwrap())
+        }
+        Plan::Update(endpoints) => {
+            assert!(stored.is_some());
+            Some(serde_json::to_value(endpoints).unwrap())
+        }
+    }
+}

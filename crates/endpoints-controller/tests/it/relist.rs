@@ -1,0 +1,109 @@
+//! A new list after a broken watch: what we wrote and nobody will ever tell us about.
+
+use std::time::Duration;
+
+use endpointslice::Service;
+use serde_json::json;
+
+use crate::harness::Harness;
+use crate::objects::{pod, service};
+use crate::{MOMENT, NONE};
+
+/// By then a key that waits for the cache is in its longest back-off.
+const LONG: Duration = Duration::from_secs(5000);
+
+/// A Service without pods, and its object, which the cache shows unless the watch is `broken`.
+async fn begun(broken: bool) -> Harness {
+    let harness = Harness::start(Duration::ZERO, |api| api.upsert::<Service>(service("web", json!({}))));
+    if broken {
+        harness.api.break_watch();
+    }
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web"]);
+    harness.api.forget_requests();
+    harness
+}
+
+/// No event tells of an object that was never in the cache.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_gone_before_the_cache_shows_it_is_made_again() {
+    for waiting in [false, true] {
+        let harness = begun(true).await;
+        harness.api.delete_without_event("web");
+        if waiting {
+            harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+            harness.api.advance(LONG).await;
+            assert_eq!(harness.api.requests(), NONE, "the cache doesn't show the object");
+        }
+        harness.api.relist();
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests(), ["POST web"], "the list wakes it, not the back-off");
+        assert!(harness.api.stored("web").is_some());
+    }
+}
+
+/// The API server is restored from a backup: its versions go back or are bumped, as etcd's restore does it if asked.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_a_restored_backup_undoes_is_made_again() {
+    for bump in [0, 1000] {
+        for (seen, waiting) in [(false, false), (false, true), (true, false)] {
+            let harness = begun(false).await;
+            let backup = harness.api.backup();
+            if !seen {
+                harness.api.break_watch();
+            }
+            harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+            harness.api.advance(MOMENT).await;
+            assert_eq!(harness.api.requests(), ["PUT web"]);
+            if waiting {
+                harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+                harness.api.advance(LONG).await;
+            }
+            harness.api.restore(backup, bump);
+            harness.api.relist();
+            harness.api.advance(MOMENT).await;
+            assert_eq!(harness.api.requests(), ["PUT web", "PUT web"], "{bump} {seen} {waiting}");
+            assert_eq!(harness.addresses("web").len(), 1 + usize::from(waiting));
+            harness.api.pod(pod("web-3", &["10.0.0.3"], true));
+            harness.api.advance(MOMENT).await;
+            assert_eq!(harness.addresses("web").len(), 2 + usize::from(waiting), "and life goes on");
+        }
+    }
+}
+
+/// The list may be older than a write that is acknowledged while it is under way.
+#[tokio::test(start_paused = true)]
+async fn a_write_during_a_list_is_still_waited_for() {
+    let harness = begun(false).await;
+    harness.api.break_watch();
+    let list = harness.api.begin_list();
+    harness.api.pod(pod("web-1", &["10.0.0.1"], true));
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web"]);
+    harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+    harness.api.advance(MOMENT).await;
+    harness.api.finish_list(list);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT web"], "the cache doesn't show the first write");
+    harness.api.relist();
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web", "PUT web"]);
+    assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_causes_a_sync_only_if_it_shows_a_foreign_change() {
+    let harness = begun(false).await;
+    let done = || harness.metric("workqueue_adds_total{name=\"endpoint\"}");
+    let before = done();
+    harness.api.relist();
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), done()), (Vec::new(), before));
+    harness.api.break_watch();
+    let mut edited = harness.api.stored("web").unwrap();
+    edited.metadata.labels.get_or_insert_default().insert("edited".into(), "yes".into());
+    harness.api.put_without_event(edited);
+    harness.api.relist();
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), done()), (vec!["PUT web".to_owned()], before + 1));
+}

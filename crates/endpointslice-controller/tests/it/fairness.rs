@@ -1,0 +1,271 @@
+//! Whose turn it is: many writes for one Service, work that may wait, and failures of a part of a Service.
+
+use std::time::Duration;
+
+use endpointslice::Pod;
+use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY};
+use fake_api::{FakeApi, merged};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+use crate::MOMENT;
+use crate::harness::{Harness, pod, service};
+
+const MANY: usize = 120;
+
+/// A Service `big` with many pods, each of which is a slice of its own.
+fn big(api: &FakeApi) {
+    api.node("node-1", "zone-a");
+    api.service(service("big", json!({})));
+    (0..MANY).for_each(|n| api.pod(pod(&format!("big-{n}"), &format!("10.0.1.{n}"), true)));
+}
+
+fn count(requests: &[String], request: &str) -> usize {
+    requests.iter().filter(|seen| *seen == request).count()
+}
+
+/// With one worker: after fifty writes it is the others' turn.
+#[tokio::test(start_paused = true)]
+async fn a_service_of_many_slices_lets_others_pass_and_writes_nothing_twice() {
+    let api = FakeApi::default();
+    big(&api);
+    (0..20).for_each(|n| api.service(service(&format!("small{n}"), json!({}))));
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    let requests = harness.api.requests();
+    let is_big = |request: &&String| request.ends_with("big-");
+    let last_of_others = requests.iter().rposition(|request| !is_big(&request)).unwrap();
+    let before_others = requests[..last_of_others].iter().filter(is_big).count();
+    // In which order a start looks at Services is up to chance: `big` may come last.
+    assert!([0, 50].contains(&before_others), "{requests:?}");
+    assert_eq!((requests.len(), harness.slice_count("big")), (MANY + 20, MANY), "no request but these");
+    let time = |slice: &EndpointSlice| {
+        slice.metadata.annotations.clone().unwrap_or_default().get(LAST_CHANGE_TRIGGER_TIME).cloned()
+    };
+    let slices = harness.api.slices("big");
+    assert!(slices.iter().all(|slice| time(slice).is_some() && time(slice) == time(&slices[0])));
+    let added = harness.metric("endpoint_slice_controller_endpoints_added_per_sync_sum");
+    assert_eq!(added, MANY as u64, "counted once");
+    assert_eq!(harness.changed_per_sync(), [20 + 3, (MANY + 20) as u64], "in three syncs");
+}
+
+/// The next turn plans on what the cache shows, so it waits until that is everything.
+#[tokio::test(start_paused = true)]
+async fn the_next_turn_waits_for_the_cache_to_show_the_last_one() {
+    let api = FakeApi::default();
+    big(&api);
+    api.hold_events();
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    assert_eq!(harness.api.requests().len(), 50);
+    harness.api.release_events();
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, MANY));
+}
+
+/// A policy that adds a label to every slice: each sync would write each slice again, as upstream's does; but one sync is not
+/// the reason for the next.
+#[tokio::test(start_paused = true)]
+async fn slices_that_are_stored_otherwise_than_they_are_sent_cause_no_endless_turns() {
+    let api = FakeApi::default();
+    api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
+    });
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    let requests = harness.api.requests();
+    assert!(requests.len() <= 2 * MANY, "{} requests", requests.len());
+    assert_eq!(count(&requests, "POST big-"), MANY);
+}
+
+/// What is created and taken away at once is repaired ever more rarely, however many turns it would take.
+#[tokio::test(start_paused = true)]
+async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes() {
+    let api = FakeApi::default();
+    api.mutate(|slice: &mut EndpointSlice| {
+        drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
+    });
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(Duration::from_secs(3600)).await;
+    let turns = harness.api.requests().len() / 50;
+    assert!((20..=45).contains(&turns), "{turns} turns in an hour");
+}
+
+/// Slices that cannot be deleted are tried again with the back-off, all of them.
+#[tokio::test(start_paused = true)]
+async fn refused_deletions_back_off_and_stop_none_of_the_others() {
+    let api = FakeApi::default();
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.refuse(usize::MAX);
+    harness.api.remove::<endpointslice::Service>("big");
+    harness.api.delegate("big");
+    harness.api.advance(Duration::from_secs(60)).await;
+    let requests = harness.api.requests();
+    assert!(requests.len() <= 8 * MANY, "{} requests in a minute", requests.len());
+    let different: std::collections::BTreeSet<_> = requests.iter().collect();
+    assert_eq!(different.len(), MANY, "each was tried");
+}
+
+/// Also the slices of a Service that is handed to another controller go turn by turn.
+#[tokio::test(start_paused = true)]
+async fn many_slices_are_handed_over_in_turns() {
+    let api = FakeApi::default();
+    big(&api);
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    harness.api.remove::<endpointslice::Service>("big");
+    harness.api.delegate("big");
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, 0));
+}
+
+/// A pod of a dual-stack Service that has only some of the families.
+fn dual(name: &str, addresses: &[&str]) -> Value {
+    fake_api::pod(name, addresses, true)
+}
+
+fn dual_stack(api: &FakeApi) {
+    api.node("node-1", "zone-a");
+    let families = json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}});
+    api.service(service("web", families));
+    api.pod(dual("web-1", &["10.0.0.1", "fd00::1"]));
+}
+
+/// Upstream doubles one delay for the whole Service, and gives up.
+#[tokio::test(start_paused = true)]
+async fn a_family_that_is_refused_for_ever_does_not_delay_the_other() {
+    let harness = Harness::start(Duration::ZERO, dual_stack);
+    harness.api.refuse_if(|slice| slice.address_type == "IPv4");
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    assert_eq!(harness.api.addresses("web"), ["fd00::1"]);
+    harness.api.refuse_if(|_| true);
+    harness.api.pod(dual("web-2", &["fd00::2"]));
+    harness.api.advance(Duration::from_millis(500)).await;
+    harness.api.refuse_if(|slice| slice.address_type == "IPv4");
+    harness.api.settle().await;
+    assert_eq!(harness.api.addresses("web"), ["fd00::1", "fd00::2"]);
+    harness.api.forget_requests();
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    let again = count(&harness.api.requests(), "POST web-");
+    assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
+}
+
+/// What failed was the old content.
+#[tokio::test(start_paused = true)]
+async fn new_content_does_not_wait_for_the_back_off_of_the_old() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+    });
+    harness.api.settle().await;
+    harness.api.refuse_if(|_| true);
+    harness.api.pod(pod("web-1", "10.0.0.1", true));
+    harness.api.advance(Duration::from_secs(10_000)).await;
+    harness.api.pod(pod("web-2", "10.0.0.2", true));
+    harness.api.advance(Duration::from_millis(500)).await;
+    harness.api.refuse_if(|_| false);
+    harness.api.settle().await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+}
+
+/// Half a minute of a slow watch used to cost the next failure a thousand seconds.
+#[tokio::test(start_paused = true)]
+async fn waiting_for_the_cache_does_not_count_as_failing() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+    });
+    harness.api.settle().await;
+    harness.api.hold_events();
+    for n in 0..20 {
+        harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
+        harness.api.advance(Duration::from_secs(100)).await;
+    }
+    assert_eq!(count(&harness.api.requests(), "PUT web-1"), 1, "the cache doesn't show it");
+    harness.api.refuse(1);
+    harness.api.release_events();
+    harness.api.advance(Duration::from_secs(2)).await;
+    assert_eq!(harness.api.addresses("web").len(), 20);
+    let syncs = harness.syncs();
+    harness.api.advance(Duration::from_secs(5000)).await;
+    assert_eq!(harness.syncs(), syncs, "the nets are cancelled");
+}
+
+/// A conflict waits for the event of what it met.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_over_with_the_event_of_the_newer_slice() {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        api.pod(pod("web-0", "10.0.0.0", true));
+    });
+    harness.api.settle().await;
+    for n in 1..12 {
+        let mut newer = harness.api.slices("web").remove(0);
+        newer.metadata.labels.get_or_insert_default().insert("round".to_owned(), n.to_string());
+        let newer = harness.api.put_without_event(newer);
+        harness.api.pod(pod(&format!("web-{n}"), &format!("10.0.0.{n}"), true));
+        harness.api.advance(Duration::from_secs(100)).await;
+        assert_eq!(harness.api.addresses("web").len(), n, "conflicts only");
+        harness.api.put(newer);
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.addresses("web").len(), n + 1, "round {n}");
+    }
+    assert_eq!(harness.api.events(), vec![]);
+}
+
+/// Services that are right, each with a pod on `node-1`, and one worker that looks at them all once more.
+async fn restarted(services: usize) -> Harness {
+    let harness = Harness::start(Duration::ZERO, |api| {
+        api.node("node-1", "zone-a");
+        for n in 0..services {
+            api.service(service(&format!("web{n}"), json!({})));
+            api.pod(pod(&format!("web{n}-1"), &format!("10.0.0.{n}"), true));
+        }
+    });
+    harness.api.settle().await;
+    Harness::start_small(&harness.end().await)
+}
+
+/// The PUTs, in order, as names of Services.
+fn updated(harness: &Harness) -> Vec<String> {
+    let slices = (0..100).flat_map(|n| {
+        let service = format!("web{n}");
+        let slices = harness.api.slices(&service).into_iter();
+        slices.map(move |slice| (format!("PUT {}", slice.metadata.name.unwrap_or_default()), service.clone()))
+    });
+    let slices: std::collections::HashMap<String, String> = slices.collect();
+    harness.api.requests().iter().filter_map(|request| slices.get(request).cloned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_goes_before_zones_of_nodes() {
+    let harness = restarted(40).await;
+    harness.api.settle().await;
+    harness.api.node("node-1", "zone-b");
+    harness.api.pod(merged(pod("web7-1", "10.0.0.7", false), json!({})));
+    harness.api.settle().await;
+    let updated = updated(&harness);
+    assert_eq!(updated.len(), 40);
+    assert_eq!(updated[0], "web7");
+}
+
+/// It is late already.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_a_list_brings_goes_before_the_look_at_everything() {
+    let harness = restarted(40).await;
+    tokio::task::yield_now().await; // the controller is attached, and no worker has begun
+    harness.api.node("node-1", "zone-b"); // gives every Service something to write
+    harness.api.upsert_listed::<Pod>(pod("web7-1", "10.0.0.7", false));
+    harness.api.settle().await;
+    let updated = updated(&harness);
+    assert_eq!(updated.len(), 40);
+    let at = updated.iter().position(|service| service == "web7").unwrap();
+    assert!(at < 5, "web7 is number {at} of {updated:?}");
+}

@@ -1,0 +1,114 @@
+//! The controller on an in-memory API server.
+
+use std::time::Duration;
+
+use endpointslice::Service;
+use endpointslice::desired::Conditions;
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
+use endpointslice_controller::{Config, EndpointSliceController};
+use fake_api::{FakeApi, Running};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+pub(crate) use fake_api::{object as slice, service};
+
+/// A pod of the Service that its name begins with, on `node-1`.
+pub(crate) fn pod(name: &str, address: &str, ready: bool) -> Value {
+    fake_api::pod(name, &[address], ready)
+}
+
+/// The controller at work, and the API server that it works on.
+pub(crate) struct Harness {
+    pub(crate) api: FakeApi,
+    running: Running,
+}
+
+impl Harness {
+    fn run(api: &FakeApi, batch_period: Duration, conditions: Conditions) -> Self {
+        Self::run_with(api, Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions })
+    }
+
+    /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
+    pub(crate) fn start_small(api: &FakeApi) -> Self {
+        let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
+        Self::run_with(api, Config { workers: 1, max_endpoints_per_slice: 1, batch_period, conditions })
+    }
+
+    fn run_with(api: &FakeApi, config: Config) -> Self {
+        let running = api.run(|cache, client, queues, registry| {
+            EndpointSliceController::new(config, cache, client, queues, registry)
+        });
+        Self { api: api.clone(), running }
+    }
+
+    /// Starts on a server that `fill` prepares.
+    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        Self::run(&api, batch_period, Conditions::All)
+    }
+
+    /// Shuts the controller down, and returns the server.
+    pub(crate) async fn end(self) -> FakeApi {
+        self.running.stop().await
+    }
+
+    /// Replaces the controller by a new one, on the same cache and the same slices.
+    pub(crate) async fn restart(self) -> Self {
+        self.restart_with(Conditions::All).await
+    }
+
+    /// The same, where the new one publishes these conditions.
+    pub(crate) async fn restart_with(self, conditions: Conditions) -> Self {
+        let api = self.running.stop().await;
+        Self::run(&api, Duration::ZERO, conditions)
+    }
+
+    /// Replaces a Service by one of the same name and another uid, before the controller runs again.
+    pub(crate) fn recreate_service(&self, name: &str, uid: &str) {
+        self.api.remove::<Service>(name);
+        self.api.service(service(name, json!({"metadata": {"uid": uid}})));
+    }
+
+    /// The zone of each endpoint of a Service.
+    pub(crate) fn zones(&self, service: &str) -> Vec<Option<String>> {
+        self.api.endpoints(service).into_iter().map(|endpoint| endpoint.zone).collect()
+    }
+
+    /// The slices of `web` that this controller manages.
+    pub(crate) fn ours(&self) -> Vec<EndpointSlice> {
+        let managed = |slice: &EndpointSlice| {
+            let manager = slice.metadata.labels.as_ref()?.get(MANAGED_BY)?;
+            Some(manager == ENDPOINTSLICE_CONTROLLER)
+        };
+        self.api.slices("web").into_iter().filter(|slice| managed(slice) == Some(true)).collect()
+    }
+
+    pub(crate) fn slice_count(&self, service: &str) -> usize {
+        self.api.slices(service).len()
+    }
+
+    /// The value of a series.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        self.running.metric(series)
+    }
+
+    /// The metric of addresses that were left out of slices, summed.
+    pub(crate) fn addresses_skipped(&self) -> u64 {
+        self.metric("endpoint_slice_controller_addresses_skipped_per_sync_sum")
+    }
+
+    /// The metric of changed slices: the count of address types with successful writes, and the sum of these writes.
+    pub(crate) fn changed_per_sync(&self) -> [u64; 2] {
+        ["count", "sum"].map(|which| {
+            let labels = "{topology=\"Disabled\",traffic_distribution=\"\"}";
+            let metric = "endpoint_slice_controller_endpointslices_changed_per_sync";
+            self.metric(&format!("{metric}_{which}{labels}"))
+        })
+    }
+
+    /// The metric of successful syncs.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.metric("endpoint_slice_controller_syncs{result=\"success\"}")
+    }
+}

@@ -1,0 +1,59 @@
+//! The controller on an in-memory API server and a paused clock, a module for each rule.
+//!
+//! | rule | module |
+//! |---|---|
+//! | a Service has the slices that its pods make | [`services`] |
+//! | only slices with both labels are ours | [`ownership`] |
+//! | nodes decide zones and topology hints | [`nodes`] |
+//! | a Service of another controller has none of our slices | [`delegation`] |
+//! | failed writes are retried; a sync waits for a cache behind our own writes | [`failures`] |
+//! | a Service with many slices, or a failing address family, delays no other | [`fairness`] |
+//! | changes by other clients are repaired, at a limited rate | [`foreign_changes`] |
+//! | a complete list ends the wait for earlier writes | [`relist`] |
+//! | objects that can't be decoded cause no deletion | [`unreadable`] |
+//! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
+//!
+//! | Upstream's test (`pkg/controller/endpointslice`) | Here |
+//! |---|---|
+//! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync` (4) | `services::services_without_endpoints_of_ours_cost_no_request` |
+//! | `TestSyncServicePendingDeletion` | `services::a_service_being_deleted_gets_no_new_slices` |
+//! | `TestSyncServiceWithSelector` | `ownership::a_new_service_gets_a_placeholder` |
+//! | `TestSyncServiceMissing` | `services::services_without_endpoints_of_ours_cost_no_request`; crate `endpointslice`, `src/trigger_time.rs` |
+//! | `TestSyncServicePodSelection` | `ownership::only_selected_pods_are_published` |
+//! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `ownership::a_slice_being_deleted_is_not_counted_on` |
+//! | `TestSyncServiceEndpointSliceLabelSelection` | `ownership::only_slices_with_both_labels_are_ours` |
+//! | `TestOnEndpointSliceUpdate` | `ownership::a_slice_that_changes_hands_is_repaired`, `ownership::a_slice_that_becomes_ours_is_looked_at` |
+//! | `TestSyncService` (6) | crate `endpointslice`, `upstream_cases` `sync_service` |
+//! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `services::pod_changes_within_a_batch_period_are_one_write` |
+//! | `TestSyncServiceStaleInformer` | `failures::a_cache_behind_our_own_write_is_waited_for`; crate `endpointslice`, `upstream_cases` `tracker` |
+//! | `Test_checkNodeTopologyDistribution` (9) | crate `endpointslice`, `src/topology/tests/remembering.rs` |
+//! | `TestUpdateNode` | `nodes::nodes_that_become_able_to_make_hints_possible` |
+//!
+//! | Upstream's test (`k8s.io/endpointslice`) | Here |
+//! |---|---|
+//! | `TestServiceControllerKey` | `ownership::a_slice_without_a_service_concerns_nobody` |
+//! | `metrics` (all) | `src/metrics/tests.rs` |
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    reason = "tests fail by panicking, in their helpers too; objects are passed by value for shorter calls"
+)]
+
+mod delegation;
+mod failures;
+mod fairness;
+mod foreign_changes;
+mod harness;
+mod nodes;
+mod ownership;
+mod relist;
+mod services;
+mod terminating_condition;
+mod unreadable;
+
+use std::time::Duration;
+
+const NONE: [&str; 0] = [];
+const MOMENT: Duration = Duration::from_millis(1);

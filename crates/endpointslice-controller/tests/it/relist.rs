@@ -1,0 +1,158 @@
+//! A new list after a broken watch: what we wrote and nobody will ever tell us about.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::MOMENT;
+use crate::harness::{Harness, pod, service};
+
+/// By then a key that waits for the cache is in its longest back-off.
+const LONG: Duration = Duration::from_secs(5000);
+
+/// A Service without pods, and its slice `web-1`, which the cache shows unless the watch is `broken`.
+async fn begun(broken: bool) -> Harness {
+    let harness = Harness::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+    });
+    if broken {
+        harness.api.break_watch();
+    }
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web-"]);
+    harness.api.forget_requests();
+    harness
+}
+
+/// No event tells of a slice that was never in the cache.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_is_gone_before_the_cache_shows_it_is_made_again() {
+    for waiting in [false, true] {
+        let harness = begun(true).await;
+        harness.api.delete_slice_without_event("web");
+        if waiting {
+            harness.api.pod(pod("web-1", "10.0.0.1", true));
+            harness.api.advance(LONG).await;
+            assert_eq!(harness.api.requests(), Vec::<String>::new(), "the cache doesn't show the slice");
+        }
+        harness.api.relist();
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.requests().len(), usize::from(waiting), "the list wakes it, not the back-off");
+        harness.api.settle().await;
+        assert_eq!((harness.api.requests(), harness.slice_count("web")), (vec!["POST web-".to_owned()], 1));
+    }
+}
+
+/// The API server is restored from a backup: its versions go back or are bumped, as etcd's restore does it if asked.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_a_restored_backup_undoes_is_made_again() {
+    for bump in [0, 1000] {
+        for waiting in [false, true] {
+            let harness = begun(false).await;
+            let backup = harness.api.backup();
+            harness.api.break_watch();
+            harness.api.pod(pod("web-1", "10.0.0.1", true));
+            harness.api.advance(MOMENT).await;
+            assert_eq!(harness.api.requests(), ["PUT web-1"]);
+            if waiting {
+                harness.api.pod(pod("web-2", "10.0.0.2", true));
+                harness.api.advance(LONG).await;
+            }
+            harness.api.restore(backup, bump);
+            harness.api.relist();
+            harness.api.settle().await;
+            assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "{bump} {waiting}");
+            assert_eq!(harness.api.addresses("web").len(), 1 + usize::from(waiting));
+            harness.api.pod(pod("web-3", "10.0.0.3", true));
+            harness.api.advance(MOMENT).await;
+            assert_eq!(harness.api.addresses("web").len(), 2 + usize::from(waiting), "and life goes on");
+        }
+    }
+}
+
+/// The same for what the cache has shown already.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_seen_and_is_undone_is_made_again() {
+    for bump in [0, 1000] {
+        let harness = begun(false).await;
+        let backup = harness.api.backup();
+        harness.api.pod(pod("web-1", "10.0.0.1", true));
+        harness.api.settle().await;
+        harness.api.break_watch();
+        harness.api.restore(backup, bump);
+        harness.api.relist();
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "{bump}");
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_a_restored_backup_undoes_is_made_again() {
+    for bump in [0, 1000] {
+        let harness = begun(false).await;
+        let mut surplus = harness.api.slices("web").remove(0);
+        surplus.metadata.name = Some("web-2".into());
+        harness.api.put(surplus);
+        let backup = harness.api.backup();
+        harness.api.break_watch();
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["DELETE web-2"]);
+        harness.api.restore(backup, bump);
+        harness.api.relist();
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["DELETE web-2", "DELETE web-2"]);
+        harness.api.pod(pod("web-1", "10.0.0.1", true));
+        harness.api.advance(MOMENT).await;
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "and life goes on");
+    }
+}
+
+/// The list may be older than a write that is acknowledged while it is under way.
+#[tokio::test(start_paused = true)]
+async fn a_write_during_a_list_is_still_waited_for() {
+    let harness = begun(false).await;
+    harness.api.break_watch();
+    let list = harness.api.begin_list();
+    harness.api.pod(pod("web-1", "10.0.0.1", true));
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"]);
+    harness.api.pod(pod("web-2", "10.0.0.2", true));
+    harness.api.advance(MOMENT).await;
+    harness.api.finish_list(list);
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "the cache doesn't show the first write");
+    harness.api.relist();
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"]);
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+}
+
+/// Until the list, the cache takes low versions for seen, and doesn't wait for what it hasn't seen.
+#[tokio::test(start_paused = true)]
+async fn what_was_written_twice_while_versions_went_back_is_put_right() {
+    let harness = begun(false).await;
+    let backup = harness.api.backup();
+    harness.api.restore(harness.api.backup(), 1000);
+    harness.api.relist();
+    harness.api.break_watch();
+    harness.api.restore(backup, 0);
+    harness.api.service(service("db", json!({})));
+    harness.api.settle().await;
+    harness.api.pod(pod("db-1", "10.0.0.1", true));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST db-", "POST db-"]);
+    harness.api.relist();
+    harness.api.settle().await;
+    assert_eq!((harness.slice_count("db"), harness.api.addresses("db")), (1, vec!["10.0.0.1".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_shows_what_is_expected_causes_no_sync() {
+    let harness = begun(false).await;
+    let syncs = harness.syncs();
+    harness.api.relist();
+    harness.api.settle().await;
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], syncs));
+}

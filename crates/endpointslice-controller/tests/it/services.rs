@@ -1,0 +1,175 @@
+//! Services, their pods and their slices.
+
+use std::time::Duration;
+
+use endpointslice::{Pod, Service};
+use fake_api::merged;
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, pod, service};
+
+#[tokio::test(start_paused = true)]
+async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
+    let harness = Harness::start(Duration::ZERO, |cache| {
+        cache.node("node-1", "zone-a");
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), ["POST web-"]);
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
+    assert_eq!(
+        harness.syncs(),
+        1,
+        "the echo of our own write, which arrives before the answer, causes no sync"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_changes_within_a_batch_period_are_one_write() {
+    let (none, second) = (Duration::ZERO, Duration::from_secs(1));
+    let (quick, slow) = ([200, 100, 100], [200, 100, 1000]);
+    for (batch_period, delays, writes) in [(none, quick, 3), (second, quick, 1), (second, slow, 2)] {
+        let begin = |pods: bool| {
+            Harness::start(batch_period, move |cache| {
+                cache.node("node-1", "zone-a");
+                cache.service(service("web", json!({})));
+                if pods {
+                    (0..3).for_each(|number| cache.pod(pod(&format!("web-{number}"), "10.0.0.9", true)));
+                }
+            })
+        };
+        let steps: [(bool, fn(&Harness, &str, &str), &[&str]); 3] = [
+            (
+                false,
+                |harness, name, address| harness.api.pod(pod(name, address, true)),
+                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
+            ),
+            (
+                true,
+                |harness, name, address| harness.api.pod(pod(name, address, true)),
+                &["10.0.0.0", "10.0.0.1", "10.0.0.2"],
+            ),
+            (true, |harness, name, _| harness.api.remove::<Pod>(name), &[]),
+        ];
+        for (pods, step, addresses) in steps {
+            let harness = begin(pods);
+            harness.api.settle().await;
+            harness.api.forget_requests();
+            for (number, delay) in delays.into_iter().enumerate() {
+                harness.api.advance(Duration::from_millis(delay)).await;
+                step(&harness, &format!("web-{number}"), &format!("10.0.0.{number}"));
+            }
+            harness.api.settle().await;
+            assert_eq!(
+                harness.api.requests().len(),
+                writes,
+                "{batch_period:?} {delays:?}: {:?}",
+                harness.api.requests()
+            );
+            assert_eq!(harness.api.addresses("web"), addresses);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_without_endpoints_of_ours_cost_no_request() {
+    let harness = Harness::start(Duration::ZERO, |cache| {
+        for (number, selector) in [json!({"app": "external"}), Value::Null].into_iter().enumerate() {
+            for (ports, which) in [(json!([{"port": 80}]), "a"), (Value::Null, "b")] {
+                let spec = json!({"type": "ExternalName", "selector": selector, "ports": ports});
+                cache.service(service(&format!("external-{number}-{which}"), json!({"spec": spec})));
+            }
+        }
+        cache.node("node-1", "zone-a");
+        cache.pod(pod("external-1", "10.0.0.1", true));
+        cache.pod(pod("manual-1", "10.0.0.2", true));
+        cache.service(service("manual", json!({"spec": {"selector": null}})));
+        cache.service(service("gone", json!({})));
+        cache.remove::<Service>("gone");
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_being_deleted_gets_no_new_slices() {
+    let harness = Harness::start(Duration::ZERO, |cache| {
+        cache.service(service("web", json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})));
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), Vec::<String>::new());
+}
+
+/// kubernetes#141592: upstream's tracker can wait for ever for slices of the Service that was.
+#[tokio::test(start_paused = true)]
+async fn a_service_deleted_and_created_again_at_once_is_served() {
+    for hold in [false, true] {
+        let harness = Harness::start(Duration::ZERO, |cache| {
+            cache.node("node-1", "zone-a");
+            cache.service(service("web", json!({})));
+            cache.pod(pod("web-1", "10.0.0.1", true));
+        });
+        harness.api.settle().await;
+        if hold {
+            harness.api.hold_events();
+        }
+        harness.recreate_service("web", "uid-new");
+        // The garbage collector takes the old slice, perhaps before the controller does.
+        harness.api.delete_slice("web");
+        harness.api.advance(Duration::from_millis(1)).await;
+        harness.recreate_service("web", "uid-newer");
+        harness.api.advance(Duration::from_millis(1)).await;
+        harness.api.release_events();
+        harness.api.settle().await;
+        assert_eq!(
+            (harness.slice_count("web"), harness.api.addresses("web")),
+            (1, vec!["10.0.0.1".to_owned()])
+        );
+        harness.api.pod(pod("web-2", "10.0.0.2", true));
+        harness.api.advance(Duration::from_millis(1)).await;
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"], "and it goes on working");
+    }
+}
+
+/// Upstream sees only labels, readiness, addresses and the end of a pod.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
+    for (change, what) in [
+        (json!({"status": {"phase": "Failed"}}), "phase"),
+        (json!({"spec": {"nodeName": "node-2"}}), "node"),
+        (json!({"metadata": {"uid": "again"}}), "uid"),
+    ] {
+        let harness = Harness::start(Duration::ZERO, |cache| {
+            cache.node("node-1", "zone-a");
+            cache.node("node-2", "zone-b");
+            cache.service(service("web", json!({})));
+            cache.pod(pod("web-1", "10.0.0.1", true));
+        });
+        harness.api.settle().await;
+        let before = harness.api.endpoints("web");
+        harness.api.forget_requests();
+        harness.api.pod(pod("web-1", "10.0.0.1", true));
+        harness.api.settle().await;
+        assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1), "nothing that matters");
+        harness.api.pod(merged(pod("web-1", "10.0.0.1", true), change));
+        harness.api.settle().await;
+        assert_eq!(harness.api.requests(), ["PUT web-1"], "{what}");
+        assert_ne!(harness.api.endpoints("web"), before, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_node_is_missing_appears_with_the_node() {
+    let harness = Harness::start(Duration::ZERO, |cache| {
+        cache.service(service("web", json!({})));
+        cache.pod(pod("web-1", "10.0.0.1", true));
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.addresses("web"), Vec::<String>::new());
+    assert_eq!(harness.api.events()[0].0, "FailedToUpdateEndpointSlices");
+    assert_eq!(harness.addresses_skipped(), 0, "nothing is wrong with its address");
+    harness.api.node("node-1", "zone-a");
+    harness.api.advance(Duration::from_millis(1)).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
+}

@@ -1,0 +1,111 @@
+//! Events and metrics.
+
+use endpoint_informers::cache::CachedEndpoints;
+use serde_json::json;
+
+use crate::NONE;
+use crate::harness::{Harness, MAX, endpoints, service};
+
+#[tokio::test(start_paused = true)]
+async fn addresses_that_are_not_mirrored_get_an_event() {
+    let too_many = "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 1 addresses were \
+                    skipped";
+    let cases: [(usize, &[&str], usize, &[(&str, &str)]); 5] = [
+        (0, &[], 0, &[]),
+        (MAX, &[], MAX, &[]),
+        (MAX + 1, &[], MAX, &[("TooManyAddressesToMirror", too_many)]),
+        (
+            1,
+            &["example.com", "127.0.0.1"],
+            1,
+            &[("InvalidIPAddress", "Skipped 2 invalid IP addresses when mirroring to EndpointSlices")],
+        ),
+        (
+            MAX + 1,
+            &["0example"],
+            MAX,
+            &[
+                ("InvalidIPAddress", "Skipped 1 invalid IP addresses when mirroring to EndpointSlices"),
+                (
+                    "TooManyAddressesToMirror",
+                    "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 2 addresses were \
+                     skipped",
+                ),
+            ],
+        ),
+    ];
+    for (count, invalid, mirrored, events) in cases {
+        let valid = (0..count).map(|number| format!("10.0.{}.{}", number / 200, number % 200 + 1));
+        let addresses: Vec<String> = valid.chain(invalid.iter().map(|text| (*text).to_owned())).collect();
+        let harness = Harness::start(|api| {
+            api.service(service("web", json!({})));
+            api.upsert::<CachedEndpoints>(endpoints(
+                "web",
+                &addresses.iter().map(String::as_str).collect::<Vec<_>>(),
+                json!({}),
+            ));
+        })
+        .await;
+        assert_eq!(harness.api.requests().len(), usize::from(mirrored > 0), "{count} {invalid:?}");
+        assert_eq!(harness.api.addresses("web").len(), mirrored, "{count} {invalid:?}");
+        let found = harness.api.events();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(reason, message)| (&**reason, &**message)).collect();
+        assert_eq!(found, events, "{count} {invalid:?}");
+    }
+}
+
+/// Each sync that skips an address emits an Event on the Endpoints; the recorder merges repetitions.
+#[tokio::test(start_paused = true)]
+async fn every_sync_that_skips_an_address_emits_an_event() {
+    let harness = Harness::mirroring(&["10.0.0.1", "nonsense"]).await;
+    assert_eq!(harness.api.events().len(), 1);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "nonsense"], json!({})));
+    assert_eq!(harness.writes().await, NONE);
+    assert_eq!(harness.api.events().len(), 2, "the second as a patch of the first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_count_what_was_mirrored() {
+    let harness = Harness::start(|api| {
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints(
+            "web",
+            &["10.0.0.1", "10.0.0.2", "fd00::1", "nonsense"],
+            json!({}),
+        ));
+    })
+    .await;
+    let gauges = || {
+        ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"]
+            .map(|name| harness.metric(name))
+    };
+    assert_eq!(gauges(), [3, 2, 2]);
+    harness.api.upsert::<CachedEndpoints>(endpoints(
+        "web",
+        &["10.0.0.2"],
+        json!({"metadata": {"labels": {"team": "a"}}}),
+    ));
+    harness.api.settle().await;
+    assert_eq!(gauges(), [1, 1, 1]);
+    for (name, count, sum) in [
+        ("endpoints_added_per_sync", 2, 3),
+        ("endpoints_updated_per_sync", 2, 0),
+        ("endpoints_removed_per_sync", 2, 2),
+        ("addresses_skipped_per_sync", 2, 1),
+    ] {
+        let series = |what: &str| harness.metric(&format!("{name}_{what}"));
+        assert_eq!((series("count"), series("sum")), (count, sum), "{name}");
+        assert!(
+            harness.metric(&format!("{name}_bucket{{le=\"32768.0\"}}")) == count,
+            "{name}: its last bucket"
+        );
+    }
+    assert_eq!(harness.metric("endpoints_sync_duration_count"), 2);
+    for (operation, count) in [("create", 2), ("update", 1), ("delete", 1)] {
+        assert_eq!(harness.metric(&format!("changes{{operation=\"{operation}\"}}")), count, "{operation}");
+    }
+    harness.api.remove::<CachedEndpoints>("web");
+    harness.api.settle().await;
+    assert_eq!(gauges(), [0, 0, 0]);
+}

@@ -1,0 +1,256 @@
+//! Slices that somebody else has been at, and a cache that is behind.
+
+use std::time::Duration;
+
+use endpoint_informers::cache::CachedEndpoints;
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+use crate::NONE;
+use crate::harness::{Harness, endpoints, service, slice};
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["PUT web-1"]);
+    harness.api.delete_slice("web");
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.edit_slice("web", |slice| {
+        let labels = slice.metadata.labels.get_or_insert_default();
+        labels.insert(MANAGED_BY.into(), "somebody-else".into());
+    });
+    harness.now().await;
+    assert_eq!(harness.writes().await, ["POST web-"], "theirs is left alone, and the Endpoints get another");
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
+}
+
+/// The watch broke before its event, so that none tells that it is gone.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_only_a_list_shows_gone_is_made_again() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.break_watch();
+    harness.api.delete_slice("web");
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.delete_slice_without_event("web");
+    assert_eq!(harness.writes().await, NONE);
+    harness.api.relist();
+    assert_eq!(harness.writes().await, ["POST web-"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_moves_to_another_service_concerns_both() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", |slice| {
+        slice.metadata.labels.get_or_insert_default().insert(SERVICE_NAME.into(), "gone".into());
+    });
+    let mut writes = harness.writes().await;
+    writes.sort();
+    assert_eq!(writes, ["DELETE web-1", "POST web-"]);
+}
+
+/// Only changes of slices wait; those of Endpoints and Services never do.
+#[tokio::test(start_paused = true)]
+async fn foreign_changes_within_a_batch_period_are_met_once() {
+    let harness = Harness::start_with_batch_period(Duration::from_secs(2), |api| {
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    })
+    .await;
+    harness.api.forget_requests();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "Endpoints don't wait");
+    harness.api.settle().await;
+    harness.api.forget_requests();
+    let syncs = harness.syncs();
+    for _ in 0..3 {
+        harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+        harness.api.advance(Duration::from_millis(500)).await;
+        assert_eq!(harness.api.requests(), NONE);
+    }
+    harness.api.advance(Duration::from_millis(501)).await;
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec!["PUT web-1".to_owned()], syncs + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slices_of_others_are_left_alone() {
+    let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
+    let harness = Harness::start(|api| {
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &[], json!({})));
+        api.put(slice("ours", "web", "10.0.0.1", json!({})));
+        api.put(slice("other-service", "other", "10.0.0.1", label(MANAGED_BY, json!("me"))));
+        api.put(slice(
+            "other-manager",
+            "web",
+            "10.0.0.1",
+            label(MANAGED_BY, json!(ENDPOINTSLICE_CONTROLLER)),
+        ));
+        let unlabelled = |name: &str, key: &str| {
+            let mut slice = slice(name, "web", "10.0.0.1", json!({}));
+            slice.metadata.labels.as_mut().unwrap().remove(key);
+            slice
+        };
+        api.put(unlabelled("no-manager", MANAGED_BY));
+        api.put(unlabelled("no-service", SERVICE_NAME));
+        api.put(slice("elsewhere", "web", "10.0.0.1", json!({"metadata": {"namespace": "elsewhere"}})));
+    })
+    .await;
+    let mut requests = harness.api.requests();
+    requests.sort();
+    assert_eq!(
+        requests,
+        ["DELETE elsewhere", "DELETE ours"],
+        "the one elsewhere has no Endpoints in its own namespace"
+    );
+}
+
+/// A finalizer keeps the slice of the Service that is being deleted.
+fn mark_for_deletion(slice: &mut EndpointSlice) {
+    slice.metadata.finalizers = Some(vec!["example.com/hold".into()]);
+    slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+}
+
+/// Upstream takes such a slice for one that stays, and writes to it.
+#[tokio::test(start_paused = true)]
+async fn a_slice_being_deleted_is_left_to_go() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.edit_slice("web", mark_for_deletion);
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1", "10.0.0.2"], json!({})));
+    assert_eq!(harness.writes().await, ["PUT web-2"]);
+    harness.api.remove::<CachedEndpoints>("web");
+    assert_eq!(harness.writes().await, ["DELETE web-2"]);
+}
+
+/// Consumers don't ask whether a slice is being deleted.
+#[tokio::test(start_paused = true)]
+async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
+    let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
+    harness.api.edit_slice("web", mark_for_deletion);
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    let addresses = |name: &str| {
+        let slice = json!(harness.api.stored(name).unwrap());
+        slice["endpoints"].as_array().unwrap().iter().map(|e| e["addresses"][0].clone()).collect::<Vec<_>>()
+    };
+    for (endpoints_now, leaving) in
+        [(vec!["10.0.0.2", "10.0.0.3"], vec!["10.0.0.2"]), (vec!["10.0.0.3"], vec![])]
+    {
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &endpoints_now, json!({})));
+        let syncs = harness.syncs();
+        assert_eq!(harness.writes().await, ["PUT web-2", "PUT web-1"]);
+        assert_eq!(harness.syncs(), syncs + 1, "no echo asks for another");
+        assert_eq!(addresses("web-1"), leaving);
+        assert_eq!(addresses("web-2"), endpoints_now);
+        assert!(harness.api.stored("web-1").unwrap().metadata.finalizers.is_some(), "left to its owner");
+    }
+    harness.api.advance(Duration::from_secs(3600)).await;
+    assert_eq!(harness.writes().await, NONE);
+    // In a protocol that is no longer asked for at all.
+    harness.api.edit_slice("web", |slice| {
+        slice.endpoints = serde_json::from_value(json!([{"addresses": ["10.0.0.9"]}])).unwrap()
+    });
+    assert_eq!(harness.writes().await, ["PUT web-1"]);
+    assert_eq!(addresses("web-1"), [""; 0]);
+}
+
+/// Upstream repairs these with its resync, 12 to 24 hours later.
+#[tokio::test(start_paused = true)]
+async fn what_does_not_raise_the_generation_is_repaired_as_well() {
+    let edits: [(&str, fn(&mut EndpointSlice)); 3] = [
+        ("an annotation", |slice| slice.metadata.annotations = Some([("note".into(), "B".into())].into())),
+        ("no annotations", |slice| slice.metadata.annotations = None),
+        ("an owner from before", |slice| {
+            slice.metadata.owner_references.as_mut().unwrap()[0].uid = "old".into()
+        }),
+    ];
+    for (what, edit) in edits {
+        let harness = Harness::start(|api| {
+            api.service(service("web", json!({})));
+            let note = json!({"metadata": {"annotations": {"note": "A"}}});
+            api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+        })
+        .await;
+        harness.api.forget_requests();
+        let before = harness.api.stored("web-1").unwrap().metadata;
+        harness.api.edit_slice("web", edit);
+        assert_eq!(harness.api.stored("web-1").unwrap().metadata.generation, before.generation, "{what}");
+        assert_eq!(harness.writes().await, ["PUT web-1"], "{what}");
+        let after = harness.api.stored("web-1").unwrap().metadata;
+        assert_eq!(
+            (after.annotations, after.owner_references),
+            (before.annotations, before.owner_references),
+            "{what}"
+        );
+    }
+}
+
+/// Upstream compares neither at a resync (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
+#[tokio::test(start_paused = true)]
+async fn what_upstream_leaves_alone_is_left_alone() {
+    let edits: [(&str, fn(&mut EndpointSlice)); 2] = [
+        ("finalizers", |slice| slice.metadata.finalizers = Some(vec!["example.com/hold".into()])),
+        ("no owner", |slice| slice.metadata.owner_references = None),
+    ];
+    for (what, edit) in edits {
+        let harness = Harness::mirroring(&["10.0.0.1"]).await;
+        harness.api.edit_slice("web", edit);
+        harness.api.advance(Duration::from_hours(25)).await;
+        assert_eq!(harness.writes().await, NONE, "{what}");
+    }
+}
+
+/// By the generation alone, the slice looks as if the first write had never been made.
+#[tokio::test(start_paused = true)]
+async fn an_annotation_that_changes_back_before_the_cache_shows_it_changes_back() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.hold_events();
+    let note = json!({"metadata": {"annotations": {"note": "B"}}});
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], note));
+    harness.now().await;
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "the cache doesn't show the first write");
+    harness.api.release_events();
+    assert_eq!(harness.writes().await, ["PUT web-1", "PUT web-1"]);
+    assert_eq!(harness.api.stored("web-1").unwrap().metadata.annotations, None);
+}
+
+/// The API answers, but its watch is silent for a while.
+#[tokio::test(start_paused = true)]
+async fn a_cache_behind_our_own_write_is_waited_for() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.hold_events();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
+    harness.now().await;
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.3"], json!({})));
+    harness.now().await;
+    assert_eq!(
+        harness.api.requests(),
+        ["PUT web-1"],
+        "the second change waits: the cache doesn't show the first write"
+    );
+    harness.api.release_events();
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.3"]);
+}
+
+/// Upstream looks at the cache without asking whether it is behind, and misses the slice until its event comes.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_the_cache_does_not_show_yet_is_cleaned_up_too() {
+    let harness = Harness::start(|api| api.service(service("web", json!({})))).await;
+    harness.api.hold_events();
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["POST web-"]);
+    harness.api.remove::<CachedEndpoints>("web");
+    harness.now().await;
+    harness.api.release_events();
+    harness.now().await;
+    assert_eq!(harness.api.requests(), ["POST web-", "DELETE web-1"]);
+}

@@ -1,0 +1,111 @@
+//! The controller on an in-memory API server.
+
+use std::time::Duration;
+
+use endpoint_informers::cache::CachedEndpoints;
+use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
+use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
+use fake_api::{FakeApi, NAMESPACE, Running, merged, object};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+pub(crate) const MAX: usize = 1000;
+
+/// A Service without a selector, with `changes` merged in.
+pub(crate) fn service(name: &str, changes: Value) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-{name}")},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.1", "ports": [{"name": "http", "port": 80}]},
+    });
+    merged(object, changes)
+}
+
+/// Endpoints with one port and these addresses, with `changes` merged in.
+pub(crate) fn endpoints(name: &str, addresses: &[&str], changes: Value) -> Value {
+    let addresses: Vec<Value> = addresses.iter().map(|address| json!({"ip": address})).collect();
+    let object = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("uid-of-endpoints-{name}")},
+        "subsets": [{"addresses": addresses, "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}],
+    });
+    merged(object, changes)
+}
+
+/// A slice as this controller makes it for [`endpoints`], with `changes` merged in.
+pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) -> EndpointSlice {
+    let labels = json!({SERVICE_NAME: service, MANAGED_BY: ENDPOINTSLICE_MIRRORING_CONTROLLER});
+    let slice = json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "addressType": "IPv4",
+        "ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+    });
+    object(merged(slice, changes))
+}
+
+/// The controller at work, and the API server that it works on.
+pub(crate) struct Harness {
+    pub(crate) api: FakeApi,
+    running: Running,
+}
+
+impl Harness {
+    async fn run(api: &FakeApi, batch_period: Duration) -> Self {
+        let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
+        let running = api.run(|cache, client, queues, registry| {
+            EndpointSliceMirroringController::new(config, cache, client, queues, registry)
+        });
+        api.settle().await;
+        Self { api: api.clone(), running }
+    }
+
+    pub(crate) async fn start(fill: impl FnOnce(&FakeApi)) -> Self {
+        Self::start_with_batch_period(Duration::ZERO, fill).await
+    }
+
+    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
+        let api = FakeApi::default();
+        fill(&api);
+        Self::run(&api, batch_period).await
+    }
+
+    /// Starts with `web` mirrored to one slice, and an empty list of writes.
+    pub(crate) async fn mirroring(addresses: &[&str]) -> Self {
+        let harness = Self::start(|api| {
+            api.service(service("web", json!({})));
+            api.upsert::<CachedEndpoints>(endpoints("web", addresses, json!({})));
+        })
+        .await;
+        assert_eq!(harness.api.requests(), ["POST web-"]);
+        harness.api.forget_requests();
+        harness
+    }
+
+    /// Replaces the controller by a new one, on the same cache and the same slices.
+    pub(crate) async fn restart(self) -> Self {
+        let api = self.running.stop().await;
+        Self::run(&api, Duration::ZERO).await
+    }
+
+    /// The writes since the last call, after delayed syncs.
+    pub(crate) async fn writes(&self) -> Vec<String> {
+        self.api.settle().await;
+        let requests = self.api.requests();
+        self.api.forget_requests();
+        requests
+    }
+
+    /// Runs the syncs that are due now.
+    pub(crate) async fn now(&self) {
+        self.api.advance(Duration::from_millis(1)).await;
+    }
+
+    /// The metric of syncs.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.metric("endpoints_sync_duration_count")
+    }
+
+    /// A metric of the controller.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))
+    }
+}

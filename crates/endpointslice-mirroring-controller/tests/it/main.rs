@@ -1,0 +1,43 @@
+//! The controller and its pure part, a module for each rule.
+//!
+//! | rule | module |
+//! |---|---|
+//! | which Endpoints are mirrored | [`selection`] |
+//! | which writes a change costs | [`writes`], [`upstream_cases`], [`golden`], [`properties`] |
+//! | changes by other clients are repaired; their slices are left alone | [`foreign_changes`] |
+//! | events and metrics of addresses that are not mirrored | [`events`] |
+//! | objects that can't be decoded cause no deletion | [`unreadable`] |
+//!
+//! Counterparts of upstream's tests of the controller; those of the reconciler are in [`upstream_cases`]:
+//!
+//! | Upstream's test | Here |
+//! |---|---|
+//! | `TestSyncEndpoints`: no addresses; 1000 addresses; 1001 addresses | `events::addresses_that_are_not_mirrored_get_an_event` |
+//! | …: skip label true or false; missing Service; Service with selector | `selection::which_endpoints_are_mirrored` |
+//! | …: existing slices that need to be cleaned up | `selection::slices_left_behind_are_cleaned_up_at_the_start` |
+//! | …: existing slices managed by a different controller | `foreign_changes::slices_of_others_are_left_alone` |
+//! | `TestShouldMirror` | `selection::which_endpoints_are_mirrored`, `selection::endpoints_that_begin_or_cease_to_opt_out` |
+//! | `TestEndpointSlicesMirroredForService` | `foreign_changes::slices_of_others_are_left_alone` |
+//! | `TestEndpointSliceMirroringUpdates` (integration) | `writes::each_change_costs_one_write_and_the_excluded_ones_none` |
+//! | `TestEndpointSliceMirroringSelectorTransition` (integration) | `selection::a_service_that_gains_or_loses_its_selector` |
+//! | `TestEndpointSliceMirroring` (integration): Service with selector; without; Endpoints without Service | `selection::which_endpoints_are_mirrored` |
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    reason = "tests fail by panicking, in their helpers too; objects are passed by value for shorter calls"
+)]
+
+mod cluster;
+mod events;
+mod foreign_changes;
+mod golden;
+mod harness;
+mod properties;
+mod selection;
+mod unreadable;
+mod upstream_cases;
+mod writes;
+
+const NONE: [&str; 0] = [];

@@ -1,0 +1,141 @@
+//! What changes of Endpoints cost.
+
+use std::time::Duration;
+
+use endpoint_informers::cache::CachedEndpoints;
+use endpointslice::well_known::{
+    LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
+};
+use serde_json::{Value, json};
+
+use crate::NONE;
+use crate::harness::{Harness, MAX, endpoints, service};
+
+#[tokio::test(start_paused = true)]
+async fn custom_endpoints_get_a_slice_and_no_second_sync() {
+    let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(
+        harness.syncs(),
+        1,
+        "the echo of our own write, which arrives before the answer, causes no sync"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_costs_one_write_and_the_excluded_ones_none() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    let ports = |ports: Value| json!({"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": ports}]});
+    let meta = |metadata: Value| json!({"metadata": metadata});
+    for (what, changes, expected) in [
+        ("labels", meta(json!({"labels": {"team": "a"}})), vec!["PUT web-1"]),
+        ("labels again", meta(json!({"labels": {"team": "a"}})), vec![]),
+        (
+            "annotations",
+            meta(json!({"labels": {"team": "a"}, "annotations": {"note": "x"}})),
+            vec!["PUT web-1"],
+        ),
+        ("back", json!({}), vec!["PUT web-1"]),
+        ("trigger time", meta(json!({"annotations": {LAST_CHANGE_TRIGGER_TIME: "t"}})), vec![]),
+        ("last applied", meta(json!({"annotations": {LAST_APPLIED_CONFIGURATION: "{}"}})), vec![]),
+        (
+            "not ready",
+            json!({"subsets": [{"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}]}),
+            vec!["PUT web-1"],
+        ),
+        ("ports", ports(json!([{"name": "http", "port": 81, "protocol": "TCP"}])), vec!["PUT web-1"]),
+        ("no ports", ports(json!(null)), vec!["PUT web-1"]),
+        ("no subsets", json!({"subsets": null}), vec!["DELETE web-1"]),
+    ] {
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], changes));
+        assert_eq!(harness.writes().await, expected, "{what}");
+    }
+}
+
+/// Upstream posts an existing name here, in two of four orders of its maps.
+#[tokio::test(start_paused = true)]
+async fn both_families_are_recycled_without_a_failing_post() {
+    let dual = ["10.0.0.1", "fd00::1"];
+    let harness = Harness::start(|api| {
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &dual, json!({})));
+    })
+    .await;
+    assert_eq!(harness.writes().await, ["POST web-", "POST web-"]);
+    for port in 1..=20 {
+        let addresses: Vec<Value> = dual.iter().map(|address| json!({"ip": address})).collect();
+        let ports = json!([{"name": "http", "port": port, "protocol": "TCP"}]);
+        harness.api.upsert::<CachedEndpoints>(endpoints(
+            "web",
+            &[],
+            json!({"subsets": [{"addresses": addresses, "ports": ports}]}),
+        ));
+        assert_eq!(harness.writes().await, ["PUT web-1", "PUT web-2"]);
+    }
+    assert_eq!(harness.api.addresses("web"), dual);
+}
+
+/// Upstream writes in every sync here, because it never finds these labels among those it compares.
+#[tokio::test(start_paused = true)]
+async fn reserved_labels_of_endpoints_cause_no_writes() {
+    let reserved =
+        json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "somebody", "team": "a"}}});
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    for expected in [vec!["PUT web-1"], vec![], vec![]] {
+        harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
+        assert_eq!(harness.writes().await, expected);
+    }
+    let slice = harness.api.slices("web").remove(0);
+    assert_eq!(slice.metadata.labels.unwrap()["team"], "a");
+}
+
+/// Upstream writes a part of them by chance in every sync, and tells nobody.
+#[tokio::test(start_paused = true)]
+async fn subsets_that_share_a_slice_keep_to_its_maximum() {
+    let subset = |third: usize| {
+        let addresses: Vec<Value> = (0..700)
+            .map(|number| json!({"ip": format!("10.{third}.{}.{}", number / 200, number % 200 + 1)}))
+            .collect();
+        json!({"addresses": addresses, "ports": [{"name": "http", "port": 80, "protocol": "TCP", "appProtocol": "h2c"}]})
+    };
+    let full = json!({"subsets": [subset(0), subset(1)]});
+    let harness = Harness::start(|api| {
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &[], full.clone()));
+    })
+    .await;
+    assert_eq!(harness.writes().await, ["POST web-"]);
+    assert_eq!(harness.api.addresses("web").len(), MAX);
+    let [(reason, message)] = &harness.api.events()[..] else { panic!("{:?}", harness.api.events()) };
+    assert_eq!(reason, "TooManyAddressesToMirror");
+    assert!(message.ends_with("400 addresses were skipped"), "{message}");
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &[], full));
+    assert_eq!(harness.writes().await, NONE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_is_tried_again_for_ever() {
+    let harness = Harness::start(|api| {
+        api.refuse(30);
+        api.service(service("web", json!({})));
+        api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
+    })
+    .await;
+    for _ in 0..30 {
+        harness.api.advance(Duration::from_millis(100_001)).await;
+    }
+    assert_eq!(harness.api.requests().len(), 31, "a hundred seconds is the longest wait");
+    assert_eq!(
+        (harness.api.slices("web").len(), harness.api.events()),
+        (1, vec![]),
+        "failures emit no event"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_the_garbage_collector_took_first_counts_as_deleted() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.delete_slice_without_event("web");
+    harness.api.remove::<CachedEndpoints>("web");
+    assert_eq!(harness.writes().await, ["DELETE web-1"], "one request, answered with 404, and no retry");
+}

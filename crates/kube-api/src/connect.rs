@@ -18,8 +18,8 @@ use tracing::info;
 
 use crate::connections::{Connections, KeepAlive};
 use crate::connector::Connector;
+use crate::file_reload::ReloadingFile;
 use crate::proxy::{Environment, Proxy};
-use crate::renewed::Renewed;
 
 /// A connection could not be set up from its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
 pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube::Client, ConnectError> {
     let service = || -> Result<_, BoxError> {
         let mut config = config.clone();
-        let token = config.auth_info.token_file.take().map(renewed_token).transpose()?;
+        let token = config.auth_info.token_file.take().map(reloading_token).transpose()?;
         if token.is_some() {
             // Of both, the file counts (upstream: `transport/round_trippers.go`).
             config.auth_info.token = None;
@@ -69,7 +69,7 @@ pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube
             .option_layer(config.auth_layer()?)
             .layer(config.extra_headers_layer()?)
             .map_err(BoxError::from);
-        let connections = renewed_connections(config, keep_alive)?;
+        let connections = reloading_connections(config, keep_alive)?;
         Ok(stack.service(Transport { connections, token }))
     };
     let failed = |source| ConnectError { server: config.cluster_url.to_string(), source };
@@ -84,10 +84,10 @@ pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, Connec
 }
 
 /// Connections with the certificates that are in the files now.
-fn renewed_connections(
+fn reloading_connections(
     mut config: kube::Config,
     keep_alive: KeepAlive,
-) -> Result<Renewed<Arc<Connections>>, BoxError> {
+) -> Result<ReloadingFile<Arc<Connections>>, BoxError> {
     let proxy = Proxy::select(config.proxy_url.as_ref(), &config.cluster_url, &Environment::of_process())?;
     if let Some(proxy) = &proxy {
         info!(server = %config.cluster_url, proxy = %proxy.url, configured = proxy.source, "Using a proxy");
@@ -100,7 +100,7 @@ fn renewed_connections(
         files.push(file);
         files.len() - 1
     });
-    Renewed::new(files, move |contents| {
+    ReloadingFile::new(files, move |contents| {
         let mut config = config.clone();
         if let Some(pem) = place.and_then(|place| contents.get(place)) {
             config.root_cert = Some(certificates(pem)?);
@@ -124,8 +124,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, BoxError> {
 }
 
 /// The header with the token of a file, without the end of its line.
-fn renewed_token(file: String) -> Result<Renewed<HeaderValue>, BoxError> {
-    Renewed::new(vec![file.into()], |contents| {
+fn reloading_token(file: String) -> Result<ReloadingFile<HeaderValue>, BoxError> {
+    ReloadingFile::new(vec![file.into()], |contents| {
         let token = String::from_utf8(contents.concat())?;
         let token = Some(token.trim()).filter(|token| !token.is_empty()).ok_or("no token in the file")?;
         let mut header = HeaderValue::try_from(format!("Bearer {token}"))?;
@@ -137,8 +137,8 @@ fn renewed_token(file: String) -> Result<Renewed<HeaderValue>, BoxError> {
 /// Sends requests with what the files of the configuration hold.
 #[derive(Clone)]
 struct Transport {
-    connections: Renewed<Arc<Connections>>,
-    token: Option<Renewed<HeaderValue>>,
+    connections: ReloadingFile<Arc<Connections>>,
+    token: Option<ReloadingFile<HeaderValue>>,
 }
 
 impl Service<Request<Body>> for Transport {

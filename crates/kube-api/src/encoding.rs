@@ -1,4 +1,4 @@
-//! Protobuf or JSON: how objects travel.
+//! The encodings of objects: protobuf and JSON.
 
 use std::str::FromStr;
 
@@ -12,14 +12,14 @@ use crate::error::ApiError;
 /// The encoding of requests and, as far as the server agrees, of responses (`--kube-api-content-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Encoding {
-    /// `application/vnd.kubernetes.protobuf`: an eleventh of JSON's cost for the API server.
+    /// `application/vnd.kubernetes.protobuf`: costs the API server an eleventh of JSON.
     #[default]
     Protobuf,
-    /// `application/json`: readable, for debugging and for proxies that insist.
+    /// `application/json`: readable, for debugging and for proxies that require it.
     Json,
 }
 
-/// A content type that is neither of the two.
+/// An unsupported content type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not supported, use {PROTOBUF} or {JSON}")]
 pub struct UnknownEncoding(String);
@@ -39,7 +39,7 @@ impl FromStr for Encoding {
     }
 }
 
-/// An object that can be sent and received in full.
+/// A kind that can be sent and received in both encodings.
 pub trait Object: Message + Serialize + DeserializeOwned + Send + Sync {}
 
 impl<T: Message + Serialize + DeserializeOwned + Send + Sync> Object for T {}
@@ -52,7 +52,7 @@ impl Encoding {
         })
     }
 
-    /// What is accepted: JSON always, because some answers (of proxies, of aggregated servers) know nothing else.
+    /// The value of `Accept`. Includes JSON always, because proxies and aggregated servers may answer in nothing else.
     pub(crate) fn accept(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Protobuf => "application/vnd.kubernetes.protobuf,application/json",
@@ -60,7 +60,7 @@ impl Encoding {
         })
     }
 
-    /// The encoding of an answer, from its own header.
+    /// The encoding of an answer, by its `Content-Type`.
     pub fn of_answer(headers: &http::HeaderMap) -> Self {
         let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if content_type.is_some_and(|value| value.starts_with(PROTOBUF)) {

@@ -27,7 +27,7 @@ type Make<T> = dyn Fn(&[Vec<u8>]) -> Result<T, BoxError> + Send + Sync;
 /// such as a certificate whose key is not there yet, it stays what it was, and the log says why.
 ///
 /// Compares contents, not times: mounted Secrets are swapped by a symbolic link.
-pub(crate) struct Renewed<T> {
+pub(crate) struct ReloadingFile<T> {
     files: Arc<[PathBuf]>,
     make: Arc<Make<T>>,
     state: Arc<Mutex<State<T>>>,
@@ -40,7 +40,7 @@ struct State<T> {
     look_at: Option<Instant>,
 }
 
-impl<T: Clone + Send + 'static> Renewed<T> {
+impl<T: Clone + Send + 'static> ReloadingFile<T> {
     /// Reads the files for the first time, which blocks. `make` gets their contents in this order, or may read them itself.
     pub(crate) fn new(
         files: Vec<PathBuf>,
@@ -93,7 +93,7 @@ impl<T: Clone + Send + 'static> Renewed<T> {
     }
 }
 
-impl<T> Clone for Renewed<T> {
+impl<T> Clone for ReloadingFile<T> {
     fn clone(&self) -> Self {
         let (files, make, state) = (Arc::clone(&self.files), Arc::clone(&self.make), Arc::clone(&self.state));
         Self { files, make, state }
@@ -138,11 +138,11 @@ mod tests {
         let files = ["a", "b"].map(|name| folder.path().join(name));
         let write = |index: usize, text| fs::write(&files[index], text).unwrap();
         write(0, "1");
-        assert!(Renewed::new(files.to_vec(), number).is_err(), "a file is missing");
+        assert!(ReloadingFile::new(files.to_vec(), number).is_err(), "a file is missing");
         write(1, "x");
-        assert!(Renewed::new(files.to_vec(), number).is_err(), "no number");
+        assert!(ReloadingFile::new(files.to_vec(), number).is_err(), "no number");
         write(1, "2");
-        let renewed = Renewed::new(files.to_vec(), number).unwrap();
+        let renewed = ReloadingFile::new(files.to_vec(), number).unwrap();
         assert_eq!(renewed.current().await, 12);
 
         write(1, "3");
@@ -170,7 +170,7 @@ mod tests {
         let file = folder.path().join("a");
         fs::write(&file, "1").unwrap();
         let one = || Arc::new(());
-        let renewed = Renewed::new(vec![file.clone()], move |_| Ok(one())).unwrap();
+        let renewed = ReloadingFile::new(vec![file.clone()], move |_| Ok(one())).unwrap();
         let first = renewed.current().await;
         fs::remove_file(&file).unwrap();
         fs::write(&file, "1").unwrap();
@@ -194,7 +194,7 @@ mod tests {
             }
             number(contents)
         };
-        let renewed = Renewed::new(vec![file.clone()], make).unwrap();
+        let renewed = ReloadingFile::new(vec![file.clone()], make).unwrap();
         fs::write(&file, "2").unwrap();
         advance(LOOK_EVERY).await;
         // The clock stands still while something blocks.

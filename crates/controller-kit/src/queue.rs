@@ -1,4 +1,4 @@
-//! A queue of keys to be synced, with the semantics of client-go's `util/workqueue`.
+//! A work queue of keys, after client-go's `util/workqueue`.
 //!
 //! ```text
 //! handlers ── add, add_after ──┐                        ┌─ Item ─> worker ─┐
@@ -6,68 +6,75 @@
 //! workers ── retry, forget ────┘                        └─ Item ─> worker ─┘
 //! ```
 //!
-//! The queue holds *keys*, never what happened to them. Hence it may merge: however often a key is added before a
-//! worker takes it, it is handed out once. And hence a controller built on it is level-triggered.
+//! The queue holds *keys*, not events. So it may merge: however often a key is added before a worker takes it, it is
+//! handed out once. A controller built on it is level-triggered.
 //!
 //! The rules, the first three of which are client-go's:
 //!
-//! 1. A key is with at most one worker. Added meanwhile, it is handed out again once that worker is done.
-//! 2. Nothing is lost: after each add of a key there is a hand-out of that key that starts later than the add.
-//! 3. A delayed key waits for the earliest deadline it was given. Adding it at once does not cancel the wait.
-//! 4. There are two [lanes](Priority). A key in [`Priority::Normal`] never waits behind the work in [`Priority::Low`], except
-//!    that every ninth key comes from there, so that this work ends too ([`NORMAL_PER_LOW`]). Within a priority, first
-//!    in is first out. A background key that is added live moves over.
+//! 1. At most one worker holds a key. If the key is added meanwhile, it is handed out again once that worker is done.
+//! 2. No add is lost: each add of a key is followed by a hand-out of that key that begins after the add.
+//! 3. A delayed key waits for the earliest deadline it was given. An immediate add does not cancel the wait.
+//! 4. A key has a [`Priority`]. A key of [`Priority::Normal`] is handed out before any of [`Priority::Low`], but one in nine
+//!    is of low priority, so that such work ends too ([`NORMAL_PER_LOW`]). Keys of one priority are first in, first out. An
+//!    add with normal priority promotes a queued key of low priority.
 //! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
-//!    ([`RateLimit`]). What fails counts apart within a key, and a cache that is behind is no failure ([`Cause`]).
-//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that waited when it
-//!    began (client-go lets it run), and never a delayed add.
+//!    ([`RateLimit`]). Failures are counted by fingerprint within a key, and a stale cache is no failure ([`Cause`]).
+//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that was requested before
+//!    the sync began (client-go lets it run), and never a delayed add.
 //!
-//! # Costs
+//! # Cost
 //!
 //! Adds and hand-outs are O(1), delayed ones O(log n) in the number of delayed keys. A key that is neither queued nor
-//! delayed nor processed nor failing leaves nothing behind. One short lock per operation, never held across an
-//! `await`. There is no background task: of the idle workers one, the deadline_waiter, sleeps until the earliest deadline,
-//! and hands that office on when it finds work.
+//! delayed nor processed nor failing takes no memory. One short lock per operation, never held across an `await`. There
+//! is no background task: one of the idle workers, the deadline waiter, sleeps until the earliest deadline; when it takes
+//! a key, another takes over.
 //!
-//! # Inside
+//! # Modules
 //!
-//! `core` is the whole behaviour as a pure state machine; `lanes`, `delays` and `limit` are its parts. This file puts
-//! a lock, a clock and wake-ups around it.
+//! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts a
+//! lock, a clock and wake-ups around it.
 //!
 //! # What is deliberately absent
 //!
-//! A limit on attempts (upstream's controllers give up after 15): a key that is wrong stays in the queue. And a bound
-//! on length: the number of distinct keys is the bound.
+//! * A limit on attempts (upstream's controllers give up after 15): a key that is out of sync stays in the queue.
+//! * A bound on length: the number of distinct keys is the bound.
 
+mod cause;
 mod core;
 mod delays;
-mod lanes;
-mod limit;
+mod key;
+mod limiter;
 mod metrics;
+mod priority;
+mod rate_limit;
+mod ready;
+mod state;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::ops::Deref;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-pub use self::core::QueueKey;
+pub use self::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
 use self::core::{Core, Next};
-pub use self::lanes::{NORMAL_PER_LOW, Priority};
+pub use self::key::QueueKey;
+pub use self::metrics::QueueMetrics;
+use self::metrics::Series;
+pub use self::priority::{NORMAL_PER_LOW, Priority};
+pub use self::rate_limit::{Bucket, RateLimit};
+
 /// The name of [`Priority`] that informers' handlers use until they take `is_initial_list`.
 #[doc(hidden)]
 pub type Lane = Priority;
-pub use self::limit::{Bucket, Cause, FailureReason, MAX_CONFLICT_DELAY, RateLimit, STALE_CACHE_DELAY};
-pub use self::metrics::QueueMetrics;
-use self::metrics::Series;
 
-/// The queue. Clones are handles to the same queue.
+/// A work queue. Clones are handles to the same queue.
 ///
 /// ```
 /// use controller_kit::queue::{RateLimit, WorkQueue};
@@ -77,13 +84,13 @@ use self::metrics::Series;
 /// # async fn sync(_: &str) -> Result<(), ()> { Ok(()) }
 /// let queue = WorkQueue::new(RateLimit::default());
 /// queue.add("default/web".to_owned());
-/// queue.add("default/web".to_owned()); // one hand-out
+/// queue.add("default/web".to_owned()); // merged with the first
 /// queue.shut_down();
 ///
 /// while let Some(item) = queue.get().await {
 ///     match sync(&item).await {
 ///         Ok(()) => queue.forget(&item),
-///         Err(()) => queue.add_rate_limited(item.clone()), // or `retry`, if more is known
+///         Err(()) => queue.add_rate_limited(item.clone()), // or `retry` with causes
 ///     }
 /// } // the item is done when it goes out of scope
 /// # }
@@ -94,9 +101,9 @@ pub struct WorkQueue<K: QueueKey> {
 
 struct Shared<K> {
     core: Mutex<Core<K>>,
-    /// Idle workers wait here.
+    /// Wakes idle workers.
     workers: Notify,
-    /// The deadline_waiter waits here, too: for a deadline earlier than the one it sleeps for.
+    /// Wakes the deadline waiter for a deadline that is earlier than the one it sleeps for.
     deadline_waiter: Notify,
     drained: Notify,
     series: Option<Series>,
@@ -110,10 +117,10 @@ impl<K: QueueKey> WorkQueue<K> {
 
     /// A queue whose series in `metrics` carry the label `name`.
     pub fn with_metrics(name: &str, rate_limit: RateLimit, metrics: &QueueMetrics) -> Self {
-        let shared = Arc::new_cyclic(|shared: &std::sync::Weak<Shared<K>>| {
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared<K>>| {
             let shared = shared.clone();
-            let in_flight = move || shared.upgrade().map(|shared| shared.in_flight());
-            Shared::new(rate_limit, Some(metrics.of_queue(name, Box::new(in_flight))))
+            let running = move || shared.upgrade().map(|shared| shared.running());
+            Shared::new(rate_limit, Some(metrics.of_queue(name, Box::new(running))))
         });
         Self { shared }
     }
@@ -156,55 +163,55 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(|core, now| core.add_after(key, priority, delay, now));
     }
 
-    /// [`retry`](Self::retry) after a failure of no particular part of `key`.
+    /// [`retry`](Self::retry) after a failure without details.
     pub fn add_rate_limited(&self, key: K) {
         self.retry(key, &[Cause::FAILURE]);
     }
 
-    /// Adds `key` again after a sync that failed for these causes, when the queue's [`RateLimit`] says so.
+    /// Adds `key` again after a sync that failed for these causes, with the delay of the queue's [`RateLimit`].
     ///
-    /// A key already waiting for an earlier retry keeps that time and takes no token from the shared bucket (client-go
-    /// takes one for each call, so that there the delays of all keys grow without bound when failing keys are often
-    /// added by other ways).
+    /// A key already waiting for an earlier retry keeps that time and takes no token from the shared bucket. (client-go
+    /// takes one for each call, so that there the delays of all keys grow without bound if failing keys are often added
+    /// by handlers.)
     pub fn retry(&self, key: K, causes: &[Cause]) {
         self.shared.with(|core, now| core.retry(key, causes, now));
     }
 
-    /// Ends the count of `key`'s failures; to be called when it succeeds. A retry that waited when the key was handed
-    /// out is cancelled, because the sync that succeeded was newer.
+    /// Resets the count of `key`'s failures; to be called when a sync succeeds. Cancels the retry that was waiting when the
+    /// worker got the key, because the sync that succeeded is newer.
     pub fn forget(&self, key: &K) {
         self.shared.with(|core, now| core.forget(key, now));
     }
 
-    /// How often in a row `key` has failed; of its parts that fail, the one that did so most often.
+    /// The number of consecutive failures of `key`; of its fingerprints, the highest.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.shared.core.lock().failures(key)
     }
 
-    /// How many keys could be handed out now: neither delayed ones nor those to be processed again are included.
+    /// The number of keys ready to be handed out, without delayed keys and those to be processed again.
     pub fn len(&self) -> usize {
         self.shared.with(Core::len)
     }
 
-    /// Whether no key could be handed out now.
+    /// Whether no key is ready to be handed out.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The next key, once there is one; `None` when the queue is shut down and nothing is left to hand out.
+    /// Waits for the next key; `None` when the queue is shut down and no key is left.
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses no key.
     pub async fn get(&self) -> Option<Item<K>> {
-        let mut watch = Watch { shared: &self.shared, waits_for_deadline: false };
+        let mut guard = GetGuard { shared: &self.shared, is_deadline_waiter: false };
         loop {
-            let mut called = pin!(self.shared.workers.notified());
+            let mut woken = pin!(self.shared.workers.notified());
             let next = self.shared.with(|core, now| {
-                let next = core.next(watch.waits_for_deadline, now);
+                let next = core.next(guard.is_deadline_waiter, now);
                 if matches!(next, Next::Wait | Next::WaitUntil(_)) {
-                    // Still under the lock: whatever changes the state from here on finds us waiting.
-                    called.as_mut().enable();
+                    // Under the lock, so that no later change is missed.
+                    woken.as_mut().enable();
                 }
-                watch.waits_for_deadline = matches!(next, Next::WaitUntil(_));
+                guard.is_deadline_waiter = matches!(next, Next::WaitUntil(_));
                 (next, now)
             });
             match next {
@@ -217,9 +224,9 @@ impl<K: QueueKey> WorkQueue<K> {
                     return Some(Item { key: ready.key, shared: Arc::clone(&self.shared) });
                 }
                 (Next::Closed, _) => return None,
-                (Next::Wait, _) => called.await,
+                (Next::Wait, _) => woken.await,
                 (Next::WaitUntil(deadline), _) => tokio::select! {
-                    () = called => {}
+                    () = woken => {}
                     () = self.shared.deadline_waiter.notified() => {}
                     () = tokio::time::sleep_until(deadline.into()) => {}
                 },
@@ -227,35 +234,34 @@ impl<K: QueueKey> WorkQueue<K> {
         }
     }
 
-    /// Ends the queue: later adds are ignored, delayed keys are dropped, what is queued is still handed out, and so
-    /// is once more a key that was added while being processed.
+    /// Ends the queue: ignores later adds and drops delayed keys. Queued keys are still handed out, and so is once more
+    /// each key that was added while being processed.
     pub fn shut_down(&self) {
         self.shared.with(Core::shut_down);
     }
 
-    /// Whether [`shut_down`](Self::shut_down) was called.
+    /// Whether the queue is [shut down](Self::shut_down).
     pub fn is_shut_down(&self) -> bool {
         self.shared.core.lock().is_shut_down()
     }
 
-    /// Returns when the queue is shut down, nothing is queued and no worker holds an item.
+    /// [Shuts down](Self::shut_down), and waits until no key is queued and no worker holds an item.
     ///
-    /// Someone has to go on calling [`get`](Self::get) for that to happen.
-    pub async fn drained(&self) {
-        loop {
-            let mut called = pin!(self.shared.drained.notified());
-            called.as_mut().enable();
-            if self.shared.core.lock().is_drained() {
-                return;
-            }
-            called.await;
-        }
-    }
-
-    /// [`shut_down`](Self::shut_down), then [`drained`](Self::drained).
+    /// Workers must go on calling [`get`](Self::get) for that to happen.
     pub async fn shut_down_with_drain(&self) {
         self.shut_down();
         self.drained().await;
+    }
+
+    async fn drained(&self) {
+        loop {
+            let mut woken = pin!(self.shared.drained.notified());
+            woken.as_mut().enable();
+            if self.shared.core.lock().is_drained() {
+                return;
+            }
+            woken.await;
+        }
     }
 }
 
@@ -270,7 +276,7 @@ impl<K: QueueKey> Shared<K> {
         }
     }
 
-    /// The one way to change the state: does `step`, accounts for it and wakes whom it concerns.
+    /// The only way to change the state: does `step`, updates the metrics and wakes the tasks concerned.
     fn with<R>(&self, step: impl FnOnce(&mut Core<K>, std::time::Instant) -> R) -> R {
         let (result, wake) = {
             let mut core = self.core.lock();
@@ -297,29 +303,29 @@ impl<K: QueueKey> Shared<K> {
         result
     }
 
-    fn in_flight(&self) -> Vec<Duration> {
-        self.core.lock().in_flight(Instant::now().into_std()).collect()
+    fn running(&self) -> Vec<Duration> {
+        self.core.lock().running(Instant::now().into_std()).collect()
     }
 }
 
-/// A call to `get` in progress. Passes the deadline_waiter's office on if the call is abandoned.
-struct Watch<'a, K: QueueKey> {
+/// A call of `get` in progress. If it is dropped as the deadline waiter, another idle worker takes over.
+struct GetGuard<'a, K: QueueKey> {
     shared: &'a Shared<K>,
-    waits_for_deadline: bool,
+    is_deadline_waiter: bool,
 }
 
-impl<K: QueueKey> Drop for Watch<'_, K> {
+impl<K: QueueKey> Drop for GetGuard<'_, K> {
     fn drop(&mut self) {
-        if self.waits_for_deadline {
+        if self.is_deadline_waiter {
             self.shared.with(|core, _| core.remove_deadline_waiter());
         }
     }
 }
 
-/// A key on loan to a worker. Until this is dropped no other worker gets the key.
+/// A key that a worker holds. Until this is dropped, no other worker gets the key.
 ///
-/// It derefs to the key. Dropping it says that the worker is done, whether it returned, failed, panicked or was
-/// cancelled; so a failed key must be [added again](WorkQueue::retry) before or after, or it is forgotten.
+/// It derefs to the key. Dropping it ends the processing, whether the worker returned, failed, panicked or was cancelled;
+/// so a failed key must be [retried](WorkQueue::retry) explicitly.
 #[must_use = "dropping the item reports the key as processed"]
 pub struct Item<K: QueueKey> {
     key: K,

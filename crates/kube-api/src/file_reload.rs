@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn new_contents_are_used_after_a_while_and_bad_ones_never() {
+    async fn new_contents_are_used_after_10_s_and_invalid_ones_never() {
         let folder = tempfile::tempdir().unwrap();
         let files = ["a", "b"].map(|name| folder.path().join(name));
         let write = |index: usize, text| fs::write(&files[index], text).unwrap();
@@ -165,7 +165,7 @@ mod tests {
 
     /// A client whose connections are open must not be replaced for nothing.
     #[tokio::test(start_paused = true)]
-    async fn is_made_once_if_nothing_changes() {
+    async fn unchanged_files_are_parsed_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         fs::write(&file, "1").unwrap();
@@ -180,7 +180,7 @@ mod tests {
 
     /// As with a disk that does not answer.
     #[tokio::test(start_paused = true)]
-    async fn a_slow_look_delays_nobody_for_long_and_happens_once() {
+    async fn a_slow_reload_delays_requests_by_a_second_and_runs_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         fs::write(&file, "1").unwrap();

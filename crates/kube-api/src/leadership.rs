@@ -158,7 +158,7 @@ mod tests {
 
     /// As after SIGSTOP: nobody ran while the time passed.
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_slept_does_not_lead() {
+    async fn a_suspended_process_does_not_lead() {
         let (elector, leadership) = Leadership::new();
         elector.send_replace(in_seconds(10));
         tokio::time::advance(10 * SECOND).await;

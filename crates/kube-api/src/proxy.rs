@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_decoded_and_stay_out_of_sight() {
+    fn credentials_are_decoded_and_not_logged() {
         let select = |url: &str| {
             let variables = environment(&[("HTTPS_PROXY", url)]);
             Proxy::select(None, &uri("https://k8s"), &variables).map(Option::unwrap)
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kubeconfig_wins_and_knows_no_exemption() {
+    fn the_kubeconfig_takes_precedence_without_exemptions() {
         let variables = environment(&[("HTTPS_PROXY", "http://other:1"), ("NO_PROXY", "*")]);
         let select = |url: &str, server: &str| Proxy::select(Some(&uri(url)), &uri(server), &variables);
         let proxy = select("http://proxy:3128", "https://127.0.0.1:6443").unwrap().unwrap();

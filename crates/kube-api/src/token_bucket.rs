@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_rates_neither_block_nor_panic() {
+    fn invalid_rates_neither_block_nor_panic() {
         for qps in [0.0, -1.0, f64::NAN] {
             assert_eq!(Rate::per_second(qps, 1), None, "{qps}");
         }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_before_a_restore_is_void() {
+    fn versions_from_before_a_restore_do_not_count() {
         let guard = VersionGuard::default();
         guard.observe(0, "pods", "90");
         guard.observe(0, "endpointslices", "90");
@@ -174,7 +174,7 @@ mod tests {
     proptest! {
         /// A storage whose revisions only grow, API servers whose watches lag, and requests that overlap.
         #[test]
-        fn a_storage_that_never_goes_back_is_never_accused(
+        fn a_storage_that_never_goes_back_is_never_reported(
             steps in vec((0..5_u8, any::<prop::sample::Index>()), 1..200),
         ) {
             let guard = VersionGuard::default();

@@ -1,129 +1,73 @@
-//! The state of a work queue and everything that can happen to it: no lock, no clock, no `await`.
+//! The state machine of a work queue: no lock, no clock, no `await`.
 //!
-//! Time comes in as an argument, and what is to be woken goes out as a value, so that the asynchronous shell, the
-//! thread explorer and the model test all run the very same code.
+//! Time is an argument, and the tasks to wake are a value, so that the asynchronous queue, the thread explorer and the
+//! model test run the same code.
 //!
 //! ```text
 //!                     add ────────────────────────┐
 //! add_after, retry ─> delays ── due ─────────────┤
 //!                                                 v          next             done
-//!                                  ┌───────── lanes (FIFO) ───────> processing ──────> gone
+//!                                  ┌───────── ready (FIFO) ───────> processing ──────> gone
 //!                                  │                                     │
-//!                                  └──────────── done ── again <── add ──┘
+//!                                  └──────────── done ── dirty <── add ──┘
 //! ```
 
-use std::collections::HashMap;
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::time::{Duration, Instant};
 
+use super::cause::Cause;
 use super::delays::{Delay, Delays, Wait};
-use super::lanes::{Lanes, Priority};
-use super::limit::{Cause, Limiter, RateLimit, Retry};
+use super::key::{Map, QueueKey};
+use super::limiter::{Limiter, Retry};
+use super::priority::Priority;
+use super::rate_limit::RateLimit;
+use super::ready::{Ready, ReadyKeys};
+use super::state::{Phase, QueueState};
 
-/// Hash tables whose order is never looked at.
-pub(super) type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
-
-/// What a work queue can hold: anything cheap to clone that names a thing to be synced.
-pub trait QueueKey: Clone + Eq + Hash + Debug + Send + 'static {}
-
-impl<K: Clone + Eq + Hash + Debug + Send + 'static> QueueKey for K {}
-
-/// Delays beyond this are cut to it: no `Instant` overflows, and nobody lives to see the difference.
+/// The longest delay (30 years); longer ones are cut to it, so that no `Instant` overflows.
 const LONGEST_DELAY: Duration = Duration::from_hours(30 * 365 * 24);
 
-/// `now + delay` that cannot overflow.
+/// `now + delay` without overflow.
 pub(super) fn later(now: Instant, delay: Duration) -> Instant {
     now.checked_add(delay.min(LONGEST_DELAY)).unwrap_or(now)
 }
 
-/// A key whose turn has come.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ready<K> {
-    pub(super) key: K,
-    /// When it was added (for a delayed add: when it was due).
-    pub(super) since: Instant,
-}
-
-/// What a worker in search of work finds.
+/// The answer to a worker that asks for a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<K> {
     /// A key to process, to be reported with [`Core::done`].
     Ready(Ready<K>),
-    /// Nothing yet: sleep until told.
+    /// No key: sleep until woken.
     Wait,
-    /// Nothing yet: sleep until told, or until this deadline at the latest. The worker is now the deadline_waiter.
+    /// No key: sleep until woken, or until this deadline. The worker is now the deadline waiter.
     WaitUntil(Instant),
-    /// Nothing, for ever.
+    /// No key, and none will come.
     Closed,
 }
 
-/// Whom to wake after a change. What is not set needs no waking.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent of each other: who, not which state")]
-pub(super) struct Wake {
-    /// One idle worker.
-    pub(super) worker: bool,
-    /// The worker that sleeps until the earliest deadline.
-    pub(super) deadline_waiter: bool,
-    /// All idle workers: the queue is closed.
-    pub(super) all_workers: bool,
-    /// Whoever waits for the queue to be drained.
-    pub(super) drained: bool,
-}
-
-/// The part of the state from which [`Wake`] is derived, and the counts that go into metrics.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct QueueState {
-    /// Keys that became dirty, ever.
-    pub(super) adds: u64,
-    /// Delayed adds asked for, ever.
-    pub(super) retries: u64,
-    /// Dirty keys: in a priority, or to be processed again.
-    pub(super) depth: usize,
-    /// Places given or taken in the lanes, ever.
-    moves: u64,
-    ready: bool,
-    earliest: Option<Instant>,
-    deadline_waiter: bool,
-    phase: Phase,
-}
-
-/// How far the end of the queue has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
-    /// There are keys to hand out, or there may yet be.
-    Open,
-    /// Shut down, and nothing left to hand out, not even once a worker is done with what it holds.
-    Closed,
-    /// And no worker holds anything.
-    Drained,
-}
-
-/// A hand-out that is not over.
+/// A key that a worker holds.
 #[derive(Debug)]
-struct InHand {
+struct Processing {
     since: Instant,
     priority: Priority,
-    /// Waits with lower tickets were asked for before the hand-out.
-    ticket: u64,
+    /// Waits with lower sequence numbers began before the worker got the key.
+    sequence: u64,
 }
 
 /// The state machine.
 ///
-/// Every operation first lets in the delayed keys that are due at its `now`, so the outcome does not depend on who
-/// happened to look at the clock. `now` should not go backwards; if it does, nothing is lost, only late.
+/// Every operation first adds the delayed keys that are due at its `now`, so the outcome does not depend on which worker
+/// reads the clock. `now` should not go backwards; if it does, keys are late but not lost.
 #[derive(Debug)]
 pub(super) struct Core<K> {
-    lanes: Lanes<K>,
-    /// Keys in the hands of a worker.
-    processing: Map<K, InHand>,
-    /// Keys added while a worker holds them.
-    again: Map<K, (Priority, Instant)>,
+    ready: ReadyKeys<K>,
+    /// Keys that workers hold.
+    processing: Map<K, Processing>,
+    /// Keys added while a worker holds them, with priority and time.
+    dirty: Map<K, (Priority, Instant)>,
     delays: Delays<K>,
     limiter: Limiter<K>,
     shut_down: bool,
-    /// A worker sleeps until the earliest deadline on behalf of all.
+    /// Whether an idle worker sleeps until the earliest deadline, for all of them.
     deadline_waiter: bool,
     adds: u64,
     retries: u64,
@@ -133,9 +77,9 @@ pub(super) struct Core<K> {
 impl<K: QueueKey> Core<K> {
     pub(super) fn new(limit: RateLimit) -> Self {
         Self {
-            lanes: Lanes::new(),
+            ready: ReadyKeys::new(),
             processing: Map::default(),
-            again: Map::default(),
+            dirty: Map::default(),
             delays: Delays::new(),
             limiter: Limiter::new(limit),
             shut_down: false,
@@ -147,31 +91,31 @@ impl<K: QueueKey> Core<K> {
     }
 
     pub(super) fn add(&mut self, key: K, priority: Priority, now: Instant) {
-        self.let_in_due(now);
+        self.add_due(now);
         if !self.shut_down {
             self.insert(key, priority, now);
         }
     }
 
     pub(super) fn requeue(&mut self, key: K, now: Instant) {
-        let priority = self.processing.get(&key).map_or(Priority::Normal, |in_hand| in_hand.priority);
+        let priority = self.processing.get(&key).map_or(Priority::Normal, |processing| processing.priority);
         self.add(key, priority, now);
     }
 
-    /// Moves a key from the background to the live priority; nothing happens to any other.
+    /// Raises the priority of a ready key.
     pub(super) fn promote(&mut self, key: &K, now: Instant) {
-        self.let_in_due(now);
-        if self.lanes.is_low_priority(key) {
-            self.lanes.push(key.clone(), Priority::Normal, now);
+        self.add_due(now);
+        if self.ready.is_low_priority(key) {
+            self.ready.push(key.clone(), Priority::Normal, now);
         }
     }
 
     pub(super) fn is_low_priority(&self, key: &K) -> bool {
-        self.lanes.is_low_priority(key)
+        self.ready.is_low_priority(key)
     }
 
     pub(super) fn add_after(&mut self, key: K, priority: Priority, delay: Duration, now: Instant) {
-        self.let_in_due(now);
+        self.add_due(now);
         if self.shut_down {
             return;
         }
@@ -195,11 +139,10 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
-    /// A token is only taken for a retry that this call really schedules, and a retry that an earlier one replaces
-    /// gives its token back. So at most as many tokens are out as keys wait, however often live changes make a
-    /// failing key fail between its retries.
+    /// Takes a token only if this call schedules a retry, and returns the token of a retry that an earlier one replaces. So
+    /// there are never more tokens taken than keys waiting, however often changes make a key fail between its retries.
     pub(super) fn retry(&mut self, key: K, causes: &[Cause], now: Instant) {
-        self.let_in_due(now);
+        self.add_due(now);
         if self.shut_down {
             return;
         }
@@ -208,7 +151,7 @@ impl<K: QueueKey> Core<K> {
         let deadline = later(now, delay);
         match self.delays.get(Wait::Retry, &key) {
             Some(Delay { deadline: earlier, priority, holds_token, .. }) if earlier <= deadline => {
-                // Asked for anew, so that the success of an older sync doesn't end it.
+                // Renews the sequence number, so that the success of an older sync doesn't end it.
                 return self.delays.set(Wait::Retry, key, earlier, priority, holds_token);
             }
             Some(_) => self.cancel_retry(&key),
@@ -221,13 +164,13 @@ impl<K: QueueKey> Core<K> {
         self.delays.set(Wait::Retry, key, deadline, priority, holds_token);
     }
 
-    /// A retry that was asked for since the key was handed out is of something newer than what succeeded, and stays.
+    /// Cancels the retry unless it was requested after the worker got the key: such a retry is newer than this success.
     pub(super) fn forget(&mut self, key: &K, now: Instant) {
-        self.let_in_due(now);
+        self.add_due(now);
         self.limiter.forget(key);
-        let handed_out = self.processing.get(key).map(|in_hand| in_hand.ticket);
+        let handed_out = self.processing.get(key).map(|processing| processing.sequence);
         let retry = self.delays.get(Wait::Retry, key);
-        if retry.is_some_and(|retry| handed_out.is_none_or(|ticket| retry.ticket < ticket)) {
+        if retry.is_some_and(|retry| handed_out.is_none_or(|sequence| retry.sequence < sequence)) {
             self.cancel_retry(key);
         }
     }
@@ -236,17 +179,17 @@ impl<K: QueueKey> Core<K> {
         self.limiter.failures(key)
     }
 
-    /// Looks for work on behalf of a worker that is the deadline_waiter or not (`waits_for_deadline`, as last told by
-    /// [`Next::WaitUntil`]). A deadline_waiter that is told anything else no longer is.
-    pub(super) fn next(&mut self, waits_for_deadline: bool, now: Instant) -> Next<K> {
-        self.let_in_due(now);
-        if waits_for_deadline {
+    /// Takes the next key for a worker. `is_deadline_waiter` says whether it is the deadline waiter by its last answer
+    /// ([`Next::WaitUntil`]); with any other answer it ceases to be.
+    pub(super) fn next(&mut self, is_deadline_waiter: bool, now: Instant) -> Next<K> {
+        self.add_due(now);
+        if is_deadline_waiter {
             self.deadline_waiter = false;
         }
-        if let Some((ready, priority)) = self.lanes.pop() {
+        if let Some((ready, priority)) = self.ready.pop() {
             self.moves += 1;
-            let in_hand = InHand { since: now, priority, ticket: self.delays.next_ticket() };
-            self.processing.insert(ready.key.clone(), in_hand);
+            let processing = Processing { since: now, priority, sequence: self.delays.next_sequence() };
+            self.processing.insert(ready.key.clone(), processing);
             return Next::Ready(ready);
         }
         if self.phase() > Phase::Open {
@@ -261,24 +204,24 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
-    /// The deadline_waiter has left without looking for work again.
+    /// The deadline waiter is gone.
     pub(super) fn remove_deadline_waiter(&mut self) {
         self.deadline_waiter = false;
     }
 
-    /// A worker is through with `key`. Returns how long it held it.
+    /// Ends the processing of `key`. Returns how long it took.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
-        self.let_in_due(now);
-        let since = self.processing.remove(key).map_or(now, |in_hand| in_hand.since);
-        if let Some((key, (priority, since))) = self.again.remove_entry(key) {
+        self.add_due(now);
+        let since = self.processing.remove(key).map_or(now, |processing| processing.since);
+        if let Some((key, (priority, since))) = self.dirty.remove_entry(key) {
             self.moves += 1;
-            self.lanes.push(key, priority, since);
+            self.ready.push(key, priority, since);
         }
         now.saturating_duration_since(since)
     }
 
     pub(super) fn shut_down(&mut self, now: Instant) {
-        self.let_in_due(now);
+        self.add_due(now);
         self.shut_down = true;
         self.delays.clear();
     }
@@ -287,29 +230,29 @@ impl<K: QueueKey> Core<K> {
         self.shut_down
     }
 
-    /// Shut down, and every key has been processed.
+    /// True if the queue is shut down and every key has been processed.
     pub(super) fn is_drained(&self) -> bool {
         self.phase() == Phase::Drained
     }
 
-    /// Keys that could be handed out now.
+    /// The number of ready keys.
     pub(super) fn len(&mut self, now: Instant) -> usize {
-        self.let_in_due(now);
-        self.lanes.len()
+        self.add_due(now);
+        self.ready.len()
     }
 
-    /// For how long the keys in workers' hands have been there.
-    pub(super) fn in_flight(&self, now: Instant) -> impl Iterator<Item = Duration> {
-        self.processing.values().map(move |in_hand| now.saturating_duration_since(in_hand.since))
+    /// How long each key has been processed so far.
+    pub(super) fn running(&self, now: Instant) -> impl Iterator<Item = Duration> {
+        self.processing.values().map(move |processing| now.saturating_duration_since(processing.since))
     }
 
     pub(super) fn state(&self) -> QueueState {
         QueueState {
             adds: self.adds,
             retries: self.retries,
-            depth: self.lanes.len() + self.again.len(),
+            depth: self.ready.len() + self.dirty.len(),
             moves: self.moves,
-            ready: self.lanes.len() > 0,
+            ready: self.ready.len() > 0,
             earliest: self.delays.earliest(),
             deadline_waiter: self.deadline_waiter,
             phase: self.phase(),
@@ -321,25 +264,25 @@ impl<K: QueueKey> Core<K> {
         self.delays.earliest()
     }
 
-    /// No trace of any key.
+    /// True if nothing is stored about any key.
     #[cfg(test)]
     pub(super) fn is_blank(&self) -> bool {
-        self.lanes.is_blank()
+        self.ready.is_blank()
             && self.processing.is_empty()
-            && self.again.is_empty()
+            && self.dirty.is_empty()
             && self.delays.is_blank()
             && self.limiter.is_blank()
     }
 
     fn phase(&self) -> Phase {
-        match (self.shut_down && self.lanes.len() == 0 && self.again.is_empty(), self.processing.is_empty()) {
+        match (self.shut_down && self.ready.len() == 0 && self.dirty.is_empty(), self.processing.is_empty()) {
             (false, _) => Phase::Open,
             (true, false) => Phase::Closed,
             (true, true) => Phase::Drained,
         }
     }
 
-    fn let_in_due(&mut self, now: Instant) {
+    fn add_due(&mut self, now: Instant) {
         while let Some((key, delay)) = self.delays.pop_due(now) {
             self.insert(key, delay.priority, delay.deadline);
         }
@@ -348,14 +291,14 @@ impl<K: QueueKey> Core<K> {
     fn insert(&mut self, key: K, priority: Priority, now: Instant) {
         let new = if self.processing.contains_key(&key) {
             let mut new = false;
-            let again = self.again.entry(key).or_insert_with(|| {
+            let dirty = self.dirty.entry(key).or_insert_with(|| {
                 new = true;
                 (priority, now)
             });
-            again.0 = again.0.max(priority);
+            dirty.0 = dirty.0.max(priority);
             new
         } else {
-            let new = self.lanes.push(key, priority, now);
+            let new = self.ready.push(key, priority, now);
             self.moves += u64::from(new);
             new
         };
@@ -365,28 +308,6 @@ impl<K: QueueKey> Core<K> {
     fn cancel_retry(&mut self, key: &K) {
         if self.delays.remove(Wait::Retry, key).is_some_and(|retry| retry.holds_token) {
             self.limiter.return_token();
-        }
-    }
-}
-
-impl QueueState {
-    /// Whom to wake, now that `self` has become `after`.
-    ///
-    /// Derived from the states rather than decided by each operation, so that no operation can forget someone.
-    ///
-    /// Waking one worker is enough for any number of keys. It either takes one, which is a move and wakes the next if
-    /// there still is something to see to; or it finds nothing to take, and then no deadline is unattended either,
-    /// because it attends to it.
-    pub(super) fn wake(&self, after: &Self) -> Wake {
-        let earlier = after.earliest.is_some_and(|new| self.earliest.is_none_or(|old| new < old));
-        let unattended = after.earliest.is_some() && !after.deadline_waiter;
-        let changed =
-            after.moves != self.moves || (self.deadline_waiter && !after.deadline_waiter) || earlier;
-        Wake {
-            worker: (after.ready || unattended) && changed,
-            deadline_waiter: earlier && after.deadline_waiter,
-            all_workers: after.phase > Phase::Open && self.phase == Phase::Open,
-            drained: after.phase == Phase::Drained && self.phase < Phase::Drained,
         }
     }
 }

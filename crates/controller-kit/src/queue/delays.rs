@@ -1,43 +1,43 @@
-//! The keys that wait for their time.
+//! The delayed keys.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::core::{Map, QueueKey};
-use super::lanes::Priority;
+use super::key::{Map, QueueKey};
+use super::priority::Priority;
 
-/// Why a key waits. A key has at most one wait of each kind.
+/// The kind of a wait. A key has at most one wait of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Wait {
-    /// A delayed add: something changed. Only its deadline ends it.
+    /// A delayed add. Only its deadline ends it.
     Add,
-    /// The retry of a sync that failed. A sync that succeeds ends it.
+    /// The retry of a failed sync. A sync that succeeds ends it.
     Retry,
 }
 
-/// An agenda of waits. Those due at the same instant come out in the order they came in.
+/// The waits by deadline. Waits with equal deadlines end in the order in which they began.
 #[derive(Debug)]
 pub(super) struct Delays<K> {
     by_key: Map<(Wait, K), Delay>,
     by_deadline: BTreeMap<(Instant, u64), (Wait, K)>,
-    tickets: u64,
+    next_sequence: u64,
 }
 
-/// When a key is due, and what happens then.
+/// A wait of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
     pub(super) deadline: Instant,
-    /// Where the key goes when it is due.
+    /// The priority of the key when it is due.
     pub(super) priority: Priority,
-    /// The delay is a retry's and holds a token of the shared bucket.
+    /// Whether this is a retry that holds a token of the shared bucket.
     pub(super) holds_token: bool,
-    /// Orders waits by the time at which they were last asked for.
-    pub(super) ticket: u64,
+    /// Orders waits by the time of the last request for them.
+    pub(super) sequence: u64,
 }
 
 impl<K: QueueKey> Delays<K> {
     pub(super) fn new() -> Self {
-        Self { by_key: Map::default(), by_deadline: BTreeMap::new(), tickets: 0 }
+        Self { by_key: Map::default(), by_deadline: BTreeMap::new(), next_sequence: 0 }
     }
 
     pub(super) fn get(&self, wait: Wait, key: &K) -> Option<Delay> {
@@ -48,12 +48,12 @@ impl<K: QueueKey> Delays<K> {
         self.by_deadline.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
-    /// The ticket of the next wait: all that wait now have lower ones.
-    pub(super) fn next_ticket(&self) -> u64 {
-        self.tickets
+    /// The sequence number of the next wait: higher than those of all present waits.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.next_sequence
     }
 
-    /// Sets when `key` is due, whatever it was before. O(log n).
+    /// Sets the deadline of `key`, and replaces its wait of this kind. O(log n).
     pub(super) fn set(
         &mut self,
         wait: Wait,
@@ -62,21 +62,21 @@ impl<K: QueueKey> Delays<K> {
         priority: Priority,
         holds_token: bool,
     ) {
-        let ticket = self.tickets;
-        self.tickets += 1;
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
         self.remove(wait, &key);
-        self.by_key.insert((wait, key.clone()), Delay { deadline, priority, holds_token, ticket });
-        self.by_deadline.insert((deadline, ticket), (wait, key));
+        self.by_key.insert((wait, key.clone()), Delay { deadline, priority, holds_token, sequence });
+        self.by_deadline.insert((deadline, sequence), (wait, key));
     }
 
     /// Ends a wait before its deadline. O(log n).
     pub(super) fn remove(&mut self, wait: Wait, key: &K) -> Option<Delay> {
         let delay = self.by_key.remove(&(wait, key.clone()))?;
-        self.by_deadline.remove(&(delay.deadline, delay.ticket));
+        self.by_deadline.remove(&(delay.deadline, delay.sequence));
         Some(delay)
     }
 
-    /// Takes one key whose deadline is not after `now`. O(log n).
+    /// Takes a key whose deadline has come. O(log n).
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(K, Delay)> {
         let entry = self.by_deadline.first_entry().filter(|entry| entry.key().0 <= now)?;
         let wait = entry.remove();

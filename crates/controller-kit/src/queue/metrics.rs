@@ -14,8 +14,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::core::QueueState;
 use kube_api::plain_counter::PlainCounter;
+
+use super::state::QueueState;
 
 type Labels = [(&'static str, String); 1];
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
@@ -32,7 +33,7 @@ pub struct QueueMetrics {
     retries: Family<Labels, PlainCounter>,
     queue_duration: Histograms,
     work_duration: Histograms,
-    in_flight: InFlight,
+    running: Running,
 }
 
 impl QueueMetrics {
@@ -44,7 +45,7 @@ impl QueueMetrics {
             retries: Family::default(),
             queue_duration: Histograms::new_with_constructor(duration_histogram),
             work_duration: Histograms::new_with_constructor(duration_histogram),
-            in_flight: InFlight::default(),
+            running: Running::default(),
         };
         registry.register(
             "workqueue_depth",
@@ -71,15 +72,14 @@ impl QueueMetrics {
             "[BETA] Delayed additions asked for, whether for a retry or for batching",
             metrics.retries.clone(),
         );
-        registry.register_collector(Box::new(metrics.in_flight.clone()));
+        registry.register_collector(Box::new(metrics.running.clone()));
         metrics
     }
 
-    /// The series of the queue `name`. `in_flight` is asked at each scrape, until it answers `None`, for how long
-    /// the keys now being processed have been so.
-    pub(super) fn of_queue(&self, name: &str, in_flight: Source) -> Series {
+    /// The series of the queue `name`. `running` is called at each scrape until it returns `None`.
+    pub(super) fn of_queue(&self, name: &str, running: Source) -> Series {
         let labels = [("name", name.to_owned())];
-        self.in_flight.0.lock().entry(name.to_owned()).or_default().push(in_flight);
+        self.running.0.lock().entry(name.to_owned()).or_default().push(running);
         Series {
             depth: self.depth.get_or_create_owned(&labels),
             adds: self.adds.get_or_create_owned(&labels),
@@ -107,7 +107,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Accounts for one step of the queue. Adds differences, so that queues of the same name add up.
+    /// Records one step of the queue. Adds differences, so that queues of the same name add up.
     pub(super) fn record(&self, before: &QueueState, after: &QueueState) {
         if after.depth >= before.depth {
             self.depth.inc_by(signed(after.depth - before.depth));
@@ -123,20 +123,20 @@ fn signed(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Says how long each key now being processed has been so, or `None` once its queue is gone.
+/// Returns how long each key has been processed so far, or `None` once the queue is gone.
 pub(super) type Source = Box<dyn Fn() -> Option<Vec<Duration>> + Send + Sync>;
 
-/// The two gauges about running work, worked out at the scrape: upstream refreshes them every 500 ms instead.
+/// The two gauges about running work, computed at the scrape. (Upstream refreshes them every 500 ms instead.)
 #[derive(Clone, Default)]
-struct InFlight(Arc<Mutex<BTreeMap<String, Vec<Source>>>>);
+struct Running(Arc<Mutex<BTreeMap<String, Vec<Source>>>>);
 
-impl fmt::Debug for InFlight {
+impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.lock().keys()).finish()
     }
 }
 
-impl Collector for InFlight {
+impl Collector for Running {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut unfinished = Vec::new();
         let mut longest = Vec::new();

@@ -173,7 +173,7 @@ async fn the_earliest_deadline_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_earlier_deadline_rouses_the_timekeeper() {
+async fn an_earlier_deadline_wakes_the_deadline_waiter() {
     let queue = queue();
     queue.add_after("far", 60 * SECOND);
     let start = Instant::now();
@@ -223,7 +223,7 @@ async fn a_key_due_while_processed_comes_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_key_is_retried_for_ever_ever_more_slowly() {
+async fn a_failing_key_is_retried_for_ever_at_growing_delays() {
     let queue = WorkQueue::new(RateLimit { max_delay: 60 * SECOND, ..one_second() });
     let mut seconds = Vec::new();
     for attempt in 1..=100 {
@@ -255,7 +255,7 @@ async fn retries_share_the_bucket() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_adds_of_a_failing_key_do_not_use_up_the_bucket() {
+async fn adds_of_a_failing_key_do_not_use_up_the_bucket() {
     let bucket = Some(Bucket { qps: 1.0, burst: 1 });
     let queue = WorkQueue::new(RateLimit { base_delay: MS, bucket, ..RateLimit::default() });
     queue.add_rate_limited("used up");
@@ -289,7 +289,7 @@ async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_work_goes_before_background_work() {
+async fn normal_priority_goes_before_low() {
     let queue = queue();
     queue.add_with_priority("old 1", Priority::Low);
     queue.add_with_priority("old 2", Priority::Low);
@@ -300,7 +300,7 @@ async fn live_work_goes_before_background_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_background_key_added_live_moves_over() {
+async fn a_low_key_added_with_normal_priority_is_promoted() {
     let queue = queue();
     for key in ["a", "b", "c"] {
         queue.add_with_priority(key, Priority::Low);
@@ -312,7 +312,7 @@ async fn a_background_key_added_live_moves_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_key_added_to_the_background_stays_live() {
+async fn a_normal_key_added_with_low_priority_stays_normal() {
     let queue = queue();
     queue.add_with_priority("b", Priority::Low);
     queue.add("a");
@@ -321,7 +321,7 @@ async fn a_live_key_added_to_the_background_stays_live() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lane_of_a_key_to_come_again_is_the_highest_asked_for() {
+async fn a_key_added_while_processed_gets_the_highest_priority() {
     let queue = queue();
     queue.add("a");
     queue.add("b");
@@ -335,7 +335,7 @@ async fn the_lane_of_a_key_to_come_again_is_the_highest_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_promoted_key_gets_a_new_place_when_it_returns_to_the_background() {
+async fn a_promoted_key_queues_anew_when_added_with_low_priority() {
     let queue = queue();
     queue.add_with_priority("a", Priority::Low);
     queue.add_with_priority("b", Priority::Low);
@@ -346,7 +346,7 @@ async fn a_promoted_key_gets_a_new_place_when_it_returns_to_the_background() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn background_work_does_not_starve() {
+async fn low_priority_does_not_starve() {
     let queue = WorkQueue::new(one_second());
     for key in 1000..1003 {
         queue.add_with_priority(key, Priority::Low);
@@ -363,7 +363,7 @@ async fn background_work_does_not_starve() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_work_done_before_there_was_background_work_does_not_count() {
+async fn normal_keys_taken_before_a_low_key_waits_do_not_count() {
     let queue = WorkQueue::new(one_second());
     (0..20).for_each(|key| queue.add(key));
     for _ in 0..12 {
@@ -435,7 +435,7 @@ async fn work(queue: WorkQueue<&'static str>) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_sends_all_idle_workers_home() {
+async fn shutting_down_ends_all_idle_workers() {
     let queue = queue();
     queue.add_after("never", 60 * SECOND);
     let workers: Vec<_> = (0..5).map(|_| tokio::spawn(work(queue.clone()))).collect();
@@ -473,7 +473,7 @@ async fn being_idle_is_not_being_drained() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_timekeeper_passes_the_office_on() {
+async fn a_cancelled_deadline_waiter_is_replaced() {
     let queue = queue();
     queue.add_after("a", 10 * SECOND);
     let waiter = || {
@@ -505,7 +505,7 @@ async fn is_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timekeeper_at_work_does_not_delay_other_deadlines() {
+async fn a_busy_deadline_waiter_does_not_delay_other_deadlines() {
     let queue = queue();
     queue.add_after("first", SECOND);
     queue.add_after("second", 2 * SECOND);
@@ -576,7 +576,7 @@ async fn processed_keys_leave_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_cache_is_looked_at_after_30_s_unless_a_sync_succeeds_before() {
+async fn a_stale_cache_is_retried_after_30_s_unless_a_sync_succeeds_before() {
     let queue = queue();
     queue.add("a");
     let item = take(&queue).await;
@@ -636,7 +636,7 @@ async fn a_cancelled_retry_returns_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_beyond_the_shared_rate_let_live_work_pass() {
+async fn retries_beyond_the_shared_rate_have_low_priority() {
     let queue = WorkQueue::new(one_second());
     (0..500).for_each(|key| queue.add_rate_limited(key));
     advance(50 * SECOND).await;
@@ -650,7 +650,7 @@ async fn retries_beyond_the_shared_rate_let_live_work_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delayed_adds_to_the_background_stay_there_unless_live_work_joins() {
+async fn delayed_low_adds_stay_low_unless_a_normal_add_joins() {
     let queue = queue();
     for key in ["zone", "zone and pod"] {
         queue.add_after_with_priority(key, SECOND, Priority::Low);
@@ -663,7 +663,7 @@ async fn delayed_adds_to_the_background_stay_there_unless_live_work_joins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn promoting_moves_only_what_waits_in_the_background() {
+async fn promote_moves_only_queued_low_keys() {
     let queue = queue();
     for key in ["a", "b", "c"] {
         queue.add_with_priority(key, Priority::Low);
@@ -681,7 +681,7 @@ async fn promoting_moves_only_what_waits_in_the_background() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_with_more_to_do_goes_to_the_end_of_its_lane() {
+async fn a_requeued_key_goes_behind_others_of_its_priority() {
     let queue = queue();
     for key in ["a", "b"] {
         queue.add_with_priority(key, Priority::Low);

@@ -139,14 +139,14 @@ async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_at_the_start_does_not_wait_behind_what_is_right() {
+async fn initial_keys_out_of_sync_do_not_wait_behind_the_others() {
     let order = synced((0..5000).collect(), |n| n >= 4990, None).await;
     let wrong_at: Vec<usize> = (0..order.len()).filter(|at| order[*at] >= 4990).collect();
     assert!(wrong_at.iter().all(|at| *at <= 12), "behind the first, and every ninth: {wrong_at:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_from_nothing_stays_in_the_background() {
+async fn initial_keys_keep_low_priority_when_most_are_out_of_sync() {
     let order = synced((0..5000).collect(), |_| true, Some(5000)).await;
     let live = order.iter().position(|n| *n == 5000).unwrap();
     assert!(live <= MAX_PROMOTED + MAX_PROMOTED / 8 + 2, "the live change is number {live}");

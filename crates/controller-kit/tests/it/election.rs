@@ -140,7 +140,7 @@ async fn metadata_that_others_change_meanwhile_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_deletes_is_created_again() {
+async fn a_deleted_lease_is_created_again() {
     let server = LeaseServer::new();
     let first = Candidate::leading(&server, "one").await;
     server.edit(|lease| *lease = None);

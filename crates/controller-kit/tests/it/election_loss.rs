@@ -52,7 +52,7 @@ async fn a_release_comes_after_the_work_and_is_noticed_at_once() {
 
 /// From the tenth second after the last renewal was sent nothing is written, and five seconds later others may.
 #[tokio::test(start_paused = true)]
-async fn without_the_api_server_leadership_ends_before_anyone_else_can_have_it() {
+async fn without_the_api_server_leadership_ends_before_another_process_can_acquire_it() {
     for end in [End::Broken, End::Swallowed, End::Refused(500), End::Refused(403)] {
         let server = LeaseServer::new();
         let first = Candidate::leading(&server, "one").await;
@@ -126,7 +126,7 @@ async fn a_request_that_hangs_costs_half_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_gives_way_as_soon_as_it_reads_another_name() {
+async fn a_leader_stops_when_it_reads_another_holder() {
     let server = LeaseServer::new();
     let first = Candidate::leading(&server, "one").await;
     let start = Instant::now();
@@ -206,7 +206,7 @@ async fn a_process_that_was_stopped_for_too_long_renews_nothing() {
 
 /// The answer to a renewal came while the process was stopped, and leadership ended; it does not come back.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_was_stopped_for_too_long_believes_no_old_answer() {
+async fn a_process_that_was_stopped_for_too_long_ignores_old_answers() {
     let server = LeaseServer::judging(|sent| Fate {
         after: if sent.method == Method::PUT { MILLISECOND * 100 } else { Duration::ZERO },
         ..Fate::default()

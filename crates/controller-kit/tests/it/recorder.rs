@@ -320,7 +320,7 @@ async fn refusals_are_final_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_goes_takes_its_events_along() {
+async fn events_of_a_deleted_namespace_are_dropped_and_not_counted() {
     for gone in [Terminating, NOT_FOUND] {
         let world = World::new(&Server::answers([gone]));
         world.fail("web").await;
@@ -378,7 +378,7 @@ async fn a_create_that_got_through_unnoticed_is_not_a_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_event_holds_up_no_other_and_takes_its_repetitions_along() {
+async fn a_failing_event_delays_no_other_and_absorbs_its_repetitions() {
     let healed = Instant::now() + 25 * SECOND;
     let ill = move |seen: &Seen| seen.show().contains("ill") && Instant::now() < healed;
     let world = World::new(&Server::new(move |seen| if ill(seen) { Break } else { Fine }));
@@ -413,7 +413,7 @@ async fn too_many_events_are_dropped_without_blocking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_fills_bounded_space_and_heals() {
+async fn an_outage_fills_bounded_space_and_recovers() {
     let healed = Instant::now() + 60 * SECOND;
     let world = World::new(&Server::new(move |_| if Instant::now() < healed { Break } else { Fine }));
     for n in 0..2100 {
@@ -445,7 +445,7 @@ async fn at_the_end_everything_gets_one_more_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_waits_only_so_long_and_loses_no_write_under_way() {
+async fn the_end_is_bounded_and_counts_the_write_in_progress() {
     let server = Server::answers([Never]);
     let world = World::new(&server);
     world.fail("a").await;
@@ -467,7 +467,7 @@ async fn the_end_waits_only_so_long_and_loses_no_write_under_way() {
 
 /// A cancelled request would be an error in the API server's log.
 #[tokio::test(start_paused = true)]
-async fn a_write_under_way_at_the_end_may_finish() {
+async fn a_write_in_progress_at_the_end_may_finish() {
     let world = World::new(&Server::answers([Slow]));
     world.fail("a").await;
     world.stop.send(()).unwrap();
@@ -477,7 +477,7 @@ async fn a_write_under_way_at_the_end_may_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_writer_ends_when_nobody_can_record_any_more() {
+async fn the_writer_ends_when_all_recorders_are_dropped() {
     let server = Server::answers([Break]);
     let World { recorder, running, stop, .. } = World::new(&server);
     warn(&recorder, "a");

@@ -243,7 +243,7 @@ async fn a_redirect_is_a_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_makes_no_sense_is_an_error() {
+async fn a_malformed_answer_is_an_error() {
     for (content_type, body) in [
         ("application/vnd.kubernetes.protobuf", "k8s\u{0}\u{12}\u{7f}"),
         ("application/vnd.kubernetes.protobuf", "{}"),
@@ -389,7 +389,7 @@ async fn a_huge_answer_is_not_read_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clones_share_one_bound_and_retries_count() {
+async fn clones_share_one_rate_limit_and_retries_count() {
     let wire = Wire::BOTH[0];
     let busy = Answer::new(429, "", "").header("retry-after", "0");
     let answers =
@@ -403,7 +403,7 @@ async fn clones_share_one_bound_and_retries_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_agent_of_odd_characters_does_no_harm() {
+async fn invalid_characters_of_a_user_agent_are_dropped() {
     for (given, sent) in [("a b/1.0 (x)", "a b/1.0 (x)"), ("a\r\nevil: 1", "aevil: 1"), ("\u{e9}", "")] {
         let script = Script::new([Step::new(Method::GET, "/version", Answer::new(200, "", "{}"))]);
         ApiClient::new(script.client(), Encoding::Json, given).get_raw("/version").await.unwrap();

@@ -109,7 +109,7 @@ async fn retries_are_requests_too_and_the_waits_between_them_belong_to_the_first
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_answered_is_an_error_however_it_ends() {
+async fn an_unanswered_request_is_an_error_however_it_ends() {
     let world =
         World::new([Answer::never(), Answer::never()].map(|answer| Step::new(Method::DELETE, PATH, answer)));
     let anything = Preconditions::default();

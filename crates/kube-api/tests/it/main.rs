@@ -10,5 +10,5 @@
 mod api_client;
 mod client_metrics;
 mod proxy;
-mod renewed_credentials;
+mod reloaded_credentials;
 mod service_account;

@@ -60,7 +60,7 @@ fn asked() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_asked_for_once_and_again_after_four_fifths_of_its_life() {
+async fn a_token_is_requested_once_and_again_after_four_fifths_of_its_lifetime() {
     let script = Script::new([token("a", 3600), work(), work(), work(), token("b", 3600), work(), work()]);
     let client = client(&script);
     client.get_raw(PATH).await.unwrap();
@@ -88,7 +88,7 @@ async fn a_token_is_asked_for_once_and_again_after_four_fifths_of_its_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_grants_counts_down_to_its_own_least() {
+async fn the_granted_lifetime_counts_from_10_minutes_up() {
     for (granted, used_until) in [(1800, 1440), (0, 480), (1, 480)] {
         let script = Script::new([token("a", granted), work(), work(), token("b", granted), work()]);
         let client = client(&script);
@@ -142,7 +142,7 @@ async fn without_a_token_nothing_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_cannot_be_replaced_is_used_on() {
+async fn the_old_token_is_used_if_renewal_fails() {
     let down = || no_token(500, "InternalError");
     let script = Script::new([
         token("a", 600),
@@ -173,7 +173,7 @@ async fn a_token_that_cannot_be_replaced_is_used_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_used_on_while_no_word_comes_about_a_new_one() {
+async fn the_old_token_is_used_while_no_new_one_comes() {
     let hang = || vec![Step::new(Method::POST, TOKEN, Answer::never())];
     let stall = || vec![Step::new(Method::POST, TOKEN, Answer::new(201, "application/json", "").hang())];
     let busy = || Step::new(Method::POST, TOKEN, refusal(429, "TooManyRequests").header("retry-after", "4"));

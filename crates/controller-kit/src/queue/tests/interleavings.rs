@@ -104,10 +104,10 @@ impl Shell {
     }
 
     fn get(&self, worker: usize) -> Option<usize> {
-        let mut waits_for_deadline = false;
+        let mut is_deadline_waiter = false;
         loop {
             let next = self.with(|core, now| {
-                let next = core.next(waits_for_deadline, now);
+                let next = core.next(is_deadline_waiter, now);
                 if matches!(next, Next::Wait | Next::WaitUntil(_)) {
                     self.enlist(&self.workers, worker);
                 }
@@ -122,7 +122,7 @@ impl Shell {
                     Some(deadline)
                 }
             };
-            waits_for_deadline = until.is_some();
+            is_deadline_waiter = until.is_some();
             self.sleep(worker, until);
             for bell in [&self.workers, &self.deadline_waiter] {
                 bell.0.lock().unwrap().1.retain(|other| *other != worker);

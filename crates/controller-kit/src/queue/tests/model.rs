@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::super::core::{Core, Next, Ready};
+use super::super::core::{Core, Next};
+use super::super::ready::Ready;
 use super::super::{Bucket, Cause, FailureReason, NORMAL_PER_LOW, Priority, RateLimit, STALE_CACHE_DELAY};
 
 const BASE: u64 = 10;
@@ -446,7 +447,7 @@ impl Pair {
             prop_assert_eq!(self.core.failures(&key), model.failures(key));
         }
         prop_assert_eq!(self.core.is_drained(), model.is_closed() && model.processing.is_empty());
-        prop_assert_eq!(self.core.in_flight(now).count(), self.in_hand.len());
+        prop_assert_eq!(self.core.running(now).count(), self.in_hand.len());
         Ok(())
     }
 
@@ -482,7 +483,7 @@ proptest! {
 
     /// Without a model: how often a key from each priority comes while both have some.
     #[test]
-    fn the_lanes_take_turns(lanes in prop::collection::vec(any::<bool>(), 1..200)) {
+    fn the_priorities_take_turns(lanes in prop::collection::vec(any::<bool>(), 1..200)) {
         let now = Instant::now();
         let mut core = Core::new(LIMIT);
         for (key, live) in lanes.iter().enumerate() {

@@ -106,13 +106,13 @@ impl Shop {
     }
 
     fn look(&mut self, worker: usize) {
-        let waits_for_deadline = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
+        let is_deadline_waiter = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
         self.asleep.retain(|other| *other != worker);
         self.called.retain(|other| *other != worker);
         if let Worker::Busy(key) = self.workers[worker] {
             self.step(|core, now| core.done(&key, now));
         }
-        self.workers[worker] = match self.step(|core, now| core.next(waits_for_deadline, now)) {
+        self.workers[worker] = match self.step(|core, now| core.next(is_deadline_waiter, now)) {
             Next::Ready(ready) => Worker::Busy(ready.key),
             Next::Closed => Worker::Away,
             Next::Wait => Worker::Asleep { until: None },
@@ -202,7 +202,7 @@ impl Shop {
 
 proptest! {
     #[test]
-    fn nobody_sleeps_through_work(ops in prop::collection::vec(op(), 1..150), after in prop::collection::vec(op(), 0..30)) {
+    fn no_worker_sleeps_while_a_key_is_ready(ops in prop::collection::vec(op(), 1..150), after in prop::collection::vec(op(), 0..30)) {
         let mut shop = Shop::new();
         for op in ops.iter().chain([&Op::ShutDown]).chain(&after) {
             shop.run(op)?;

@@ -105,7 +105,7 @@ fn a_repetition_counts_on_the_first_event() {
 }
 
 #[test]
-fn whatever_differs_is_another_event() {
+fn any_difference_makes_another_event() {
     let change: [fn(&mut Occurrence); 9] = [
         |_| {},
         |other| other.object.kind = Some("Endpoints".to_owned()),
@@ -193,7 +193,7 @@ fn spam_is_limited_to_25_and_then_one_in_five_minutes() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn the_memory_is_bounded() {
     let mut world = World::new();
     let objects: Vec<String> = (0..=REMEMBERED).map(|n| format!("service-{n}")).collect();
     let mut report = |object| show(&world.report(occurrence(object, "no")).unwrap());
@@ -207,7 +207,7 @@ fn what_is_remembered_is_bounded() {
 }
 
 #[test]
-fn names_are_unique_and_fit() {
+fn names_are_unique_and_valid() {
     let mut world = World::new();
     let names: BTreeSet<String> = (0..20)
         .filter_map(|n| world.report(occurrence("web", &format!("{}", n % 9))))
@@ -250,7 +250,7 @@ fn an_object_without_namespace_has_its_events_in_default() {
 }
 
 #[test]
-fn times_that_make_no_sense_do_no_harm() {
+fn invalid_times_do_no_harm() {
     let mut world = World::new();
     for at in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
         let write = world.correlator.correlate(Occurrence { at, ..occurrence("web", "no") }, world.now);

@@ -104,7 +104,7 @@ async fn a_new_certificate_is_shown_and_connections_with_the_old_one_end() {
 }
 
 #[tokio::test]
-async fn what_is_under_way_ends_in_peace() {
+async fn requests_in_progress_finish_on_old_connections() {
     let mut stage = Stage::set().await;
     let (one, auth_info) = stage.identity();
     let client = stage.client(auth_info);
@@ -185,7 +185,7 @@ async fn authorities_are_read_again() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_kubeconfig_itself_stays() {
+async fn inline_credentials_are_not_reloaded() {
     let mut stage = Stage::set().await;
     let (_, mut auth_info) = stage.identity();
     auth_info.client_certificate = None;

@@ -1,119 +1,17 @@
-//! How long a failed key waits before its next attempt.
+//! The delays of failing keys.
 
 use std::time::{Duration, Instant};
 
-use super::core::{Map, QueueKey};
-use super::lanes::Priority;
-use kube_api::ApiError;
 use kube_api::token_bucket::{Rate, TokenBucket};
 
-/// The delays of [`retry`](super::WorkQueue::retry).
+use super::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
+use super::key::{Map, QueueKey};
+use super::priority::Priority;
+use super::rate_limit::{Bucket, RateLimit};
+
+/// The failures of each key, and the state of the shared bucket.
 ///
-/// The delay of a failure is the longer of two, as in client-go's `MaxOfRateLimiter`: `base_delay` doubled with each failure
-/// in a row and capped, and the wait for a place in the bucket that all keys of the queue share. Two things are
-/// different, because no key is ever given up:
-///
-/// * The wait for the bucket is capped at `max_delay` too. In client-go it has no cap, so that of 30,000 keys that fail in an
-///   outage the last is retried 50 minutes later. Retries that the bucket holds back go to [`Priority::Low`], where
-///   live changes overtake them.
-/// * What may succeed at any moment, because nothing answered, is retried every `max_unavailable_delay` at least.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateLimit {
-    /// The delay after a key's first failure. Zero makes every retry immediate; only the bucket then holds it.
-    pub base_delay: Duration,
-    /// The longest delay of one key, however often it failed and however many others did.
-    pub max_delay: Duration,
-    /// The longest delay on a key's own account of a failure that says nothing about the key, see
-    /// [`Cause::Failure`]. Never more than `max_delay`.
-    pub max_unavailable_delay: Duration,
-    /// The limit on retries of all keys together, if there is one.
-    pub bucket: Option<Bucket>,
-}
-
-/// Why a key is to be tried again, which decides how soon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// The cache does not show our own writes yet. Not a failure: the event that catches up adds the key, and if that
-    /// event never comes, the key is tried again after [`STALE_CACHE_DELAY`]. Takes no token and leaves the count of failures alone.
-    StaleCache,
-    /// A write met an object that is newer than the cache shows. Not a failure either, but there need not be an event
-    /// (quotas answer so too): the delay grows from [`RateLimit::base_delay`] to [`MAX_CONFLICT_DELAY`], on a count of its own.
-    Conflict,
-    /// Anything else.
-    Failure {
-        /// Identifies what failed. Consecutive failures with one fingerprint grow its delay; a fingerprint that the last
-        /// sync did not fail with starts over. So a part of a key that fails for ever delays neither another part nor
-        /// new content of its own.
-        fingerprint: u64,
-        /// The kind of failure.
-        reason: FailureReason,
-    },
-}
-
-/// The kind of a [`Cause::Failure`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureReason {
-    /// The API server refused a request.
-    Refused,
-    /// A request got no answer, or one that says the server is overloaded or broken. This says nothing about the key, so
-    /// it is retried every [`RateLimit::max_unavailable_delay`] at least.
-    Unavailable,
-    /// Something else.
-    Other,
-}
-
-/// The longest delay after a conflict that no event follows: an object that another client changes all the time costs one
-/// write a minute.
-pub const MAX_CONFLICT_DELAY: Duration = Duration::from_secs(60);
-/// The delay of a retry for a stale cache, in case the event that should requeue the key never comes.
-pub const STALE_CACHE_DELAY: Duration = Duration::from_secs(30);
-
-impl Cause {
-    /// A failure of no particular part.
-    pub const FAILURE: Self = Self::Failure { fingerprint: 0, reason: FailureReason::Other };
-
-    /// The failure of a request.
-    pub fn of_request(fingerprint: u64, error: &ApiError) -> Self {
-        let unavailable = error.is_unavailable();
-        let reason = if unavailable { FailureReason::Unavailable } else { FailureReason::Refused };
-        Self::Failure { fingerprint, reason }
-    }
-}
-
-/// A token bucket: `burst` retries at once, and `qps` a second in the long run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bucket {
-    /// Tokens a second. Nothing above zero (or not a number) means no limit, as for client-side QPS in Kubernetes.
-    pub qps: f64,
-    /// Tokens in a full bucket; zero counts as one, for a bucket that never fills would never let a key retry.
-    pub burst: u32,
-}
-
-impl Default for RateLimit {
-    /// client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1,000 s, and ten retries a second after a burst
-    /// of 100. Failures that say nothing about the key are retried every minute at least.
-    fn default() -> Self {
-        Self {
-            base_delay: Duration::from_millis(5),
-            max_delay: Duration::from_secs(1000),
-            max_unavailable_delay: Duration::from_secs(60),
-            bucket: Some(Bucket::DEFAULT),
-        }
-    }
-}
-
-impl Bucket {
-    /// The bucket of every controller queue upstream: 10 a second after a burst of 100.
-    pub const DEFAULT: Self = Self { qps: 10.0, burst: 100 };
-
-    fn rate(self) -> Option<Rate> {
-        Rate::per_second(self.qps, self.burst)
-    }
-}
-
-/// The failures of each key and the state of the shared bucket.
-///
-/// The bucket owes at most `max_delay`, so that a mass of failures delays those after it by `max_delay` and no more.
+/// The bucket lends at most `max_delay` of tokens, so that a mass of failures delays those after it by no more than that.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,
@@ -122,19 +20,26 @@ pub(super) struct Limiter<K> {
     bucket: TokenBucket,
 }
 
-/// What has failed of one key, and how often in a row.
+/// The consecutive failures of one key.
 #[derive(Debug, Default)]
 struct Failing {
+    /// Fingerprints with their counts.
     failures: Vec<(u64, u32)>,
     conflicts: u32,
 }
 
-/// How a key is retried.
+/// The retry of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Retry {
     pub(super) delay: Duration,
     pub(super) priority: Priority,
     pub(super) takes_token: bool,
+}
+
+impl Retry {
+    fn normal(delay: Duration, takes_token: bool) -> Self {
+        Self { delay, priority: Priority::Normal, takes_token }
+    }
 }
 
 impl<K: QueueKey> Limiter<K> {
@@ -147,7 +52,7 @@ impl<K: QueueKey> Limiter<K> {
         }
     }
 
-    /// How often in a row the part of `key` failed that did so most often.
+    /// The number of consecutive failures of `key`: the highest of its fingerprints.
     pub(super) fn failures(&self, key: &K) -> u32 {
         let counts = self.failing.get(key).map(|failing| &failing.failures);
         counts.into_iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
@@ -157,8 +62,8 @@ impl<K: QueueKey> Limiter<K> {
         self.failing.remove(key);
     }
 
-    /// Counts what failed of `key` in one sync, and returns how it is to be retried: as the most urgent cause wants it.
-    /// Without any, something failed.
+    /// Counts the failures of one sync of `key` and returns its retry: the soonest of those that the causes ask for.
+    /// Without any cause, [`Cause::FAILURE`] counts.
     pub(super) fn retry(&mut self, key: &K, causes: &[Cause], now: Instant) -> Retry {
         let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
         let failed = self.fail(key, causes).map(|delay| {
@@ -166,17 +71,13 @@ impl<K: QueueKey> Limiter<K> {
             let priority = if wait > delay { Priority::Low } else { Priority::Normal };
             Retry { delay: delay.max(wait), priority, takes_token: true }
         });
-        let behind = self.behind(key, causes).map(|delay| Retry {
-            delay,
-            priority: Priority::Normal,
-            takes_token: false,
-        });
-        let retries = failed.into_iter().chain(behind);
+        let transient = self.transient(key, causes).map(|delay| Retry::normal(delay, false));
+        let retries = failed.into_iter().chain(transient);
         let soonest = retries.min_by_key(|retry| retry.delay);
-        soonest.unwrap_or(Retry { delay: STALE_CACHE_DELAY, priority: Priority::Normal, takes_token: false })
+        soonest.unwrap_or(Retry::normal(STALE_CACHE_DELAY, false))
     }
 
-    /// The shortest delay that one of the failures has on its own account.
+    /// Counts failures and returns the shortest of their own delays.
     fn fail(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
         let RateLimit { base_delay, max_delay, max_unavailable_delay, .. } = self.limit;
         let old = self.failing.get(key).map(|failing| &*failing.failures).unwrap_or_default();
@@ -200,8 +101,8 @@ impl<K: QueueKey> Limiter<K> {
         soonest
     }
 
-    /// How long until a cache that is behind is looked at again at the latest.
-    fn behind(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
+    /// The delay of a retry for a stale cache or a conflict.
+    fn transient(&mut self, key: &K, causes: &[Cause]) -> Option<Duration> {
         let conflict = causes.contains(&Cause::Conflict).then(|| {
             let conflicts = &mut self.failing.entry(key.clone()).or_default().conflicts;
             let delay = doubled(self.limit.base_delay, *conflicts).min(MAX_CONFLICT_DELAY);
@@ -211,12 +112,12 @@ impl<K: QueueKey> Limiter<K> {
         conflict.or_else(|| causes.contains(&Cause::StaleCache).then_some(STALE_CACHE_DELAY))
     }
 
-    /// What the next taker of a token has to wait.
+    /// The wait for the next token.
     fn bucket_delay(&self, now: Instant) -> Duration {
         self.rate.map(|rate| self.bucket.wait(rate, now)).unwrap_or_default()
     }
 
-    /// Takes the token that [`bucket_delay`](Self::bucket_delay) spoke of; false if none will come within `max_delay`.
+    /// Takes the next token; false if none comes within `max_delay`.
     pub(super) fn take_token(&mut self, now: Instant) -> bool {
         self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max_delay, rate, now).is_some())
     }
@@ -226,7 +127,7 @@ impl<K: QueueKey> Limiter<K> {
         self.failing.is_empty()
     }
 
-    /// Returns the token of a retry that will not happen.
+    /// Returns the token of a cancelled retry.
     pub(super) fn return_token(&mut self) {
         if let Some(rate) = self.rate {
             self.bucket.give_back(rate);
@@ -252,7 +153,7 @@ mod tests {
         Cause::Failure { fingerprint, reason: FailureReason::Refused }
     }
 
-    /// The own delay of key 0 in milliseconds when these things fail `n` times in a row.
+    /// The own delays of key 0 in milliseconds for `n` consecutive failures with these causes.
     fn delays_of(limiter: &mut Limiter<u8>, causes: &[Cause], n: usize) -> Vec<u128> {
         (0..n).map(|_| limiter.fail(&0, causes).unwrap().as_millis()).collect()
     }
@@ -280,13 +181,17 @@ mod tests {
         assert_eq!(delays(&mut limiter, 1), [1000]);
     }
 
-    /// Nothing that fails for ever delays what failed just now.
+    /// A part of a key that fails for ever delays no other part.
     #[test]
-    fn what_fails_in_a_row_counts_and_what_did_not_begins_anew() {
+    fn consecutive_failures_count_per_fingerprint() {
         let mut limiter = without_bucket();
         let (refused, other) = (failure(4), failure(6));
         assert_eq!(delays_of(&mut limiter, &[refused], 12)[11], 1_000_000);
-        assert_eq!(delays_of(&mut limiter, &[refused, other], 3), [1000, 2000, 4000], "the other's");
+        assert_eq!(
+            delays_of(&mut limiter, &[refused, other], 3),
+            [1000, 2000, 4000],
+            "of the other fingerprint"
+        );
         assert_eq!(limiter.failures(&0), 15);
         assert_eq!(delays_of(&mut limiter, &[refused], 1), [1_000_000], "the other succeeded");
         assert_eq!(delays_of(&mut limiter, &[other], 1), [1000]);
@@ -295,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_is_tried_again_every_minute() {
+    fn an_unavailable_server_is_retried_every_minute() {
         let mut limiter = without_bucket();
         let unavailable = [Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable }];
         let seconds: Vec<_> =
@@ -309,26 +214,27 @@ mod tests {
         );
     }
 
-    fn live(delay: Duration, takes_token: bool) -> Retry {
-        Retry { delay, priority: Priority::Normal, takes_token }
-    }
-
     #[test]
-    fn a_cache_that_is_behind_is_no_failure() {
+    fn a_stale_cache_and_a_conflict_are_no_failures() {
         let now = Instant::now();
         let mut limiter = Limiter::<u8>::new(one_second());
         for _ in 0..1000 {
-            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(STALE_CACHE_DELAY, false));
+            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
         }
         assert!(limiter.is_blank());
-        let conflicts = [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| live(Duration::from_secs(seconds), false));
+        let conflicts =
+            [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| Retry::normal(Duration::from_secs(seconds), false));
         assert_eq!([(); 8].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
         assert_eq!(limiter.failures(&0), 0);
-        assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(1), true));
-        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), live(STALE_CACHE_DELAY, false));
-        assert_eq!(limiter.retry(&0, &[failure(4)], now), live(Duration::from_secs(2), true), "counts on");
-        let (both, first) = ([failure(4), Cause::Conflict], live(Duration::from_secs(4), true));
-        assert_eq!(limiter.retry(&0, &both, now), first, "the more urgent of both");
+        assert_eq!(limiter.retry(&0, &[failure(4)], now), Retry::normal(Duration::from_secs(1), true));
+        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
+        assert_eq!(
+            limiter.retry(&0, &[failure(4)], now),
+            Retry::normal(Duration::from_secs(2), true),
+            "counts on"
+        );
+        let (both, first) = ([failure(4), Cause::Conflict], Retry::normal(Duration::from_secs(4), true));
+        assert_eq!(limiter.retry(&0, &both, now), first, "the sooner of both");
     }
 
     #[test]
@@ -342,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_fail_on_their_own_account() {
+    fn failures_count_per_key() {
         let mut limiter = Limiter::new(one_second());
         delays(&mut limiter, 2);
         assert_eq!(limiter.fail(&1, &[Cause::FAILURE]), Some(Duration::from_secs(1)));
@@ -362,7 +268,7 @@ mod tests {
         assert!((0..100).all(|_| take(&mut limiter, start) == 0));
         assert_eq!(take(&mut limiter, start), 100);
         assert_eq!(take(&mut limiter, start), 200);
-        // 250 ms later 2.5 tokens came in, of which the two reservations use two
+        // 250 ms later there are 2.5 more tokens, of which the two reservations use two
         assert_eq!(take(&mut limiter, start + 250 * MS), 50);
         limiter.return_token();
         assert_eq!(take(&mut limiter, start + 250 * MS), 50);
@@ -372,24 +278,24 @@ mod tests {
         assert_eq!(take(&mut limiter, later), 100);
     }
 
-    /// The cap holds for keys behind 30,000 others as well, and for the next key after they are through.
+    /// The cap holds for keys behind 30,000 others as well, and for the next key after these.
     #[test]
     fn nothing_waits_for_the_bucket_longer_than_the_cap() {
         let limit = RateLimit { max_delay: 100_000 * MS, ..one_second() };
         let mut limiter = Limiter::<u32>::new(limit);
         let start = Instant::now();
-        let mut background = 0;
+        let mut low = 0;
         for key in 0..30_000 {
             let retry = limiter.retry(&key, &[Cause::FAILURE], start);
             assert!(retry.delay <= limit.max_delay, "{key}: {retry:?}");
             assert!(retry.priority == Priority::Normal || retry.delay > limit.base_delay, "{key}: {retry:?}");
-            background += u32::from(retry.priority == Priority::Low);
+            low += u32::from(retry.priority == Priority::Low);
             limiter.take_token(start);
         }
-        assert_eq!(background, 30_000 - 110, "a full bucket, and what comes in within a key's own delay");
+        assert_eq!(low, 30_000 - 110, "a full bucket, and the tokens that come within a key's own delay");
         let later = start + limit.max_delay + Duration::from_secs(10);
         let retry = limiter.retry(&0, &[failure(7)], later);
-        assert_eq!(retry, live(limit.base_delay, true), "the bucket is full again");
+        assert_eq!(retry, Retry::normal(limit.base_delay, true), "the bucket is full again");
     }
 
     #[test]
@@ -404,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_buckets_neither_block_nor_panic() {
+    fn invalid_buckets_neither_block_nor_panic() {
         let now = Instant::now();
         for (qps, burst, third) in [
             (0.0, 1, Duration::ZERO),

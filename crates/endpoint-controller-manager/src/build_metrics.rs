@@ -1,4 +1,4 @@
-//! `kubernetes_build_info` and `version_info`: what this process says it is.
+//! `kubernetes_build_info` and `version_info`: the version of this process.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -9,15 +9,15 @@ use crate::version;
 
 /// Registers both (`component-base` `metrics/prometheus/version` and `compatversion`).
 ///
-/// The git version is that of the release whose behaviour this is, with ours behind it: alerts compare its beginning
-/// with that of the other components.
+/// The git version is that of the Kubernetes release whose behaviour this program has, followed by its own: alerts
+/// compare the first part with that of the other components.
 pub(crate) fn register(registry: &mut Registry, versions: Versions) {
     let build = Family::<[(&str, String); 9], Gauge>::default();
     build.get_or_create(&build_labels()).set(1);
     registry.register(
         "kubernetes_build_info",
-        "[BETA] A metric with a constant '1' value labeled by the version of Kubernetes whose behaviour this is, compiler \
-         and platform",
+        "[BETA] A metric with a constant '1' value labeled by the Kubernetes version that this program behaves like, \
+         compiler and platform",
         build,
     );
     let compatibility = Family::<[(&str, String); 4], Gauge>::default();

@@ -1,4 +1,4 @@
-//! The way to the API server.
+//! The configuration of connections to API servers, and the wait for the API server at start.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,32 +7,31 @@ use http::Uri;
 use http::uri::InvalidUri;
 use kube::config::{Cluster, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube_api::error_chain;
-use kube_api::{ApiClient, ApiError, ConnectError, Encoding, connect};
+use kube_api::{ApiClient, ApiError, ConnectError};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 
-use crate::clients::Guise;
 use crate::config::ApiServer;
 
-/// How long a starting API server is waited for (upstream: 10 s).
+/// For an API server that is starting (upstream: 10 s).
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no connection.
+/// Reasons for not having a connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
-    #[error("{flag}: cannot use {path}")]
+    #[error("{flag}: cannot use the kubeconfig {path}")]
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
-    #[error("{flag}: proxy-url in {path} is not a URL")]
+    #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
-    #[error("no --kubeconfig and no --master given, and not running inside a cluster")]
+    #[error("set --kubeconfig or --master, or run inside a cluster: no in-cluster configuration")]
     NotInCluster(#[source] InClusterError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the API server at {server} does not answer")]
+    #[error("the API server at {server} has not answered within {} s", START_TIMEOUT.as_secs())]
     Unreachable { server: String, source: ApiError },
 }
 
-/// The connection's configuration: a kubeconfig, else an address alone, else the cluster we run in.
+/// The configuration for the API server: a kubeconfig, else an address alone, else the cluster this process runs in.
 pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, ConnectionError> {
     let mut config = match (&api_server.kubeconfig, &api_server.master) {
         (Some(path), _) => read("--kubeconfig", path).await?,
@@ -45,7 +44,7 @@ pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, Connect
     Ok(config)
 }
 
-/// Reads a kubeconfig, which is not read again (nor is it by upstream). Files that it names are, by `connect`.
+/// Reads a kubeconfig once, as upstream does. `connect` reads the files that it names again when they change.
 async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, ConnectionError> {
     let failed = |source| ConnectionError::Kubeconfig { flag, path: path.to_owned(), source };
     let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
@@ -69,37 +68,32 @@ fn current_cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
     cluster.cluster.as_mut()
 }
 
-/// The file with the authorities of servers, unless they stand in the kubeconfig itself.
+/// The file with the authorities of servers, unless the kubeconfig embeds them.
 fn authorities_file(cluster: &Cluster) -> Option<PathBuf> {
     let embedded = cluster.certificate_authority_data.is_some();
     cluster.certificate_authority.as_ref().filter(|_| !embedded).map(PathBuf::from)
 }
 
-/// The proxy that the kubeconfig names, which is left with another one: without any, kube takes that of the environment,
-/// by rules that are not Go's. `connect` knows these.
+/// Takes the proxy out of the kubeconfig, and leaves a placeholder: without any, kube would read the environment, by
+/// rules that are not Go's. `connect` follows Go's.
 fn take_proxy(cluster: &mut Cluster) -> Result<Option<Uri>, InvalidUri> {
     let given = cluster.proxy_url.replace("http://not.used".to_owned());
     given.filter(|url| !url.is_empty()).map(|url| url.parse()).transpose()
 }
 
-/// A client for questions about others: by the kubeconfig that `flag` names, else that of the cluster we run in. None
-/// outside of a cluster.
-pub(crate) async fn delegate(
-    guise: &Guise,
+/// The configuration for token or access reviews: the kubeconfig that `flag` names, else that of the cluster this process
+/// runs in. None outside of a cluster.
+pub(crate) async fn load_delegated(
     flag: &'static str,
     kubeconfig: Option<&Path>,
-) -> Result<Option<ApiClient>, ConnectionError> {
-    let config = match kubeconfig {
-        Some(path) => read(flag, path).await?,
-        None => match kube::Config::incluster() {
-            Ok(config) => config,
-            Err(_) => return Ok(None),
-        },
-    };
-    Ok(Some(guise.client(connect(&config)?, &config, Encoding::Json, "delegated")))
+) -> Result<Option<kube::Config>, ConnectionError> {
+    match kubeconfig {
+        Some(path) => read(flag, path).await.map(Some),
+        None => Ok(kube::Config::incluster().ok()),
+    }
 }
 
-/// Asks for the version until there is an answer. A refusal is an answer: permissions may come later.
+/// Requests `/version` until there is an answer. A refusal is an answer: permissions may come later.
 pub(crate) async fn wait_for_api_server(
     client: &ApiClient,
     config: &kube::Config,
@@ -121,10 +115,12 @@ pub(crate) async fn wait_for_api_server(
 
 #[cfg(test)]
 mod tests {
+    use kube_api::{Encoding, connect};
+
     use super::*;
 
     #[test]
-    fn authorities_of_the_current_context_are_read_again_if_they_are_in_a_file() {
+    fn the_authorities_file_is_that_of_the_current_context() {
         let file = |current: &str| {
             let text = format!(
                 "{{current-context: {current}, \
@@ -140,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_kubeconfig_s_own_proxy_is_taken_from_it() {
+    async fn the_proxy_is_that_of_the_kubeconfig_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubeconfig");
         let proxy = async |field: &str| {
@@ -160,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_accepts_and_says_nothing_is_not_waited_for_any_longer() {
+    async fn a_silent_server_is_given_up_after_the_start_timeout() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
         let config = kube::Config::new(url.parse().unwrap());

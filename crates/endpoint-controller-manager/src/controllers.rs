@@ -1,4 +1,4 @@
-//! The controllers, by the names that `--controllers` takes.
+//! The names of controllers in `--controllers`.
 
 mod upstream;
 
@@ -22,7 +22,7 @@ impl Controller {
         }
     }
 
-    /// The name of old, still accepted.
+    /// The former name, still accepted.
     const fn alias(self) -> &'static str {
         match self {
             Self::Endpoints => "endpoint",
@@ -31,7 +31,7 @@ impl Controller {
         }
     }
 
-    /// How upstream's client of this controller calls itself; also the name of its service account.
+    /// The last part of the user agent of this controller's client in upstream; also the name of its service account.
     pub(crate) const fn client(self) -> &'static str {
         match self {
             Self::Endpoints => "endpoint-controller",
@@ -45,7 +45,7 @@ impl Controller {
     }
 }
 
-/// Which controllers a `--controllers` list selects, or what is wrong with it.
+/// Selects the controllers of a `--controllers` list.
 ///
 /// For each controller the first entry that names it decides, as `name` or `-name`; otherwise `*` anywhere selects it
 /// (`k8s.io/controller-manager` `app/helper.go` `IsControllerEnabled`). Names of kube-controller-manager's other
@@ -82,7 +82,7 @@ pub(crate) fn canonical(entry: &str) -> String {
     format!("{minus}{name}")
 }
 
-/// The entries of a list that are about controllers of kube-controller-manager that are not here.
+/// The entries of a list that name controllers of kube-controller-manager that this program does not have.
 pub(crate) fn others(entries: &[String]) -> Vec<&str> {
     let is_other = |entry: &&str| upstream::OTHERS.contains(&entry.strip_prefix('-').unwrap_or(entry));
     entries.iter().map(String::as_str).filter(is_other).collect()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads a duration such as `1h30m`, `1.5s` or `300ms` (Go's `time.ParseDuration`, with its messages). Negative ones are
-/// refused: nothing here has a use for them.
+/// refused: no flag has a use for them.
 pub(crate) fn parse_go_duration(text: &str) -> Result<Duration, String> {
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     if unsigned.starts_with('-') && parse_unsigned(text, unsigned.trim_start_matches('-')).is_ok() {
@@ -97,14 +97,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(nanoseconds in 0..=i64::MAX.unsigned_abs() / 1000) {
+        fn a_formatted_duration_is_parsed_to_the_same_value(nanoseconds in 0..=i64::MAX.unsigned_abs() / 1000) {
             // Below 104 days a double holds all nanoseconds of each part.
             let duration = Duration::from_nanos(nanoseconds);
             prop_assert_eq!(parse_go_duration(&format_go_duration(duration)), Ok(duration));
         }
 
         #[test]
-        fn nothing_makes_it_panic(text in any::<String>(), like in "[-+0-9.hmsnuµ]{0,12}") {
+        fn no_text_makes_it_panic(text in any::<String>(), like in "[-+0-9.hmsnuµ]{0,12}") {
             drop(parse_go_duration(&text));
             drop(parse_go_duration(&like));
         }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_duration_is_said_in_gos_words() {
+    fn errors_have_gos_messages() {
         for (text, message) in [
             ("5", r#"time: missing unit in duration "5""#),
             ("1d", r#"time: unknown unit "d" in duration "1d""#),

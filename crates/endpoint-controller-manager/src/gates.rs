@@ -1,8 +1,8 @@
-//! Feature gates: which there are, at which stage, and which are on.
+//! Feature gates: their names, stages and values.
 //!
 //! Rules and messages are upstream's (`k8s.io/component-base` `featuregate/feature_gate.go` and
-//! `compatibility/registry.go`). Three gates are ours. The others are kube-controller-manager's: they are known, checked
-//! and reported, but do nothing here.
+//! `compatibility/registry.go`). Three gates are this program's own. The others are kube-controller-manager's: they are
+//! known, checked and reported, but most have no effect here.
 
 mod flag;
 mod metrics;
@@ -21,7 +21,7 @@ pub(crate) use version::Versions;
 pub(crate) const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
 /// Terminating pods stay in slices, with the conditions `serving` and `terminating`.
 pub(crate) const ENDPOINT_SLICE_TERMINATING_CONDITION: &str = "EndpointSliceTerminatingCondition";
-/// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` counts.
+/// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` is honoured.
 pub(crate) const TOLERATE_UNREADY_ENDPOINTS_ANNOTATION: &str = "TolerateUnreadyEndpointsAnnotation";
 /// Upstream's: `--logging-format=json` may be chosen.
 pub(crate) const LOGGING_BETA_OPTIONS: &str = "LoggingBetaOptions";
@@ -33,7 +33,7 @@ const PREFER_SAME_TRAFFIC_DISTRIBUTION: &str = "PreferSameTrafficDistribution";
 const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
 
-/// A gate, and what it is at 1.33, 1.34, 1.35 and 1.36.
+/// A gate at 1.33, 1.34, 1.35 and 1.36.
 #[derive(Clone, Copy, Debug)]
 struct Gate {
     name: &'static str,
@@ -50,14 +50,14 @@ const fn gate(
     Gate { name, specs, depends_on }
 }
 
-/// Those with an effect here that upstream doesn't have, or no longer.
+/// Gates with an effect here that upstream does not have, or no longer has.
 const OURS: &[Gate] = &[
     gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
     gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
 ];
 
-/// The gates that set all of one stage. They are no gates of a release.
+/// The gates that set all gates of one stage. They belong to no release.
 const GROUPS: [(&str, Stage); 2] = [(ALL_ALPHA, Stage::Alpha), (ALL_BETA, Stage::Beta)];
 
 /// A gate as `kubernetes_feature_enabled` and `--help` show it.
@@ -72,14 +72,14 @@ pub(crate) struct Feature {
 #[derive(Clone, Debug)]
 pub(crate) struct FeatureGates {
     versions: Versions,
-    /// Gates of the flag, and what `AllAlpha` and `AllBeta` make of the others.
+    /// Gates set by name, and those set by `AllAlpha` and `AllBeta`.
     set: BTreeMap<&'static str, bool>,
-    /// Names of the flag, in order.
+    /// Names in the flag, in order.
     given: Vec<&'static str>,
 }
 
 impl FeatureGates {
-    /// Decides all gates by the values of `--feature-gates`. The error is upstream's; several of them are joined.
+    /// Sets the gates to the values of `--feature-gates`. Errors are upstream's; several are joined.
     pub(crate) fn new(values: &[String], versions: Versions) -> Result<Self, String> {
         let assignments = flag::parse(values)?;
         let mut gates = Self { versions, set: BTreeMap::new(), given: Vec::new() };
@@ -134,7 +134,7 @@ impl FeatureGates {
         features
     }
 
-    /// Gates of the flag that do nothing here.
+    /// Gates in the flag that have no effect here.
     pub(crate) fn without_effect(&self) -> impl Iterator<Item = &'static str> {
         let effective = [LOGGING_BETA_OPTIONS, REMOTE_REQUEST_HEADER_UID, ALL_ALPHA, ALL_BETA];
         let has_effect =
@@ -142,7 +142,7 @@ impl FeatureGates {
         self.given.iter().copied().filter(move |name| !has_effect(name))
     }
 
-    /// Gates of the flag that upstream warns about: they are generally available or deprecated, and will go away.
+    /// Gates in the flag that upstream warns about: generally available or deprecated, and so to be removed.
     pub(crate) fn going_away(&self) -> impl Iterator<Item = &'static str> {
         let leaving = |name: &&str| {
             self.spec(name).is_some_and(|spec| matches!(spec.stage, Stage::Ga | Stage::Deprecated))
@@ -177,7 +177,7 @@ impl FeatureGates {
         Ok(gate.name)
     }
 
-    /// Sets the gates of a stage that the flag doesn't name, wherever in it `AllAlpha` or `AllBeta` stands.
+    /// Sets the gates of a stage that the flag does not name, wherever in it `AllAlpha` or `AllBeta` stands.
     fn set_groups(&mut self) {
         for (group, stage) in GROUPS {
             let Some(&on) = self.set.get(group) else { continue };
@@ -223,7 +223,7 @@ fn find(name: &str) -> Option<&'static Gate> {
     all().find(|gate| gate.name == name)
 }
 
-/// What `--help` says about the gates that can be set for a reason: alpha and beta ones, and ours.
+/// The lines of `--help` about gates that are worth setting: alpha and beta ones, and those of this program.
 pub(crate) fn help() -> String {
     let specs = all().map(|gate| (gate.name, gate.specs.at(Versions::default())));
     let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));

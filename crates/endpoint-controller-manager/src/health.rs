@@ -1,23 +1,23 @@
-//! What `/healthz`, `/livez` and `/readyz` ask.
+//! The checks of `/healthz`, `/livez` and `/readyz`.
 
 use component_server::Checks;
 use endpoint_informers::list_watch::Caches;
 use tokio::sync::watch;
 
-use crate::leading::Candidate;
+use crate::leader_election::PendingElection;
 
-/// How far the controllers have come.
+/// The state of the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The cache is being filled.
+    /// The caches are being filled.
     Starting,
-    /// The cache is kept up to date, and another process works.
+    /// The caches are kept up to date while another process leads.
     Standby,
-    /// This process leads, and makes sure that its cache misses nothing.
-    CatchingUp,
-    /// They work.
+    /// This process has acquired the Lease, and relists what it writes.
+    Relisting,
+    /// The controllers run.
     Running,
-    /// They finish what they began.
+    /// The controllers finish their writes in progress.
     Stopping,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Health {
     pub(crate) healthz: Checks,
     /// Whether a restart would help.
     pub(crate) livez: Checks,
-    /// Whether the cache holds everything, and the controllers work on it or could at once.
+    /// Whether the caches are synced, and the controllers run or could start at once.
     pub(crate) readyz: Checks,
 }
 
@@ -43,16 +43,16 @@ impl Health {
         readyz.register("controllers", move || match *phase.borrow() {
             Phase::Standby | Phase::Running => Ok(()),
             Phase::Starting => Err("not started yet".to_owned()),
-            Phase::CatchingUp => Err("catching up".to_owned()),
+            Phase::Relisting => Err("relisting after acquiring the lease".to_owned()),
             Phase::Stopping => Err("shutting down".to_owned()),
         });
         Self { healthz: Checks::new(), livez: Checks::new(), readyz }
     }
 
     /// Adds upstream's check of the election.
-    pub(crate) fn watch_election(&self, candidate: &Candidate) {
+    pub(crate) fn watch_election(&self, election: &PendingElection) {
         for checks in [&self.healthz, &self.livez] {
-            checks.register("leaderElection", candidate.health());
+            checks.register("leaderElection", election.health());
         }
     }
 }

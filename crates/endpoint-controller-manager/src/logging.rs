@@ -31,7 +31,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::config::LogFormat;
 use crate::process_metrics::{self, Total};
 
-/// The crates whose logs are ours.
+/// The crates of this program, whose logs `-v` controls.
 const OURS: [&str; 8] = [
     "endpoint_controller_manager",
     "endpoints_controller",
@@ -43,10 +43,10 @@ const OURS: [&str; 8] = [
     "component_server",
 ];
 
-/// Changes what is logged while the process runs.
+/// The filter, which `/debug/flags/v` changes while the process runs.
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
-/// Sends logs to stderr until what is returned is dropped. Panics are logged too, in the same format.
+/// Sends logs to stderr until the returned value is dropped. Panics are logged too, in the same format.
 pub(crate) fn init(format: LogFormat, verbosity: u32) -> Logs {
     let (filter, handle) = reload::Layer::new(filter(verbosity));
     let _ = FILTER.set(handle);
@@ -58,8 +58,7 @@ pub(crate) fn init(format: LogFormat, verbosity: u32) -> Logs {
     logs
 }
 
-/// stderr without its lock: a thread that waits for a reader would hold it, and with it up everyone who wants to say a
-/// last word.
+/// stderr without its lock, which a thread that waits for a reader would hold while others want to write a last line.
 fn stderr() -> Box<dyn io::Write + Send> {
     match io::stderr().as_fd().try_clone_to_owned() {
         Ok(stderr) => Box::new(File::from(stderr)),
@@ -67,7 +66,7 @@ fn stderr() -> Box<dyn io::Write + Send> {
     }
 }
 
-/// Logs a panic once, instead of the text that Rust prints. What becomes of its thread is not decided here.
+/// Logs a panic as one line instead of the text that Rust prints.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let location = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -78,29 +77,28 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     error!(thread = thread.name(), location, panic = message, backtrace, "Observed a panic");
 }
 
-/// The thread that writes logs: a reader that doesn't keep up never blocks the process, it misses lines, which are
-/// counted.
+/// The thread that writes logs. A reader that does not keep up never blocks the process; lines are dropped and counted.
 ///
-/// Dropping this writes what is left, as far as the reader takes it within [`LAST_LINES_TIMEOUT`].
+/// Dropping this writes the remaining lines, as far as the reader takes them within [`LAST_LINES_TIMEOUT`].
 pub(crate) struct Logs {
     writer: NonBlocking,
     guard: Option<WorkerGuard>,
 }
 
-/// How long the end of the process waits for a reader.
+/// For the reader of the last lines at the end of the process.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Logs {
-    /// At most so many lines wait.
+    /// Writes to `stream`; at most `lines` lines wait.
     fn to(stream: impl io::Write + Send + 'static, lines: usize) -> Self {
         let builder = NonBlockingBuilder::default().buffered_lines_limit(lines).lossy(true);
         let (writer, guard) = builder.finish(stream);
         Self { writer, guard: Some(guard) }
     }
 
-    /// Says something after all that was logged, as it is.
-    pub(crate) fn say(&mut self, line: &str) {
-        // This writer only hands over.
+    /// Writes a line as it is, after everything that was logged.
+    pub(crate) fn write_line(&mut self, line: &str) {
+        // Only queued here, so it cannot fail.
         let _ = io::Write::write_all(&mut self.writer, format!("{line}\n").as_bytes());
     }
 
@@ -114,7 +112,7 @@ impl Drop for Logs {
     fn drop(&mut self) {
         let guard = self.guard.take();
         let (done, ended) = mpsc::channel::<()>();
-        // The guard's own patience ends with a line on stdout, which may be as full.
+        // After a timeout of its own the guard would print to stdout, which may block as well.
         let flush = std::thread::Builder::new().spawn(move || drop((guard, done)));
         if flush.is_ok() {
             let _ = ended.recv_timeout(LAST_LINES_TIMEOUT);
@@ -133,29 +131,29 @@ impl Collector for LogMetrics {
         process_metrics::encode(
             &mut encoder,
             "log_lines_dropped_total",
-            "[ALPHA] Lines that were not logged because the reader of stderr did not keep up",
+            "[ALPHA] Number of log lines that were dropped because the reader of stderr did not keep up",
             &dropped,
         )
     }
 }
 
-/// From now on as if started with this verbosity.
+/// Changes the verbosity of the running process.
 pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
     match FILTER.get() {
         Some(handle) => handle.reload(filter(verbosity)).map_err(|error| error.to_string()),
-        None => Err("nothing is logged".to_owned()),
+        None => Err("logging has not been set up".to_owned()),
     }
 }
 
-/// `verbosity` is klog's: 4 shows each sync, 6 each event; from 8 on the libraries below speak too.
+/// The filter for a level of klog: 4 logs each sync, 6 each watch event, 8 also the HTTP libraries.
 fn filter(verbosity: u32) -> Targets {
     let ours = match verbosity {
         0..=3 => Level::INFO,
         4..=5 => Level::DEBUG,
         _ => Level::TRACE,
     };
-    let theirs = if verbosity >= 8 { Level::DEBUG } else { Level::ERROR };
-    OURS.iter().fold(Targets::new().with_default(theirs), |filter, name| filter.with_target(*name, ours))
+    let libraries = if verbosity >= 8 { Level::DEBUG } else { Level::ERROR };
+    OURS.iter().fold(Targets::new().with_default(libraries), |filter, name| filter.with_target(*name, ours))
 }
 
 struct Klog {
@@ -264,103 +262,4 @@ fn json_line(now: Timestamp, metadata: &tracing::Metadata<'_>, fields: &Fields) 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-    use std::time::Instant;
-
-    use prometheus_client::registry::Registry;
-
-    use super::*;
-
-    /// What a subscriber with this format writes for the events of `emit`.
-    fn logged(format: LogFormat, emit: impl FnOnce()) -> String {
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let sink = Arc::clone(&written);
-        let writer = move || Sink(Arc::clone(&sink));
-        let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Klog { format });
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), emit);
-        let bytes = written.lock().unwrap().clone();
-        String::from_utf8(bytes).unwrap()
-    }
-
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl std::io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn text_is_klogs_header_and_quoted_fields() {
-        let line = logged(
-            LogFormat::Text,
-            || tracing::error!(service = %"ns/web", err = "a \"b\"\nc", "Error syncing"),
-        );
-        assert!(line.starts_with('E'), "{line}");
-        let (_, rest) = line.split_once("] ").unwrap();
-        assert_eq!(rest, "\"Error syncing\" service=\"ns/web\" err=\"a \\\"b\\\"\\nc\"\n");
-    }
-
-    #[test]
-    fn json_is_one_object_on_a_line() {
-        let line = logged(LogFormat::Json, || tracing::info!(service = "ns/web", pods = 3, "Synced"));
-        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(object["msg"], "Synced");
-        assert_eq!(object["v"], 0);
-        assert_eq!(object["service"], "ns/web");
-        assert_eq!(object["pods"], "3");
-        assert!(object["ts"].as_f64().unwrap() > 1e12);
-    }
-
-    /// A reader that never reads.
-    struct Stuck(mpsc::Receiver<()>);
-
-    impl io::Write for Stuck {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            let _ = self.0.recv();
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn lines_that_nobody_reads_are_counted_and_do_not_hold_up_the_end() {
-        let (release, stuck) = mpsc::channel();
-        let mut logs = Logs::to(Stuck(stuck), 10);
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(logs.metrics()));
-        for _ in 0..100 {
-            logs.say("line");
-        }
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        let dropped = text.lines().find_map(|line| line.strip_prefix("log_lines_dropped_total ")).unwrap();
-        // Ten wait, and one may be with the writer.
-        assert!([89.0, 90.0].contains(&dropped.parse().unwrap()), "{text}");
-        let start = Instant::now();
-        drop(logs);
-        assert!(start.elapsed() < 10 * LAST_LINES_TIMEOUT, "{:?}", start.elapsed());
-        drop(release);
-    }
-
-    #[test]
-    fn a_panic_is_one_line_in_the_format_that_was_chosen() {
-        let line = logged(LogFormat::Json, || {
-            std::panic::set_hook(Box::new(log_panic));
-            let _ = std::panic::catch_unwind(|| panic!("a {}", "bug"));
-            drop(std::panic::take_hook());
-        });
-        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!((&object["msg"], &object["panic"]), (&"Observed a panic".into(), &"a bug".into()));
-        assert!(object["location"].as_str().unwrap().contains("logging.rs:"), "{line}");
-    }
-}
+mod tests;

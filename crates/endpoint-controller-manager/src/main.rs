@@ -1,27 +1,27 @@
 //! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
 
+mod api_clients;
 mod build_metrics;
-mod clients;
 mod config;
 mod configz;
 mod connection;
+mod controller_set;
 mod controllers;
+mod disabled_metrics;
 mod duration;
-mod exposition;
 mod gates;
 mod health;
-mod leading;
+mod informers;
+mod leader_election;
 mod logging;
 mod manager;
 mod options;
 mod process_metrics;
-mod running;
 mod runtimes;
-mod serving;
+mod secure_serving;
 mod signals;
 mod strconv;
 mod version;
-mod watches;
 
 use std::process::ExitCode;
 

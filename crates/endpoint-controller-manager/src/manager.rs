@@ -1,4 +1,4 @@
-//! Where all parts meet: connect, watch, lead, run the controllers, stop.
+//! The life of the process: connect, fill the caches, acquire the Lease, run the controllers, stop.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,47 +15,46 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tracing::info;
 
-use crate::clients::{Clients, Guise};
+use crate::api_clients::{ClientIdentity, Clients};
 use crate::config::Config;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
+use crate::controller_set::{ControllerDeps, ControllerSet, ControllerTask};
 use crate::controllers::Controller;
 use crate::gates;
 use crate::health::{Health, Phase};
-use crate::leading::{Candidate, Lead, Turn};
+use crate::leader_election::{Acquired, LeaseHandle, PendingElection};
 use crate::logging::LogMetrics;
 use crate::process_metrics::ProcessMetrics;
-use crate::running::{Parts, Prepared, Running};
 use crate::runtimes::{Handles, Runtimes};
-use crate::serving::{self, Serving, ServingError};
-use crate::signals::Stop;
-use crate::{build_metrics, logging, version, watches};
+use crate::secure_serving::{self, Serving, ServingError};
+use crate::signals::StopSignals;
+use crate::{build_metrics, informers, logging, version};
 
 /// The last part of the elector's user agent.
 const ELECTION: &str = "leader-election";
 
-/// Why the manager could not run.
+/// Reasons for ending with an error.
 #[derive(Debug, thiserror::Error)]
 enum ManagerError {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
     #[error(transparent)]
     Serving(#[from] ServingError),
-    #[error("cannot set up the runtime")]
+    #[error("cannot start threads and signal handlers")]
     Runtime(#[source] std::io::Error),
     #[error("leader election lost: {0}")]
     LeaseLost(String),
-    #[error("won the lease, but the cache stays behind")]
-    Behind(#[from] Behind),
+    #[error("acquired the lease, but could not refresh the cache")]
+    Relist(#[from] Behind),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
     #[error("an internal task ended")]
     Panicked(#[from] JoinError),
-    #[error("asked to end a second time, by {0}")]
-    Impatience(&'static str),
+    #[error("received a second signal ({0}); exiting without waiting")]
+    SecondSignal(&'static str),
 }
 
-/// Runs until a signal, and returns how the process should end: 0 after a signal, 1 if it could not run, or lost the
-/// Lease.
+/// Runs until a signal. The exit code is 0 after a signal, 1 after an error or the loss of the Lease.
 pub(crate) fn main(config: Config) -> ExitCode {
     let mut logs = logging::init(config.log_format, config.verbosity);
     config.log();
@@ -64,43 +63,43 @@ pub(crate) fn main(config: Config) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            logs.say(&format!("Error: {}", error_chain(&error)));
+            logs.write_line(&format!("Error: {}", error_chain(&error)));
             ExitCode::FAILURE
         }
     }
 }
 
 async fn run(config: Config, handles: Handles, logs: LogMetrics) -> Result<(), ManagerError> {
-    let mut stop = Stop::listen().map_err(ManagerError::Runtime)?;
+    let mut stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
-    // Where the clients are made that work uses.
+    // Clients belong to the runtime in which they are made.
     let start = handles.work.spawn(Manager::start(config, handles.clone(), logs));
     let manager = tokio::select! {
         manager = start => manager??,
-        signal = stop.requested() => {
-            info!(signal, "Stopped before the controllers ran");
+        signal = stop.received() => {
+            info!(signal, "Received a signal before the caches were synced; exiting");
             return Ok(());
         }
     };
     manager.run(&mut stop).await
 }
 
-/// Everything that runs once the cache is synced.
+/// The parts of a process whose caches are synced.
 struct Manager {
-    controllers: Vec<Prepared>,
+    controllers: Vec<ControllerTask>,
     caches: Caches,
-    /// None: there is no election.
-    candidate: Option<Candidate>,
+    /// None without leader election.
+    election: Option<PendingElection>,
     background: Background,
     phase: watch::Sender<Phase>,
-    /// Tells the clients of controllers that the process ends.
+    /// Tells the clients of controllers that the process shuts down.
     stopping: watch::Sender<bool>,
     healthz: Checks,
     shutdown_timeout: Duration,
     handles: Handles,
 }
 
-/// What never ends by itself.
+/// Tasks that run until the process ends.
 struct Background {
     watches: ListWatches,
     /// Empty if nothing is served.
@@ -108,7 +107,7 @@ struct Background {
 }
 
 impl Background {
-    /// Says what has ended nevertheless.
+    /// Waits for one that ends nevertheless, and describes it.
     async fn ended(&mut self) -> String {
         tokio::select! {
             ended = self.watches.ended() => ended,
@@ -118,13 +117,13 @@ impl Background {
 }
 
 impl Manager {
-    /// Connects, listens, and waits until the cache holds what the API server holds.
+    /// Connects, listens, and waits until the caches are synced.
     async fn start(config: Config, handles: Handles, logs: LogMetrics) -> Result<Self, ManagerError> {
         let mut registry = Registry::default();
-        let guise = Guise::new(&config, &mut registry);
-        let serving = Serving::prepare(&config.server, &guise, &handles.server).await?;
+        let identity = ClientIdentity::new(&config, &mut registry);
+        let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
         let kube_config = connection::load(&config.api_server).await?;
-        let clients = Clients::new(&config, &guise, &kube_config)?;
+        let clients = Clients::new(&config, &identity, &kube_config)?;
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
@@ -132,34 +131,35 @@ impl Manager {
         registry.register_collector(Box::new(logs));
         config.gates.register(&mut registry);
         build_metrics::register(&mut registry, config.gates.versions());
-        let candidate = candidate(&config, &clients, &handles, &mut registry).await?;
+        let election = election(&config, &clients, &handles, &mut registry).await?;
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
-        let mut parts = Parts { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
+        let mut deps =
+            ControllerDeps { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
         let stopping = watch::Sender::new(false);
         let prepare = |which: &Controller| {
             let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
-            let client = match &candidate {
-                Some(candidate) => client.with_leadership(candidate.leadership()),
+            let client = match &election {
+                Some(election) => client.with_leadership(election.leadership()),
                 None => client,
             };
-            parts.prepare(*which, client)
+            deps.prepare(*which, client)
         };
         let controllers = config.controllers.iter().map(prepare).collect();
 
         let mut watches = ListWatches::new(reader, cache).with_metrics(watch_metrics);
         let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        watches::start(&mut watches, &config.controllers, delegation);
+        informers::start(&mut watches, &config.controllers, delegation);
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);
-        if let Some(candidate) = &candidate {
-            health.watch_election(candidate);
+        if let Some(election) = &election {
+            health.watch_election(election);
         }
         let mut server = JoinSet::new();
         if let Some(serving) = serving {
-            let pages = serving::pages(&config, &health, Arc::new(registry));
+            let pages = secure_serving::pages(&config, &health, Arc::new(registry));
             server.spawn_on(serving.run(pages), &handles.server);
         }
         let mut background = Background { watches, server };
@@ -173,7 +173,7 @@ impl Manager {
         Ok(Self {
             controllers,
             caches,
-            candidate,
+            election,
             background,
             phase,
             stopping,
@@ -183,12 +183,13 @@ impl Manager {
         })
     }
 
-    /// Works once it is our turn, until a signal; then finishes what is under way, and lets go of the Lease.
-    async fn run(self, stop: &mut Stop) -> Result<(), ManagerError> {
+    /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
+    /// Lease.
+    async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
         let Self {
             controllers,
             caches,
-            candidate,
+            election,
             mut background,
             phase,
             stopping,
@@ -196,24 +197,24 @@ impl Manager {
             shutdown_timeout,
             handles,
         } = self;
-        let mut lead = Lead::contend(candidate, &handles);
+        let mut lease = LeaseHandle::contend(election, &handles);
         let mut running = None;
         let start = || {
             for controller in &controllers {
                 // Upstream has a check for each controller that was started, and it always passes.
                 healthz.register(controller.name, || Ok(()));
             }
-            running.insert(Running::start(controllers, &handles.work))
+            running.insert(ControllerSet::start(controllers, &handles.work))
         };
         let outcome = tokio::select! {
-            signal = stop.requested() => {
-                info!(signal, "Stopping");
+            signal = stop.received() => {
+                info!(signal, "Received a signal; shutting down");
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = work(&mut lead, &caches, start, &phase) => match failed {
-                // Nothing has been written, so that another may try at once.
-                ManagerError::Behind(_) => Err(failed),
+            failed = lead(&mut lease, &caches, start, &phase) => match failed {
+                // Nothing has been written, so the Lease is released and another replica may try at once.
+                ManagerError::Relist(_) => Err(failed),
                 _ => return Err(failed),
             },
         };
@@ -221,59 +222,59 @@ impl Manager {
         stopping.send_replace(true);
         let finish = async {
             let finished = match running {
-                Some(running) => Running::stop(running, shutdown_timeout).await,
+                Some(running) => ControllerSet::stop(running, shutdown_timeout).await,
                 None => true,
             };
             if finished {
-                lead.release().await.map_err(ManagerError::LeaseLost)
+                lease.release().await.map_err(ManagerError::LeaseLost)
             } else {
-                lead.abandon();
+                lease.abandon();
                 Ok(())
             }
         };
         tokio::select! {
             released = finish => outcome.and(released),
-            signal = stop.requested() => Err(ManagerError::Impatience(signal)),
+            signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
     }
 }
 
-/// Who contends for the Lease, with connections of its own on the runtime of the election; none without an election.
-async fn candidate(
+/// The election, with connections of its own on the control runtime; none if it is off.
+async fn election(
     config: &Config,
     clients: &Clients<'_>,
     handles: &Handles,
     registry: &mut Registry,
-) -> Result<Option<Candidate>, ManagerError> {
-    let Some(election) = &config.leader_election else { return Ok(None) };
+) -> Result<Option<PendingElection>, ManagerError> {
+    let Some(config) = &config.leader_election else { return Ok(None) };
     let metrics = ElectionMetrics::register(registry);
     let client = {
         let _control = handles.control.enter();
         clients.unshared(ELECTION)?
     };
-    let candidate = Candidate::new(election, client, clients.of(ELECTION), metrics);
-    Ok(Some(candidate.look(handles).await?))
+    let election = PendingElection::new(config, client, clients.of(ELECTION), metrics);
+    Ok(Some(election.observe(handles).await?))
 }
 
-/// Waits for our turn and lets the controllers start; returns only if something goes wrong.
-async fn work<'a>(
-    lead: &mut Lead,
+/// Starts the controllers once this process leads; returns only after a failure.
+async fn lead<'a>(
+    lease: &mut LeaseHandle,
     caches: &Caches,
-    start: impl FnOnce() -> &'a mut Running,
+    start: impl FnOnce() -> &'a mut ControllerSet,
     phase: &watch::Sender<Phase>,
 ) -> ManagerError {
     phase.send_replace(Phase::Standby);
-    match lead.turn().await {
-        // Nobody else wrote since the cache was filled.
-        Turn::Uncontested => {}
-        Turn::Over => return ManagerError::LeaseLost(lead.lost().await),
-        Turn::Won { alone_since } => {
-            phase.send_replace(Phase::CatchingUp);
+    match lease.acquired().await {
+        // No other process has written since the caches were filled.
+        Acquired::NoElection => {}
+        Acquired::Never => return ManagerError::LeaseLost(lease.lost().await),
+        Acquired::Lease { alone_since } => {
+            phase.send_replace(Phase::Relisting);
             tokio::select! {
-                caught_up = caches.catch_up(alone_since) => if let Err(behind) = caught_up {
-                    return behind.into();
+                relisted = caches.catch_up(alone_since) => if let Err(error) = relisted {
+                    return error.into();
                 },
-                why = lead.lost() => return ManagerError::LeaseLost(why),
+                reason = lease.lost() => return ManagerError::LeaseLost(reason),
             }
         }
     }
@@ -281,6 +282,6 @@ async fn work<'a>(
     phase.send_replace(Phase::Running);
     tokio::select! {
         ended = running.ended() => ManagerError::TaskEnded(ended),
-        why = lead.lost() => ManagerError::LeaseLost(why),
+        reason = lease.lost() => ManagerError::LeaseLost(reason),
     }
 }

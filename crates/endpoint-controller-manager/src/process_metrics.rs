@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Reads `/proc/self` at each scrape. What can't be read is left out.
+/// Reads `/proc/self` at each scrape, and leaves out what cannot be read.
 #[derive(Debug)]
 pub(crate) struct ProcessMetrics;
 
@@ -68,7 +68,7 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// A counter under the very name it is given: the type line of the 0.0.4 text format carries `_total` too.
+/// A counter whose name is left as it is: the type line of the 0.0.4 text format carries `_total` too.
 pub(crate) struct Total(pub(crate) f64);
 
 impl EncodeMetric for Total {
@@ -116,7 +116,7 @@ fn open_files() -> Option<f64> {
     Some(fs::read_dir("/proc/self/fd").ok()?.count() as f64)
 }
 
-/// The soft limit; without one, the largest number, as upstream has it.
+/// The soft limit; the largest number if there is none, as in upstream.
 #[allow(clippy::cast_precision_loss)] // that large number is only a sign
 fn limit(limits: &str, what: &str) -> Option<f64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(what))?;
@@ -126,8 +126,8 @@ fn limit(limits: &str, what: &str) -> Option<f64> {
     }
 }
 
-/// A number of IP traffic: names are in one line, values in the next. It is that of the network namespace, which is all
-/// that there is, and all that upstream reports.
+/// A number from the IP counters, whose names are in one line and values in the next. They are those of the network
+/// namespace, as in upstream; the kernel has none for a process.
 fn octets(netstat: &str, name: &str) -> Option<f64> {
     let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt:"));
     let (names, values) = (lines.next()?.split_whitespace(), lines.next()?.split_whitespace());

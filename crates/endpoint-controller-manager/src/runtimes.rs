@@ -1,15 +1,15 @@
-//! Threads, so that nothing that takes long keeps the Lease from being renewed or a probe from being answered.
+//! Three runtimes, so that no long computation delays a renewal of the Lease or the answer to a probe.
 //!
 //! | runtime | threads | what runs there |
 //! |---|---|---|
-//! | control | the main thread | signals, the election, the order of things at start and end |
-//! | server | up to 2 | the HTTPS server, whose handshakes anybody can cause |
+//! | control | the main thread | signals, the election, start and shutdown |
+//! | server | up to 2 | the HTTPS server, whose handshakes any client can cause |
 //! | work | up to 8 | list-watches, controllers, their requests and events |
 //!
-//! A sync of a huge Service computes for tens of milliseconds without a pause, and a list that is done may hold the
-//! cache's lock for as long. Work may stand still meanwhile; the other two don't, as they share no thread, no timer and
-//! no connection with it. So there are no artificial pauses in plans. (Upstream's goroutines are preempted, and have a
-//! thread per core.)
+//! A sync of a huge Service computes for tens of milliseconds without yielding, and a completed list may hold the cache's
+//! lock for as long. The work runtime may stall meanwhile; the other two do not, as they share no thread, no timer and no
+//! connection with it. Plans therefore need no artificial yields. (Upstream's goroutines are preempted, and have a thread
+//! per core.)
 //!
 //! A client belongs to the runtime in whose context it was made and is used: its connections are tasks there.
 
@@ -54,8 +54,7 @@ impl Runtimes {
         })
     }
 
-    /// Runs something on this thread, and everything else as long as that takes. Then whatever still runs is abandoned at
-    /// its next pause, without waiting for it.
+    /// Runs `main` on this thread. When it returns, all other tasks are abandoned at their next yield, without waiting.
     pub(crate) fn run<T, F: Future<Output = T>>(self, main: impl FnOnce(Handles) -> F) -> T {
         let Self { control, server, work } = self;
         let handles = Handles {
@@ -64,7 +63,7 @@ impl Runtimes {
             work: work.handle().clone(),
         };
         let outcome = control.block_on(main(handles));
-        // First what writes, last what answers probes.
+        // Writers first, the server of probes last.
         work.shutdown_background();
         control.shutdown_background();
         server.shutdown_background();
@@ -81,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps every thread of a runtime busy for so long; returns when all of them are.
+    /// Keeps every thread of a runtime busy for this time; returns when all of them are.
     fn block(runtime: &Handle, time: Duration) {
         let threads = runtime.metrics().num_workers();
         let all_blocked = Arc::new(Barrier::new(threads + 1));
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_does_not_wait_for_work() {
+    fn shutdown_does_not_wait_for_the_work_runtime() {
         let start = Instant::now();
         Runtimes::start().unwrap().run(async |handles: Handles| {
             thread::spawn(move || block(&handles.work, Duration::from_secs(60))).join().unwrap();
@@ -104,21 +103,21 @@ mod tests {
         assert!(start.elapsed() < Duration::from_secs(30));
     }
 
-    /// While all threads that work compute for twice the renew deadline, the Lease is renewed and pages are served.
+    /// While all work threads compute for twice the renew deadline, the Lease is renewed and pages are served.
     #[test]
-    fn the_lease_is_renewed_while_all_work_stands_still() {
+    fn the_lease_is_renewed_while_the_work_runtime_is_blocked() {
         let renew_deadline = Duration::from_secs(3);
         Runtimes::start().unwrap().run(async |handles: Handles| {
-            let leases = crate::leading::tests::lease_server();
+            let leases = crate::leader_election::tests::lease_server();
             let timing = controller_kit::election::Config::new(
                 2 * renew_deadline,
                 renew_deadline,
                 Duration::from_millis(300),
             );
-            let candidate = crate::leading::tests::candidate(timing.unwrap(), leases, &handles);
-            let leadership = candidate.leadership();
-            let lead = crate::leading::Lead::contend(Some(candidate), &handles);
-            assert!(matches!(lead.turn().await, crate::leading::Turn::Won { .. }));
+            let election = crate::leader_election::tests::election(timing.unwrap(), leases, &handles);
+            let leadership = election.leadership();
+            let lease = crate::leader_election::LeaseHandle::contend(Some(election), &handles);
+            assert!(matches!(lease.acquired().await, crate::leader_election::Acquired::Lease { .. }));
             let work = handles.work.clone();
             tokio::task::spawn_blocking(move || block(&work, 2 * renew_deadline)).await.unwrap();
             let blocked = Instant::now();
@@ -128,7 +127,7 @@ mod tests {
                 assert_eq!(pong.unwrap(), "pong");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            lead.release().await.unwrap();
+            lease.release().await.unwrap();
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Booleans and numbers as Go reads them, with Go's words for what is wrong.
+//! Booleans and numbers as Go reads them, with Go's error messages.
 
 /// Reads a boolean (`strconv.ParseBool`).
 pub(crate) fn parse_bool(text: &str) -> Result<bool, String> {

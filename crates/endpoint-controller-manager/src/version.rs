@@ -1,6 +1,6 @@
-//! What this program says it is.
+//! Name and version of this program.
 
-/// The name in logs and user agents.
+/// The name in logs, events and user agents, and of the Lease.
 pub(crate) const NAME: &str = "endpoint-controller-manager";
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

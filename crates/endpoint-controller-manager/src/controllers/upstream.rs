@@ -1,6 +1,6 @@
 //! The other controllers of kube-controller-manager 1.36.3.
 
-/// Their names and aliases: known to `--controllers`, so that its list can be copied, but not here.
+/// Their names and aliases, which `--controllers` accepts so that its list can be copied.
 pub(super) const OTHERS: &[&str] = &[
     "bootstrap-signer-controller",
     "bootstrapsigner",

@@ -3,7 +3,7 @@
 use super::version::COMPONENT;
 use crate::strconv::parse_bool;
 
-/// Gates and their values, in order; of a gate that is named twice, the last value.
+/// Gates and their values, in order; for a gate that is named twice, the last value.
 pub(super) fn parse(values: &[String]) -> Result<Vec<(String, bool)>, String> {
     let mut assignments: Vec<(String, bool)> = Vec::new();
     for text in unprefixed(values)? {
@@ -28,7 +28,7 @@ fn assignment(text: &str) -> Result<(String, bool), String> {
     }
 }
 
-/// The values of the flag as upstream shows them: every gate has a component before it, if only the empty one
+/// The values of the flag as upstream shows them, each gate with a component before it, possibly the empty one
 /// (`k8s.io/component-base` `cli/flag/colon_separated_multimap_string_string.go`).
 pub(crate) fn shown(values: &[&str]) -> String {
     let mut pairs: Vec<_> = pairs(values.iter().copied()).collect();
@@ -37,7 +37,7 @@ pub(crate) fn shown(values: &[&str]) -> String {
     pairs.join(",")
 }
 
-/// Components and what stands behind them.
+/// Components and the texts after them.
 fn pairs<'a>(values: impl Iterator<Item = &'a str>) -> impl Iterator<Item = (&'a str, &'a str)> {
     values
         .flat_map(|value| value.split(','))
@@ -46,7 +46,7 @@ fn pairs<'a>(values: impl Iterator<Item = &'a str>) -> impl Iterator<Item = (&'a
         .map(|(component, text)| (component.trim(), text.trim()))
 }
 
-/// Takes away the component, which must stand before all gates or before none.
+/// Removes the component, which all gates or none must have.
 fn unprefixed(values: &[String]) -> Result<Vec<&str>, String> {
     let pairs: Vec<(&str, &str)> = pairs(values.iter().map(String::as_str)).collect();
     let named = |wanted: &str| pairs.iter().any(|(component, _)| *component == wanted);

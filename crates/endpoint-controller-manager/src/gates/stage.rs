@@ -3,7 +3,7 @@
 /// The stages of `k8s.io/component-base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Not there yet (`PreAlpha`).
+    /// Not part of the release yet (`PreAlpha`).
     None,
     Alpha,
     Beta,
@@ -24,12 +24,12 @@ impl Stage {
     }
 }
 
-/// What a gate is in one release.
+/// A gate in one release.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) stage: Stage,
     pub(super) default: bool,
-    /// It cannot be set to anything but its default.
+    /// Only its default can be set.
     pub(super) locked: bool,
 }
 

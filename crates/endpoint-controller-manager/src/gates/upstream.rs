@@ -1,7 +1,7 @@
 //! The feature gates of kube-controller-manager 1.36.3, at the versions that it can emulate.
 //!
-//! Read from its registry (`ComponentGlobalsRegistry`, which holds the gates of client-go and component-base too). None of
-//! them changes what this program does; they are here so that a copied command line means the same or is refused alike.
+//! Read from its registry (`ComponentGlobalsRegistry`, which holds the gates of client-go and component-base too). Few
+//! of them change what this program does; the others are here so that a copied command line is accepted or refused alike.
 
 #[allow(clippy::wildcard_imports, reason = "all there is")]
 use super::stage::*;

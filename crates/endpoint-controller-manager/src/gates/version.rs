@@ -1,10 +1,10 @@
-//! Which release is emulated.
+//! The Kubernetes release that is emulated.
 
 use std::fmt;
 
 /// The only component with versions and gates.
 pub(super) const COMPONENT: &str = "kube";
-/// How many releases can be emulated.
+/// Number of releases that can be emulated.
 pub(super) const COUNT: usize = (NEWEST.0 - OLDEST.0 + 1) as usize;
 
 const OLDEST: Minor = Minor(33);
@@ -20,7 +20,7 @@ impl fmt::Display for Minor {
     }
 }
 
-/// The release whose gates apply, and the oldest one that it shall get on with.
+/// The emulated release, whose gates apply, and the minimum compatibility version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     emulated: Minor,
@@ -59,7 +59,7 @@ impl Versions {
         self.emulated
     }
 
-    /// The oldest release that it shall get on with.
+    /// The minimum compatibility version.
     pub(crate) fn min_compatibility(self) -> Minor {
         self.min_compatibility
     }
@@ -70,7 +70,7 @@ impl Versions {
     }
 }
 
-/// Reads `[kube=]major.minor`. Nothing if there is no value (`toVersionMap`).
+/// Reads `[kube=]major.minor`; none if there is no value (`toVersionMap`).
 fn parse(values: &[String]) -> Result<Option<Minor>, String> {
     let mut found: Option<Minor> = None;
     for value in values {

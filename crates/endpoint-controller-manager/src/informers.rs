@@ -1,4 +1,4 @@
-//! What is watched: each kind once, and only what somebody needs.
+//! The informers: one for each kind that an enabled controller needs.
 
 use endpoint_informers::cache::{CachedEndpoints, CachedSlice, DelegatedService};
 use endpoint_informers::list_watch::ListWatches;
@@ -7,8 +7,8 @@ use endpointslice::{Node, Pod, Service};
 
 use crate::controllers::Controller::{self, EndpointSlice, EndpointSliceMirroring, Endpoints};
 
-/// Watches what these controllers need. With `delegation`, Services that carry the label [`ENDPOINT_CONTROLLER_NAME`]
-/// belong to other controllers.
+/// Starts the informers of these controllers. With `delegation`, Services that carry the label
+/// [`ENDPOINT_CONTROLLER_NAME`] belong to other controllers.
 pub(crate) fn start(watches: &mut ListWatches, controllers: &[Controller], delegation: bool) {
     let needed_by = |users: &[Controller]| users.iter().any(|user| controllers.contains(user));
     let services = watches.of::<Service>();
@@ -17,7 +17,7 @@ pub(crate) fn start(watches: &mut ListWatches, controllers: &[Controller], deleg
     } else {
         watches.start(services);
     }
-    // The mirroring controller removes what it made of a Service that isn't there, wherever it is.
+    // The mirroring controller removes the slices of a Service that is not in the cache, deleted or delegated alike.
     if delegation && needed_by(&[Endpoints, EndpointSlice]) {
         let delegated = watches.of::<DelegatedService>();
         watches.start(delegated.with_label_selector(ENDPOINT_CONTROLLER_NAME));

@@ -1,4 +1,4 @@
-//! Who of several replicas works: the one that holds the Lease.
+//! Leader election: the Lease, from the wait for it to its release.
 
 use std::future::pending;
 use std::time::Duration;
@@ -15,25 +15,24 @@ use crate::config::LeaderElection;
 use crate::runtimes::Handles;
 use crate::version;
 
-/// How long the last events about the Lease may take.
+/// For the last events about the Lease.
 const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
-/// For how long after the end of its lease a leader may still believe in it before `/healthz` fails (upstream:
-/// `NewLeaderHealthzAdaptor`).
+/// From the end of a leader's lease to the failure of `/healthz` (upstream: `NewLeaderHealthzAdaptor`).
 const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 
 /// An election that has not begun.
-pub(crate) struct Candidate {
+pub(crate) struct PendingElection {
     elector: Elector,
     events: EventWriter,
     leadership: Leadership,
-    /// How long after the renew deadline its health fails.
+    /// From the renew deadline to the failure of the health check.
     tolerance: Duration,
     lease: String,
 }
 
-impl Candidate {
-    /// Everything that is needed to contend. `client` is neither limited nor bound to leadership, and has connections of
-    /// its own, made for the control runtime: those of writers may be busy, or dead and many. `events` is for the rest.
+impl PendingElection {
+    /// An election over `client`, which is neither rate-limited nor bound to leadership, and has connections of its own,
+    /// made for the control runtime: those of controllers may be busy, or dead and many. Events go through `events`.
     pub(crate) fn new(
         config: &LeaderElection,
         client: ApiClient,
@@ -49,22 +48,22 @@ impl Candidate {
         Self { elector, events, leadership, tolerance, lease: config.name.clone() }
     }
 
-    /// Looks at the Lease, so that lists that are asked for from now on may count for a new leader.
-    pub(crate) async fn look(self, handles: &Handles) -> Result<Self, JoinError> {
+    /// Reads the Lease, so that lists requested from now on may count for a new leader.
+    pub(crate) async fn observe(self, handles: &Handles) -> Result<Self, JoinError> {
         let Self { mut elector, events, leadership, tolerance, lease } = self;
-        let looked = handles.control.spawn(async move {
+        let observed = handles.control.spawn(async move {
             elector.observe().await;
             elector
         });
-        Ok(Self { elector: looked.await?, events, leadership, tolerance, lease })
+        Ok(Self { elector: observed.await?, events, leadership, tolerance, lease })
     }
 
-    /// Whether this process may write.
+    /// The leadership of this process, for the clients that may write only while it lasts.
     pub(crate) fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
 
-    /// A check that fails while a leader does not get to renew, and should be restarted.
+    /// A health check that fails while a leader does not renew and should be restarted.
     pub(crate) fn health(&self) -> impl Fn() -> Result<(), String> + use<> {
         let (leadership, tolerance, lease) = (self.leadership(), self.tolerance, self.lease.clone());
         move || match leadership.overdue() {
@@ -76,108 +75,109 @@ impl Candidate {
     }
 }
 
-/// The right to work: while the Lease is held, or always without an election.
-pub(crate) struct Lead(Option<Election>);
+/// The Lease that the controllers run under; empty without leader election.
+pub(crate) struct LeaseHandle(Option<Election>);
 
-/// What came of waiting for one's turn.
+/// The result of [`LeaseHandle::acquired`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// There is no election.
-    Uncontested,
+pub(crate) enum Acquired {
+    /// Leader election is off.
+    NoElection,
     /// This process leads, and no other has written since that time.
-    Won {
-        /// By our own clock.
+    Lease {
+        /// By this process' clock.
         alone_since: Instant,
     },
     /// The election ended.
-    Over,
+    Never,
 }
 
-/// An election under way.
+/// A running election.
 struct Election {
     leadership: Leadership,
     task: JoinHandle<Result<(), LeaseLost>>,
     events: JoinHandle<()>,
-    /// Told when nothing writes any more. Only that releases the Lease; if this is dropped, the Lease runs out.
+    /// Releases the Lease. If this is dropped unused, the Lease expires instead.
     release: oneshot::Sender<()>,
-    /// Dropped when no more events will come.
-    quiet: oneshot::Sender<()>,
+    /// Ends the events when it is dropped.
+    no_more_events: oneshot::Sender<()>,
 }
 
-impl Lead {
-    /// Contends from now on.
-    pub(crate) fn contend(candidate: Option<Candidate>, handles: &Handles) -> Self {
-        Self(candidate.map(|Candidate { elector, events, leadership, .. }| {
+impl LeaseHandle {
+    /// Starts the election.
+    pub(crate) fn contend(election: Option<PendingElection>, handles: &Handles) -> Self {
+        Self(election.map(|PendingElection { elector, events, leadership, .. }| {
             let (release, released) = oneshot::channel::<()>();
-            let (quiet, silence) = oneshot::channel::<()>();
+            let (no_more_events, ended) = oneshot::channel::<()>();
             Election {
                 leadership,
-                task: handles.control.spawn(elector.run(told(released))),
-                events: handles.work.spawn(events.run(async move { drop(silence.await) })),
+                task: handles.control.spawn(elector.run(sent(released))),
+                events: handles.work.spawn(events.run(async move { drop(ended.await) })),
                 release,
-                quiet,
+                no_more_events,
             }
         }))
     }
 
     /// Waits until this process leads, or never will.
-    pub(crate) async fn turn(&self) -> Turn {
-        let Some(Election { leadership, .. }) = &self.0 else { return Turn::Uncontested };
+    pub(crate) async fn acquired(&self) -> Acquired {
+        let Some(Election { leadership, .. }) = &self.0 else { return Acquired::NoElection };
         leadership.gained().await;
-        leadership.alone_since().map_or(Turn::Over, |alone_since| Turn::Won { alone_since })
+        leadership.alone_since().map_or(Acquired::Never, |alone_since| Acquired::Lease { alone_since })
     }
 
-    /// Waits until this process must not write any more, and says why.
+    /// Waits until this process must not write any more, and returns the reason.
     pub(crate) async fn lost(&mut self) -> String {
         match &mut self.0 {
             Some(election) => {
                 election.leadership.lost().await;
-                why(&(&mut election.task).await)
+                reason(&(&mut election.task).await)
             }
             None => pending().await,
         }
     }
 
-    /// Lets go of the Lease, so that another may have it at once. Nothing may write any more.
+    /// Releases the Lease, so that another replica may acquire it at once. All writes must have finished.
     ///
     /// # Errors
-    /// Says why if the Lease was lost before that.
+    /// The reason, if the Lease was lost before.
     pub(crate) async fn release(self) -> Result<(), String> {
-        let Some(Election { task, events, release, quiet, .. }) = self.0 else { return Ok(()) };
-        // Nobody listens if the election is over already, which its outcome tells.
+        let Some(Election { task, events, release, no_more_events, .. }) = self.0 else { return Ok(()) };
+        // An election that has ended receives nothing; the outcome of its task tells why.
         let _ = release.send(());
         let outcome = task.await;
-        drop(quiet);
+        drop(no_more_events);
         let _ = timeout(EVENTS_TIMEOUT, events).await;
         match outcome {
             Ok(Ok(())) => Ok(()),
-            lost => Err(why(&lost)),
+            lost => Err(reason(&lost)),
         }
     }
 
-    /// Keeps the Lease until it runs out after the end of the process: something may still write.
+    /// Lets the Lease expire after the end of the process, because a write may still arrive.
     pub(crate) fn abandon(self) {
         if self.0.is_some() {
-            warn!("Writes may still be under way, so the lease is not released; it runs out by itself");
+            warn!("Not releasing the lease because writes may still be in progress; it will expire");
         }
     }
 }
 
-async fn told(released: oneshot::Receiver<()>) {
-    if released.await.is_err() {
+/// Waits for a message; a sender that is dropped sends none.
+async fn sent(receiver: oneshot::Receiver<()>) {
+    if receiver.await.is_err() {
         pending().await
     }
 }
 
-fn why(outcome: &Result<Result<(), LeaseLost>, JoinError>) -> String {
+fn reason(outcome: &Result<Result<(), LeaseLost>, JoinError>) -> String {
     match outcome {
-        Ok(Ok(())) => "it was stopped".to_owned(),
+        Ok(Ok(())) => "the election was stopped".to_owned(),
         Ok(Err(lost)) => lost.to_string(),
         Err(error) => error.to_string(),
     }
 }
 
-/// Upstream asks the kernel too.
+/// The host name, which upstream asks the kernel for too.
 fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
@@ -196,7 +196,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// An API server in a thread of its own, with a Lease that nobody else wants.
+    /// An API server in a thread of its own, with a Lease for which no other process contends.
     pub(crate) fn lease_server() -> SocketAddr {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -222,54 +222,55 @@ pub(crate) mod tests {
         address
     }
 
-    /// Contends for the Lease of that server.
-    pub(crate) fn candidate(timing: Config, server: SocketAddr, handles: &Handles) -> Candidate {
+    /// An election for the Lease of that server.
+    pub(crate) fn election(timing: Config, server: SocketAddr, handles: &Handles) -> PendingElection {
         let config = kube::Config::new(format!("http://{server}").parse().unwrap());
         let client = || ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
         let events = client();
         let _control = handles.control.enter();
         let (namespace, name) = ("kube-system".to_owned(), "lease".to_owned());
         let election = LeaderElection { timing, namespace, name };
-        Candidate::new(&election, client(), events, ElectionMetrics::default())
+        PendingElection::new(&election, client(), events, ElectionMetrics::default())
     }
 
-    /// Of an election that never asks the API server anything, whose task is `elector`.
-    fn lead(elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static) -> Lead {
-        lead_until(oneshot::channel().0, elector)
+    /// A handle of an election that sends no requests, whose task is `elector`.
+    fn lease(elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static) -> LeaseHandle {
+        lease_until(oneshot::channel().0, elector)
     }
 
-    fn lead_until(
+    fn lease_until(
         release: oneshot::Sender<()>,
         elector: impl Future<Output = Result<(), LeaseLost>> + Send + 'static,
-    ) -> Lead {
+    ) -> LeaseHandle {
         let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
         let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test");
         let (recorder, _) = Recorder::new(client.clone(), "test");
         let lock = LeaseLock::new(client, "kube-system", "test");
         let (identity, metrics) = (Identity::unique("test"), ElectionMetrics::default());
         let (_, leadership) = Elector::new(Config::default(), lock, identity, recorder, metrics);
-        let (task, events, quiet) = (tokio::spawn(elector), tokio::spawn(async {}), oneshot::channel().0);
-        Lead(Some(Election { leadership, task, events, release, quiet }))
+        let (task, events, no_more_events) =
+            (tokio::spawn(elector), tokio::spawn(async {}), oneshot::channel().0);
+        LeaseHandle(Some(Election { leadership, task, events, release, no_more_events }))
     }
 
     #[tokio::test]
-    async fn a_release_says_whether_the_lease_was_lost_before_it() {
-        assert_eq!(lead(async { Ok(()) }).release().await, Ok(()));
-        let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "somebody".to_owned() };
-        let lost = lead(async { Err(taken) }).release().await;
-        assert_eq!(lost, Err("lease ns/lease was taken by somebody".to_owned()));
+    async fn a_release_reports_a_lease_that_was_lost_before() {
+        assert_eq!(lease(async { Ok(()) }).release().await, Ok(()));
+        let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "another".to_owned() };
+        let lost = lease(async { Err(taken) }).release().await;
+        assert_eq!(lost, Err("lease ns/lease was taken by another".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_release_releases() {
+    async fn an_abandoned_lease_is_not_released() {
         let (release, released) = oneshot::channel();
-        let stop = tokio::spawn(told(released));
-        lead_until(release, async { Ok(()) }).abandon();
+        let stop = tokio::spawn(sent(released));
+        lease_until(release, async { Ok(()) }).abandon();
         assert!(timeout(Duration::from_secs(3600), stop).await.is_err(), "released though abandoned");
 
         let (release, released) = oneshot::channel();
-        let stop = tokio::spawn(told(released));
-        assert_eq!(lead_until(release, async { Ok(()) }).release().await, Ok(()));
+        let stop = tokio::spawn(sent(released));
+        assert_eq!(lease_until(release, async { Ok(()) }).release().await, Ok(()));
         stop.await.unwrap();
     }
 }

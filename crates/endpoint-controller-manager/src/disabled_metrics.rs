@@ -1,6 +1,6 @@
-//! The text format of metrics.
+//! `--disabled-metrics`, applied to the text format of metrics.
 
-/// Leaves out whole metrics by their names (`--disabled-metrics`).
+/// Removes whole metrics by name.
 ///
 /// A metric is everything from its first comment line to the comment line of another.
 pub(crate) fn without(text: String, disabled: &[String]) -> String {
@@ -17,11 +17,11 @@ pub(crate) fn without(text: String, disabled: &[String]) -> String {
     text.split_inclusive('\n').filter(keep).collect()
 }
 
-/// The metric that a comment line is about; empty for one about none.
+/// The metric that a comment line describes; empty for another comment.
 fn metric_of(line: &str) -> Option<&str> {
     let mut words = line.strip_prefix("# ")?.split_whitespace();
-    let about_one = words.next().is_some_and(|word| matches!(word, "HELP" | "TYPE" | "UNIT"));
-    Some(if about_one { words.next().unwrap_or_default() } else { "" })
+    let describes_one = words.next().is_some_and(|word| matches!(word, "HELP" | "TYPE" | "UNIT"));
+    Some(if describes_one { words.next().unwrap_or_default() } else { "" })
 }
 
 #[cfg(test)]

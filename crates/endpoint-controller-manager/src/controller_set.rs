@@ -1,4 +1,4 @@
-//! The controllers that run here, all treated alike.
+//! The controllers of this process, all run alike.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,107 +22,111 @@ use tracing::warn;
 use crate::config::Config;
 use crate::controllers::Controller;
 
-/// How long the last events may take, whatever is left.
+/// At least this long for the last events.
 const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A controller that has not begun yet.
-pub(crate) struct Prepared {
+/// A controller that has not started.
+pub(crate) struct ControllerTask {
     pub(crate) name: &'static str,
-    /// Works until the queue is shut down.
+    /// Runs until the queue is shut down.
     run: BoxFuture<'static, ()>,
     queue: WorkQueue<ObjectKey>,
     events: EventWriter,
 }
 
-/// What controllers are made from.
-pub(crate) struct Parts<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) cache: &'a Arc<Cache>,
-    pub(crate) queues: &'a QueueMetrics,
-    pub(crate) registry: &'a mut Registry,
-}
-
-impl Parts<'_> {
-    /// One controller, whose requests go through `client`.
-    pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> Prepared {
-        let Self { config, cache, queues, registry } = self;
-        let cache = Arc::clone(cache);
-        match which {
-            Controller::Endpoints => {
-                Prepared::new(EndpointsController::new(config.endpoints, cache, client, queues))
-            }
-            Controller::EndpointSlice => {
-                let new = EndpointSliceController::new;
-                Prepared::new(new(config.endpointslice, cache, client, queues, registry))
-            }
-            Controller::EndpointSliceMirroring => {
-                let new = EndpointSliceMirroringController::new;
-                Prepared::new(new(config.mirroring, cache, client, queues, registry))
-            }
-        }
-    }
-}
-
-impl Prepared {
+impl ControllerTask {
     fn new<C: controller::Controller>((controller, events): (Arc<C>, EventWriter)) -> Self {
         let queue = controller.queue().clone();
         Self { name: C::NAME, run: Box::pin(controller::run(controller)), queue, events }
     }
 }
 
-/// Controllers at work.
-pub(crate) struct Running {
-    /// They end by themselves only when shut down; each yields its name.
-    work: JoinSet<&'static str>,
+/// The parts that controllers share.
+pub(crate) struct ControllerDeps<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) cache: &'a Arc<Cache>,
+    pub(crate) queues: &'a QueueMetrics,
+    pub(crate) registry: &'a mut Registry,
+}
+
+impl ControllerDeps<'_> {
+    /// One controller, whose requests go through `client`.
+    pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> ControllerTask {
+        let Self { config, cache, queues, registry } = self;
+        let cache = Arc::clone(cache);
+        match which {
+            Controller::Endpoints => {
+                ControllerTask::new(EndpointsController::new(config.endpoints, cache, client, queues))
+            }
+            Controller::EndpointSlice => {
+                let new = EndpointSliceController::new;
+                ControllerTask::new(new(config.endpointslice, cache, client, queues, registry))
+            }
+            Controller::EndpointSliceMirroring => {
+                let new = EndpointSliceMirroringController::new;
+                ControllerTask::new(new(config.mirroring, cache, client, queues, registry))
+            }
+        }
+    }
+}
+
+/// The running controllers.
+pub(crate) struct ControllerSet {
+    /// Each ends only after the shutdown of its queue, and yields its name.
+    controllers: JoinSet<&'static str>,
     queues: Vec<WorkQueue<ObjectKey>>,
     events: JoinSet<()>,
     /// Becomes true when no more events will come.
-    quiet: watch::Sender<bool>,
+    no_more_events: watch::Sender<bool>,
 }
 
-impl Running {
-    /// Lets them begin.
-    pub(crate) fn start(controllers: Vec<Prepared>, work: &Handle) -> Self {
-        let quiet = watch::Sender::new(false);
-        let mut running = Self { work: JoinSet::new(), queues: Vec::new(), events: JoinSet::new(), quiet };
-        for Prepared { name, run, queue, events } in controllers {
+impl ControllerSet {
+    /// Starts them.
+    pub(crate) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
+        let mut set = Self {
+            controllers: JoinSet::new(),
+            queues: Vec::new(),
+            events: JoinSet::new(),
+            no_more_events: watch::Sender::new(false),
+        };
+        for ControllerTask { name, run, queue, events } in tasks {
             let run = async move {
                 run.await;
                 name
             };
-            running.work.spawn_on(run, work);
-            running.queues.push(queue);
-            let mut quiet = running.quiet.subscribe();
-            let events = events.run(async move { drop(quiet.wait_for(|quiet| *quiet).await) });
-            running.events.spawn_on(events, work);
+            set.controllers.spawn_on(run, runtime);
+            set.queues.push(queue);
+            let mut no_more_events = set.no_more_events.subscribe();
+            let events = events.run(async move { drop(no_more_events.wait_for(|ended| *ended).await) });
+            set.events.spawn_on(events, runtime);
         }
-        running
+        set
     }
 
-    /// Says which controller has ended although nobody asked it to.
+    /// Waits for a controller that ends without having been shut down, and describes it.
     pub(crate) async fn ended(&mut self) -> String {
-        match self.work.join_next().await {
+        match self.controllers.join_next().await {
             Some(Ok(name)) => format!("the {name} ended"),
             Some(Err(error)) => format!("a controller ended: {error}"),
-            None => "there is no controller".to_owned(),
+            None => "no controller is running".to_owned(),
         }
     }
 
-    /// Lets writes under way finish, for at most `limit`, and then the events about them, for what is left of it and
-    /// 2 s at least: the Lease waits meanwhile, and all has to end before the kubelet's patience does. False if some write
-    /// did not finish: it is given up, and may arrive nevertheless.
+    /// Shuts the controllers down. Writes in progress may take `limit`, and the events about them the rest of it, 2 s at
+    /// least: the Lease waits meanwhile, and everything has to end before the kubelet kills the process. Returns false if
+    /// some write did not finish: it is given up, and may still arrive.
     pub(crate) async fn stop(mut self, limit: Duration) -> bool {
         let start = Instant::now();
         self.queues.iter().for_each(WorkQueue::shut_down);
-        let finished = timeout(limit, all(&mut self.work)).await.is_ok();
+        let finished = timeout(limit, all(&mut self.controllers)).await.is_ok();
         if !finished {
-            warn!("Writes under way did not finish in time");
+            warn!(timeout = ?limit, "Writes in progress did not finish before the shutdown timeout");
         }
         // After the last sync, so that its events are among those written.
-        self.quiet.send_replace(true);
+        self.no_more_events.send_replace(true);
         let left = limit.saturating_sub(start.elapsed()).max(EVENTS_TIMEOUT);
         if timeout(left, all(&mut self.events)).await.is_err() {
-            warn!("Events were not written in time");
+            warn!(timeout = ?left, "Events were not written before the shutdown timeout");
         }
         finished
     }
@@ -140,17 +144,17 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(10);
 
-    fn running(work: BoxFuture<'static, ()>) -> Running {
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async {
+    fn running(work: BoxFuture<'static, ()>) -> ControllerSet {
+        let mut controllers = JoinSet::new();
+        controllers.spawn(async {
             work.await;
             "controller"
         });
-        let quiet = watch::Sender::new(false);
-        Running { work: tasks, queues: Vec::new(), events: JoinSet::new(), quiet }
+        let no_more_events = watch::Sender::new(false);
+        ControllerSet { controllers, queues: Vec::new(), events: JoinSet::new(), no_more_events }
     }
 
-    /// As with an API server that hangs: the Lease must be released before the process is killed.
+    /// With an API server that hangs, the Lease must be released before the process is killed.
     #[tokio::test(start_paused = true)]
     async fn writes_and_events_share_one_limit() {
         for (write, all) in [(1, 10), (9, 11), (60, 12)] {
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_stops_is_told_whether_all_writes_finished() {
+    async fn stop_returns_whether_all_writes_finished() {
         assert!(running(Box::pin(tokio::time::sleep(LIMIT / 2))).stop(LIMIT).await);
         assert!(!running(Box::pin(pending())).stop(LIMIT).await);
     }

@@ -1,4 +1,4 @@
-//! The HTTPS server: who may ask, and what is answered.
+//! The HTTPS server: its pages, authentication and authorization.
 
 use std::future::pending;
 use std::path::Path;
@@ -14,18 +14,18 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
 
-use crate::clients::Guise;
+use crate::api_clients::ClientIdentity;
 use crate::config::{Config, Server};
-use crate::connection::{ConnectionError, delegate};
+use crate::connection::{self, ConnectionError};
 use crate::health::Health;
 use crate::options::config_file::GROUP;
-use crate::{exposition, logging, version};
+use crate::{disabled_metrics, logging, version};
 
-/// What reviews may cost the API server (`k8s.io/apiserver` `server/options`).
+/// Rate of reviews at the API server (`k8s.io/apiserver` `server/options`).
 const REVIEW_QPS: f64 = 200.0;
 const REVIEW_BURST: u32 = 400;
 
-/// Why nothing is served.
+/// Reasons for not serving.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServingError {
     #[error(transparent)]
@@ -36,11 +36,11 @@ pub(crate) enum ServingError {
     Authentication(#[from] LoadError),
     #[error("{0}")]
     Authorization(String),
-    #[error("the set-up of the server ended")]
+    #[error("the task that sets up the HTTPS server ended")]
     Panicked(#[from] JoinError),
 }
 
-/// A server that has its address and knows whom to ask.
+/// A server that listens, with its authentication and authorization.
 pub(crate) struct Serving {
     server: SecureServer,
     authenticator: Authenticator<ApiReviews>,
@@ -48,52 +48,59 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Listens, and looks up whom to trust, all on the threads of the server. None with `--secure-port=0`.
+    /// Listens and sets up authentication, all on the runtime of the server. None with `--secure-port=0`.
     pub(crate) async fn prepare(
         config: &Server,
-        guise: &Guise,
+        identity: &ClientIdentity,
         threads: &Handle,
     ) -> Result<Option<Self>, ServingError> {
-        let (config, guise) = (config.clone(), guise.clone());
-        threads.spawn(async move { Self::prepare_here(&config, &guise).await }).await?
+        let (config, identity) = (config.clone(), identity.clone());
+        threads.spawn(async move { Self::prepare_here(&config, &identity).await }).await?
     }
 
-    async fn prepare_here(config: &Server, guise: &Guise) -> Result<Option<Self>, ServingError> {
+    async fn prepare_here(config: &Server, identity: &ClientIdentity) -> Result<Option<Self>, ServingError> {
         let Some(server) = SecureServer::bind(&config.serving).await? else { return Ok(None) };
-        let authenticator = authenticator(config, guise).await?;
-        let authorizer = authorizer(config, guise).await?;
+        let authenticator = authenticator(config, identity).await?;
+        let authorizer = authorizer(config, identity).await?;
         Ok(Some(Self { server, authenticator, authorizer }))
     }
 
-    /// Serves these pages as long as the process lives: probes and scrapers are answered to the end.
+    /// Serves these pages until the process ends: probes and scrapers are answered to the end.
     pub(crate) async fn run(self, pages: Routes) -> String {
         let served = self.server.serve(pages, self.authenticator, self.authorizer, pending()).await;
-        format!("the server ended: {served:?}")
+        format!("the HTTPS server ended: {served:?}")
     }
 }
 
-async fn authenticator(config: &Server, guise: &Guise) -> Result<Authenticator<ApiReviews>, ServingError> {
+async fn authenticator(
+    config: &Server,
+    identity: &ClientIdentity,
+) -> Result<Authenticator<ApiReviews>, ServingError> {
     let kubeconfig = config.authentication_kubeconfig.as_deref();
-    let reviews = reviews(guise, "--authentication-kubeconfig", kubeconfig).await?;
+    let reviews = reviews(identity, "--authentication-kubeconfig", kubeconfig).await?;
     Ok(Authenticator::load(config.authentication.clone(), reviews).await?)
 }
 
-async fn authorizer(config: &Server, guise: &Guise) -> Result<Authorizer<ApiReviews>, ServingError> {
+async fn authorizer(
+    config: &Server,
+    identity: &ClientIdentity,
+) -> Result<Authorizer<ApiReviews>, ServingError> {
     let kubeconfig = config.authorization_kubeconfig.as_deref();
-    let reviews = reviews(guise, "--authorization-kubeconfig", kubeconfig).await?;
+    let reviews = reviews(identity, "--authorization-kubeconfig", kubeconfig).await?;
     Authorizer::new(config.authorization.clone(), reviews).map_err(ServingError::Authorization)
 }
 
 async fn reviews(
-    guise: &Guise,
+    identity: &ClientIdentity,
     flag: &'static str,
     kubeconfig: Option<&Path>,
 ) -> Result<Option<ApiReviews>, ConnectionError> {
-    let client = delegate(guise, flag, kubeconfig).await?;
-    Ok(client.map(|client| ApiReviews::new(client.with_limit(RateLimiter::new(REVIEW_QPS, REVIEW_BURST)))))
+    let Some(config) = connection::load_delegated(flag, kubeconfig).await? else { return Ok(None) };
+    let client = identity.delegated_client(&config)?;
+    Ok(Some(ApiReviews::new(client.with_limit(RateLimiter::new(REVIEW_QPS, REVIEW_BURST)))))
 }
 
-/// Everything that is served (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
+/// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
 pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
     let slis = Slis::new();
     let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
@@ -101,11 +108,11 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
         .health("healthz", health.healthz.clone(), slis.clone())
         .health("livez", health.livez.clone(), slis.clone())
         .health("readyz", health.readyz.clone(), slis.clone())
-        .slis(slis, move |text| exposition::without(text, &disabled_slis))
+        .slis(slis, move |text| disabled_metrics::without(text, &disabled_slis))
         .metrics(move |text| {
             let mut all = String::new();
             encode(&mut all, &registry)?;
-            text.push_str(&exposition::without(all, &disabled));
+            text.push_str(&disabled_metrics::without(all, &disabled));
             Ok(())
         })
         .configz(GROUP, &config.configz)

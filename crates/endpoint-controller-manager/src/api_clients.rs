@@ -1,4 +1,4 @@
-//! Who this process is to the API server, and how much it may ask of it.
+//! The clients of this process: user agent, credentials, rate limit and metrics.
 
 use kube_api::version_guard::VersionGuard;
 use kube_api::{
@@ -14,20 +14,20 @@ use crate::version;
 /// Where the service accounts of controllers are (`k8s.io/controller-manager` `pkg/clientbuilder`).
 const NAMESPACE: &str = "kube-system";
 
-/// What all clients of this process have in common: how they call themselves, and where they count.
+/// User agent and metrics, which all clients of this process share.
 #[derive(Clone)]
-pub(crate) struct Guise {
+pub(crate) struct ClientIdentity {
     name: String,
     metrics: ClientMetrics,
 }
 
-impl Guise {
-    /// The name is the first part of the user agent, which is also what managedFields call us.
+impl ClientIdentity {
+    /// The name is the first part of the user agent, and so the field manager in managedFields.
     pub(crate) fn new(config: &Config, registry: &mut Registry) -> Self {
         Self { name: config.user_agent_name.clone(), metrics: ClientMetrics::register(registry) }
     }
 
-    /// A client that is not limited, whose user agent ends in `part`.
+    /// A client without a rate limit, whose user agent ends in `part`.
     pub(crate) fn client(
         &self,
         connection: kube::Client,
@@ -38,15 +38,20 @@ impl Guise {
         let client = ApiClient::new(connection, encoding, &version::user_agent(&self.name, part));
         client.with_metrics(&self.metrics.of_server(&config.cluster_url))
     }
+
+    /// A client for token and access reviews.
+    pub(crate) fn delegated_client(&self, config: &kube::Config) -> Result<ApiClient, ConnectionError> {
+        Ok(self.client(connect(config)?, config, Encoding::Json, "delegated"))
+    }
 }
 
-/// Makes the clients of one API server.
+/// A factory of clients for one API server.
 pub(crate) struct Clients<'a> {
     config: &'a Config,
-    guise: &'a Guise,
+    identity: &'a ClientIdentity,
     kube_config: &'a kube::Config,
     connection: kube::Client,
-    /// What controllers with service accounts of their own share.
+    /// Without credentials, shared by controllers with service accounts of their own.
     anonymous: Option<kube::Client>,
     versions: VersionGuard,
 }
@@ -55,29 +60,29 @@ impl<'a> Clients<'a> {
     /// Sets up connections; nothing is sent yet.
     pub(crate) fn new(
         config: &'a Config,
-        guise: &'a Guise,
+        identity: &'a ClientIdentity,
         kube_config: &'a kube::Config,
     ) -> Result<Self, ConnectionError> {
         let anonymous = config.use_service_account_credentials.then(|| connect_anonymously(kube_config));
         let (connection, anonymous) = (connect(kube_config)?, anonymous.transpose()?);
         let versions = VersionGuard::default();
-        Ok(Self { config, guise, kube_config, connection, anonymous, versions })
+        Ok(Self { config, identity, kube_config, connection, anonymous, versions })
     }
 
-    /// A client with our own credentials that is not limited.
+    /// A client with the credentials of the kubeconfig, without a rate limit.
     pub(crate) fn of(&self, part: &str) -> ApiClient {
         self.over(&self.connection, part)
     }
 
-    /// The same with connections of its own, for requests that must not wait behind those of others: an
-    /// API server takes 100 requests at a time on a connection, and all workers together send more. It belongs to the
-    /// runtime in whose context it is made.
+    /// The same with connections of its own, for requests that must not wait behind those of others: an API server takes
+    /// 100 requests at a time on a connection, and all workers together send more. It belongs to the runtime in whose
+    /// context it is made.
     pub(crate) fn unshared(&self, part: &str) -> Result<ApiClient, ConnectionError> {
         Ok(self.over(&connect(self.kube_config)?, part))
     }
 
-    /// The client of a controller: with a limit of its own, and the credentials of its service account if that is asked
-    /// for (`--use-service-account-credentials`).
+    /// The client of a controller, with a rate limit of its own, and with `--use-service-account-credentials` the
+    /// credentials of its service account.
     pub(crate) fn of_controller(&self, controller: Controller) -> ApiClient {
         let name = controller.client();
         let client = match &self.anonymous {
@@ -92,7 +97,7 @@ impl<'a> Clients<'a> {
     }
 
     fn over(&self, connection: &kube::Client, part: &str) -> ApiClient {
-        let client = self.guise.client(connection.clone(), self.kube_config, self.config.encoding, part);
+        let client = self.identity.client(connection.clone(), self.kube_config, self.config.encoding, part);
         client.with_version_guard(self.versions.clone())
     }
 

@@ -1,0 +1,96 @@
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use prometheus_client::registry::Registry;
+
+use super::*;
+
+/// The lines that a subscriber with this format writes for the events of `emit`.
+fn logged(format: LogFormat, emit: impl FnOnce()) -> String {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&written);
+    let writer = move || Sink(Arc::clone(&sink));
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer).event_format(Klog { format });
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), emit);
+    let bytes = written.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn text_is_klogs_header_and_quoted_fields() {
+    let line =
+        logged(LogFormat::Text, || tracing::error!(service = %"ns/web", err = "a \"b\"\nc", "Error syncing"));
+    assert!(line.starts_with('E'), "{line}");
+    let (_, rest) = line.split_once("] ").unwrap();
+    assert_eq!(rest, "\"Error syncing\" service=\"ns/web\" err=\"a \\\"b\\\"\\nc\"\n");
+}
+
+#[test]
+fn json_is_one_object_on_a_line() {
+    let line = logged(LogFormat::Json, || tracing::info!(service = "ns/web", pods = 3, "Synced"));
+    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(object["msg"], "Synced");
+    assert_eq!(object["v"], 0);
+    assert_eq!(object["service"], "ns/web");
+    assert_eq!(object["pods"], "3");
+    assert!(object["ts"].as_f64().unwrap() > 1e12);
+}
+
+/// A reader that never reads.
+struct Stuck(mpsc::Receiver<()>);
+
+impl io::Write for Stuck {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        let _ = self.0.recv();
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn unread_lines_are_counted_and_do_not_delay_the_end() {
+    let (release, stuck) = mpsc::channel();
+    let mut logs = Logs::to(Stuck(stuck), 10);
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(logs.metrics()));
+    for _ in 0..100 {
+        logs.write_line("line");
+    }
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let dropped = text.lines().find_map(|line| line.strip_prefix("log_lines_dropped_total ")).unwrap();
+    // Ten wait, and one may be with the writer.
+    assert!([89.0, 90.0].contains(&dropped.parse().unwrap()), "{text}");
+    let start = Instant::now();
+    drop(logs);
+    assert!(start.elapsed() < 10 * LAST_LINES_TIMEOUT, "{:?}", start.elapsed());
+    drop(release);
+}
+
+#[test]
+fn a_panic_is_one_line_in_the_format_that_was_chosen() {
+    let line = logged(LogFormat::Json, || {
+        std::panic::set_hook(Box::new(log_panic));
+        let _ = std::panic::catch_unwind(|| panic!("a {}", "bug"));
+        drop(std::panic::take_hook());
+    });
+    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&object["msg"], &object["panic"]), (&"Observed a panic".into(), &"a bug".into()));
+    assert!(object["location"].as_str().unwrap().contains("tests.rs:"), "{line}");
+}

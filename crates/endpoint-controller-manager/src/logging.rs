@@ -90,7 +90,7 @@ const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Logs {
     /// Writes to `stream`; at most `lines` lines wait.
-    fn to(stream: impl io::Write + Send + 'static, lines: usize) -> Self {
+    pub(crate) fn to(stream: impl io::Write + Send + 'static, lines: usize) -> Self {
         let builder = NonBlockingBuilder::default().buffered_lines_limit(lines).lossy(true);
         let (writer, guard) = builder.finish(stream);
         Self { writer, guard: Some(guard) }

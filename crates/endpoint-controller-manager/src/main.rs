@@ -10,6 +10,8 @@ mod controllers;
 mod disabled_metrics;
 mod duration;
 mod gates;
+#[cfg(test)]
+mod generated_docs;
 mod health;
 mod informers;
 mod leader_election;

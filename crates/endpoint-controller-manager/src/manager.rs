@@ -35,7 +35,7 @@ const ELECTION: &str = "leader-election";
 
 /// Reasons for ending with an error.
 #[derive(Debug, thiserror::Error)]
-enum ManagerError {
+pub(crate) enum ManagerError {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
     #[error(transparent)]
@@ -69,7 +69,7 @@ pub(crate) fn main(config: Config) -> ExitCode {
     }
 }
 
-async fn run(config: Config, handles: Handles, logs: LogMetrics) -> Result<(), ManagerError> {
+pub(crate) async fn run(config: Config, handles: Handles, logs: LogMetrics) -> Result<(), ManagerError> {
     let mut stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.

@@ -236,7 +236,7 @@ impl Flag {
         self.optional_value
     }
 
-    pub(super) fn value_placeholder(&self) -> &'static str {
+    pub(crate) fn value_placeholder(&self) -> &'static str {
         let by_type = match self.kind {
             Kind::Bool(_) => "BOOL",
             Kind::Int(_) | Kind::Count { .. } => "N",

@@ -1,0 +1,32 @@
+//! `docs/flags.md` and `docs/metrics.md`, which are generated from the program.
+
+mod flags;
+mod metrics;
+mod scripted_api;
+
+/// The command that writes the documents anew.
+const REFRESH: &str = "UPDATE_DOCS=1 cargo test -p endpoint-controller-manager generated_docs";
+
+/// Fails if a document is not the generated text. With `UPDATE_DOCS` set, writes it instead.
+fn assert_current(name: &str, generated: &str) {
+    let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, generated).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    for (number, (line, expected)) in written.lines().zip(generated.lines()).enumerate() {
+        assert_eq!(line, expected, "docs/{name}:{} is out of date; refresh it: {REFRESH}", number + 1);
+    }
+    assert_eq!(written.len(), generated.len(), "docs/{name} is out of date; refresh it: {REFRESH}");
+}
+
+/// A row of a table.
+fn row(cells: &[&str]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Names as code, with commas.
+fn code<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

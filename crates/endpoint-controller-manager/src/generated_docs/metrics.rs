@@ -1,0 +1,140 @@
+//! `docs/metrics.md`, collected from the pages of a running program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kube_api::{ApiClient, Encoding, connect};
+
+use super::scripted_api::ScriptedApi;
+use super::{REFRESH, assert_current, code, row};
+use crate::logging::Logs;
+use crate::manager;
+use crate::options::{self, Parsed};
+use crate::runtimes::{Handles, Runtimes};
+
+/// For everything to have happened once that a metric counts.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Metrics that appear last, when what they count has happened.
+const LAST: [&str; 4] = [
+    "leader_election_slowpath_total{",
+    "rest_client_request_retries_total{",
+    "endpoint_slice_controller_changes{",
+    "endpoint_slice_mirroring_controller_changes{",
+];
+
+#[derive(Default)]
+struct Metric {
+    help: String,
+    kind: String,
+    labels: BTreeSet<String>,
+}
+
+/// Metrics of a page in the text format, by name.
+fn parse(text: &str) -> BTreeMap<String, Metric> {
+    let mut metrics = BTreeMap::<String, Metric>::new();
+    let mut name = String::new();
+    for line in text.lines() {
+        let words = |prefix| line.strip_prefix(prefix)?.split_once(' ');
+        if let Some((metric, help)) = words("# HELP ") {
+            name = metric.to_owned();
+            metrics.entry(name.clone()).or_default().help = help.to_owned();
+        } else if let Some((metric, kind)) = words("# TYPE ") {
+            name = metric.to_owned();
+            metrics.entry(name.clone()).or_default().kind = kind.to_owned();
+        } else if let Some((_, labels)) = line.split_once('{') {
+            let labels =
+                labels.split("\",").filter_map(|label| label.split_once('=')).map(|(label, _)| label);
+            metrics.entry(name.clone()).or_default().labels.extend(labels.map(str::to_owned));
+        }
+    }
+    metrics
+}
+
+/// The controllers that a metric is about.
+fn controllers(name: &str) -> &'static str {
+    match name.split('_').collect::<Vec<_>>().as_slice() {
+        ["endpoint", "slice", "mirroring", ..] => "endpointslice-mirroring-controller",
+        ["endpoint", "slice", ..] => "endpointslice-controller",
+        ["workqueue", ..] => "all, by `name`",
+        _ => "–",
+    }
+}
+
+fn table(text: &str) -> String {
+    let mut table =
+        row(&["Metric", "Type", "Labels", "Description", "Controllers"]) + "|---|---|---|---|---|\n";
+    for (name, metric) in parse(text) {
+        let labels = code(metric.labels.iter().map(String::as_str).filter(|label| *label != "le"));
+        table += &row(&[&code([name.as_str()]), &metric.kind, &labels, &metric.help, controllers(&name)]);
+    }
+    table
+}
+
+fn document(metrics: &str, slis: &str) -> String {
+    format!(
+        "# Metrics\n\n\
+         Generated from the program by `{REFRESH}`.\n\n\
+         Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
+         `[ALPHA]` and\n`[BETA]` are its stability levels. A metric with labels appears with its first series.\n\n\
+         ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}",
+        table(metrics),
+        table(slis)
+    )
+}
+
+/// A command line for all controllers and an election, whose pages need no credentials.
+fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String> {
+    [
+        "endpoint-controller-manager".to_owned(),
+        format!("--master={}", api.url()),
+        "--kube-api-content-type=application/json".to_owned(),
+        "--leader-elect-retry-period=100ms".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!("--cert-dir={certificates}"),
+        "--authentication-skip-lookup".to_owned(),
+        "--authorization-always-allow-paths=/metrics,/metrics/slis,/readyz".to_owned(),
+    ]
+    .to_vec()
+}
+
+/// Scrapes both pages once every metric is there.
+async fn scrape(certificates: &str, port: u16) -> (String, String) {
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse().unwrap());
+    config.root_cert_file = Some(format!("{certificates}/endpoint-controller-manager.crt").into());
+    loop {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // The certificate is not there at first.
+        let Ok(connection) = connect(&config) else { continue };
+        let client = ApiClient::new(connection, Encoding::Json, "test");
+        let get =
+            async |path| client.get_raw(path).await.map(|page| String::from_utf8_lossy(&page).into_owned());
+        let (Ok(_), Ok(metrics), Ok(slis)) =
+            (get("/readyz").await, get("/metrics").await, get("/metrics/slis").await)
+        else {
+            continue;
+        };
+        if LAST.iter().all(|name| metrics.contains(name)) {
+            return (metrics, slis);
+        }
+    }
+}
+
+#[test]
+fn metrics_md_is_current() {
+    let api = ScriptedApi::start();
+    let certificates = tempfile::tempdir().unwrap();
+    let certificates = certificates.path().to_str().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let words = command_line(&api, certificates, port).into_iter().map(Into::into);
+    let Parsed::Run(config) = options::parse(words) else { panic!("the command line is wrong") };
+    let logs = Logs::to(std::io::sink(), 1);
+    let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
+        tokio::select! {
+            ended = manager::run(*config, handles, logs.metrics()) => panic!("{ended:?}"),
+            pages = scrape(certificates, port) => pages,
+            () = tokio::time::sleep(LIMIT) => panic!("{LAST:?} have not appeared"),
+        }
+    });
+    assert_current("metrics.md", &document(&metrics, &slis));
+}

@@ -1,4 +1,4 @@
-//! When the change that a slice carries began.
+//! The time of the change that a slice carries.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::model::{Pod, Service};
 
-/// Computes the annotation `endpoints.kubernetes.io/last-change-trigger-time`, from which consumers measure how long
-/// a change took to reach them (`util/trigger_time_tracker.go`).
+/// Computes the annotation `endpoints.kubernetes.io/last-change-trigger-time`, from which consumers measure the latency
+/// of a change (`util/trigger_time_tracker.go`).
 ///
 /// Remembers for each Service when its pods became ready, and reports the earliest change since. Memory: 16 bytes for
 /// each selected pod.
@@ -37,8 +37,8 @@ impl State {
 }
 
 impl TriggerTimes {
-    /// The time that slices written now should carry, in RFC 3339 form; `None` if no pod or Service change is newer
-    /// than the last call.
+    /// The trigger time of slices written now, in RFC 3339 form; `None` if no pod or Service change is newer than the
+    /// last call.
     ///
     /// The first call for a Service returns its creation time. Cost: linear in `pods`, plus a sort.
     pub fn compute<'a>(
@@ -61,7 +61,7 @@ impl TriggerTimes {
         format_time(earliest?)
     }
 
-    /// Forgets a Service that is gone.
+    /// Forgets a Service that was deleted.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         self.services.remove(&(namespace.into(), name.into()));
     }
@@ -107,7 +107,7 @@ mod tests {
     /// Counterparts of upstream's `TestNewServiceNoPods`, `NewServiceExistingPods`, `PodsAdded`, `PodsUpdated`,
     /// `PodsUpdatedNoOp`, `PodDeletedThenAdded`, `ServiceDeletedThenAdded` and `ServiceUpdatedNoPodChange`.
     #[test]
-    fn the_earliest_change_since_the_last_call() {
+    fn the_trigger_time_is_the_earliest_change_since_the_last_call() {
         let mut times = TriggerTimes::default();
         let old = service(10);
         assert_eq!(times.compute(&old, &[pod("a", 5)]), at(10), "a new Service reports its own creation");
@@ -122,12 +122,12 @@ mod tests {
             "re-created"
         );
         times.forget("ns", "web");
-        assert_eq!(times.compute(&old, &[pod("a", 50)]), at(10), "forgotten Services are new");
+        assert_eq!(times.compute(&old, &[pod("a", 50)]), at(10), "a forgotten Service is new");
     }
 
     /// Counterpart of upstream's `TestSyncServiceMissing`.
     #[test]
-    fn only_the_service_that_is_gone_is_forgotten() {
+    fn only_the_given_service_is_forgotten() {
         let mut times = TriggerTimes::default();
         let other = Service { name: "other".into(), ..service(20) };
         assert_eq!(times.compute(&service(10), []), at(10));

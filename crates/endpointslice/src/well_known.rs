@@ -6,9 +6,9 @@ pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 /// Label of slices and Endpoints whose Service has no cluster IP (`core/v1/well_known_labels.go`).
 pub const HEADLESS: &str = "service.kubernetes.io/headless";
-/// Label of a Service: another controller than Kubernetes' own publishes its endpoints; the value names it (KEP-4770).
+/// Label of a Service whose endpoints another controller than Kubernetes' own publishes; the value names it (KEP-4770).
 pub const ENDPOINT_CONTROLLER_NAME: &str = "service.kubernetes.io/endpoint-controller-name";
-/// Annotation of a slice: when the change it carries began (`core/v1/annotation_key_constants.go`).
+/// Annotation of a slice: the time of the change that it carries (`core/v1/annotation_key_constants.go`).
 pub const LAST_CHANGE_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 /// Label of a Node: its zone (`core/v1/well_known_labels.go`).
 pub const TOPOLOGY_ZONE: &str = "topology.kubernetes.io/zone";

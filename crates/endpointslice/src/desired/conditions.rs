@@ -1,19 +1,19 @@
-//! Which conditions endpoints are published with.
+//! The conditions that endpoints are published with.
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointSlice};
 
-/// Which conditions endpoints are published with (feature gate `EndpointSliceTerminatingCondition`, KEP-1672).
+/// The conditions that endpoints are published with (feature gate `EndpointSliceTerminatingCondition`, KEP-1672).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
-    /// `ready`, `serving` and `terminating`, as today.
+    /// `ready`, `serving` and `terminating`.
     #[default]
     All,
-    /// `ready` alone, as before. Slices that still say more are not written for that; any write drops it.
+    /// `ready` alone, as before KEP-1672. Slices with further conditions are not written for that; any write drops them.
     ReadyOnly,
 }
 
 impl Conditions {
-    /// True if two endpoints agree in the conditions that are published. Absent is not false.
+    /// True if two endpoints agree in the published conditions. An absent condition differs from a false one.
     pub(crate) fn agree(self, a: &Endpoint, b: &Endpoint) -> bool {
         const NONE: &EndpointConditions =
             &EndpointConditions { ready: None, serving: None, terminating: None };
@@ -24,7 +24,7 @@ impl Conditions {
         }
     }
 
-    /// Drops what is not published from a slice that is about to be written.
+    /// Drops the other conditions from a slice that is about to be written.
     pub(crate) fn trim(self, slice: &mut EndpointSlice) {
         if self == Self::ReadyOnly {
             slice.endpoints.iter_mut().flatten().for_each(trim);
@@ -34,7 +34,7 @@ impl Conditions {
 
 /// The endpoint with `ready` as its only condition; none if it is terminating.
 ///
-/// One that is ready all the same stays: its Service publishes addresses whatever their state.
+/// A terminating endpoint that is ready stays: its Service publishes not-ready addresses.
 pub(crate) fn ready_only(mut endpoint: Endpoint) -> Option<Endpoint> {
     let conditions = endpoint.conditions.as_ref();
     let gone = conditions.is_some_and(|it| it.terminating == Some(true) && it.ready != Some(true));
@@ -48,7 +48,7 @@ fn trim(endpoint: &mut Endpoint) {
     }
 }
 
-/// True if the endpoint says that it is ready.
+/// True if the endpoint is ready; an absent condition is not.
 pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
 }

@@ -1,4 +1,4 @@
-//! Endpoints without duplicates, by what identifies them.
+//! Endpoints without duplicates, by their identity.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -11,16 +11,15 @@ use super::conditions::Conditions;
 
 /// A set of endpoints of one address type and port set.
 ///
-/// Two endpoints are the same if their addresses, hostname and target (namespace and name) agree; readiness, zone,
-/// node and the target's uid are properties, not identity. So one address on two pods is two endpoints, and a pod
-/// that becomes ready stays where it is. A target without namespace and name identifies nothing, like none at all
-/// (`util/endpointset.go`).
+/// The identity of an endpoint is its addresses, hostname and target (namespace and name). Readiness, zone, node and the
+/// target's uid are properties: one address on two pods is two endpoints, and a pod that becomes ready stays in its slice.
+/// A target without namespace and name counts as none (`util/endpointset.go`).
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSet {
     endpoints: Vec<Option<Endpoint>>,
     index: HashTable<usize>,
-    /// Seeded at random, because users choose addresses and names. No order depends on it: endpoints are kept in order
-    /// of insertion.
+    /// Seeded at random, because users choose addresses and names. No order depends on it: endpoints stay in order of
+    /// insertion.
     hasher: RandomState,
     len: usize,
 }
@@ -53,7 +52,7 @@ impl EndpointSet {
         self.len += 1;
     }
 
-    /// Takes out the endpoint that is the same as `endpoint`.
+    /// Removes and returns the endpoint with the identity of `endpoint`.
     pub fn take(&mut self, endpoint: &Endpoint) -> Option<Endpoint> {
         let hash = identity_hash(&self.hasher, endpoint);
         let endpoints = &self.endpoints;
@@ -64,12 +63,12 @@ impl EndpointSet {
         self.endpoints.get_mut(position)?.take()
     }
 
-    /// True if the set has an endpoint that is the same as `endpoint`.
+    /// True if the set has an endpoint with the identity of `endpoint`.
     pub fn contains(&self, endpoint: &Endpoint) -> bool {
         self.position(identity_hash(&self.hasher, endpoint), endpoint).is_some()
     }
 
-    /// The endpoints in order of their identity, which is the same for every way the set was filled.
+    /// The endpoints in order of their identity, which doesn't depend on the order of insertion.
     pub fn into_sorted(self) -> Vec<Endpoint> {
         let mut endpoints: Vec<Endpoint> = self.endpoints.into_iter().flatten().collect();
         endpoints.sort_by(|a, b| identity(a).cmp(&identity(b)));
@@ -142,10 +141,10 @@ fn identity_hash(hasher: &RandomState, endpoint: &Endpoint) -> u64 {
     hasher.hash_one(identity(endpoint))
 }
 
-/// True if two endpoints with the same identity also agree in what is published about them.
+/// True if two endpoints with the same identity also agree in their published properties.
 ///
-/// Compares node, zone, the conditions that are published and the target with its uid but without its
-/// resourceVersion; hints and the deprecated topology don't count (`util/controller_utils.go`
+/// Compares node, zone, the published conditions, and the target with its uid but without its resourceVersion; ignores
+/// hints and the deprecated topology (`util/controller_utils.go`
 /// `EndpointsEqualBeyondHash`).
 pub(crate) fn equal_beyond_identity(a: &Endpoint, b: &Endpoint, conditions: Conditions) -> bool {
     a.node_name == b.node_name

@@ -1,4 +1,4 @@
-//! Desired endpoints of an Endpoints object that somebody else maintains.
+//! Desired endpoints that mirror an Endpoints object.
 
 use std::net::IpAddr;
 
@@ -10,13 +10,13 @@ use super::port_set::PortSet;
 use crate::endpoints::repack_subsets;
 use crate::model::{AddressType, is_allowed_in_slices, parse_ip};
 
-/// What an Endpoints object asks for, and what could not be taken over.
+/// The endpoints that mirror an Endpoints object, and the number of addresses left out.
 #[derive(Clone, Debug, Default)]
 pub struct Mirrored {
     /// The endpoints, for both address types.
     pub desired: Desired,
-    /// Addresses that are no IP address, or none that the API server accepts in a slice that is written; one that has it
-    /// already may [keep](crate::plan::AddressTypePlan::tolerated) it.
+    /// Addresses that are no IP address, or that the API server refuses in a slice that is written. A slice that has one
+    /// already may keep it (`AddressTypePlan::tolerated`).
     pub invalid: usize,
     /// Addresses that were left out, the invalid ones included.
     pub skipped: usize,
@@ -28,8 +28,8 @@ pub struct Mirrored {
 /// which only happens with an application protocol, the last one decides about an address
 /// (`endpointslicemirroring/reconciler.go` `reconcile`).
 ///
-/// Such subsets share one slice, and here also the maximum, so that what doesn't fit is counted as skipped. Upstream
-/// desires more than fits, drops some by chance and writes in every sync.
+/// Such subsets share one slice, and here also the maximum: addresses beyond it are counted as skipped. Upstream desires
+/// more than fits, drops random ones and writes in every sync.
 ///
 /// Cost: that of the canonical form.
 pub fn desired_from_endpoints(endpoints: &Endpoints, max_per_subset: usize) -> Mirrored {
@@ -51,7 +51,7 @@ fn slice_port(port: core::EndpointPort) -> EndpointPort {
 }
 
 impl Mirrored {
-    /// Adds ready addresses, then the others, until each list has been cut at the maximum.
+    /// Adds ready addresses, then the others, up to the maximum of the subset.
     fn add_subset(&mut self, subset: EndpointSubset, max: usize) {
         let ports = PortSet::new(subset.ports.into_iter().flatten().map(slice_port).collect());
         for address_type in [AddressType::Ipv4, AddressType::Ipv6] {

@@ -15,11 +15,11 @@ use crate::model::{
 
 /// The endpoints that the selected `pods` should have, for each address type of the Service.
 ///
-/// A pod that has no address or has ended is left out; one that is terminating stays until then, for consumers may want
-/// to drain it (`util/controller_utils.go` `ShouldPodBeInEndpoints`; KEP-1672).
+/// A pod without an address, or in a terminal phase, is left out. A terminating pod stays until then, so that consumers
+/// can drain it (`util/controller_utils.go` `ShouldPodBeInEndpoints`; KEP-1672).
 ///
-/// `node` looks up a Node by name. A pod whose Node is unknown is left out and noted as skipped, because its zone is
-/// unknown; only with `publishNotReadyAddresses` it is published without a zone (`reconciler.go`
+/// `node` looks up a Node by name. A pod whose Node is unknown is skipped, because its zone is unknown; only with
+/// `publishNotReadyAddresses` it is published without a zone (`reconciler.go`
 /// `reconcileByAddressType`).
 ///
 /// Cost: linear in pods. Ports are resolved once for each distinct list of container ports, not once for each pod.
@@ -31,9 +31,9 @@ pub fn desired_from_service<'a>(
     desired_from_service_with(service, pods, node, |pod| &*pod.addresses)
 }
 
-/// The same with other addresses than those in `status.podIPs`, such as those of a second network.
+/// [`desired_from_service`] with other addresses than `status.podIPs`, such as those of a second network.
 ///
-/// `addresses` gives the addresses of a pod; a pod without any is left out.
+/// `addresses` returns the addresses of a pod; a pod without any is left out.
 pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
@@ -123,7 +123,7 @@ pub fn published_hostname<'a>(service: &Service, pod: &'a Pod) -> Option<&'a str
 
 /// The ports through which a Service reaches a pod with these named container ports.
 ///
-/// A named target port that the pod doesn't have is left out; a pod without any of them is still an endpoint, in the
+/// A named target port that the pod doesn't have is left out. A pod without any of the ports is still an endpoint, in the
 /// group without ports (`utils.go` `getEndpointPorts`, `findPort`).
 pub fn endpoint_ports(service: &Service, container_ports: &[NamedPort]) -> PortSet {
     let resolved = service.ports.iter().filter_map(|port| {

@@ -1,4 +1,4 @@
-//! The endpoints that should exist, before anyone asks which slices carry them.
+//! The endpoints that should exist, in the groups that slices are planned for.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use crate::model::AddressType;
 
 /// Desired endpoints, grouped as slices are: by address type and port set.
 ///
-/// This is the seam for other controllers: whoever can fill it gets packing, labels, ownership and tracking from
+/// This is the extension point for other controllers: a controller that fills it gets packing, labels and ownership from
 /// [`plan`](crate::plan()).
 ///
 /// An address type that is absent is not supported by the owner: its slices are deleted. A type that is present
-/// without endpoints gets a placeholder, if the [`PlanOptions`](crate::PlanOptions) ask for one.
+/// without endpoints gets a placeholder, if the [`PlanOptions`](crate::PlanOptions) request one.
 #[derive(Clone, Debug, Default)]
 pub struct Desired {
     pub(crate) types: BTreeMap<AddressType, BTreeMap<PortSet, EndpointSet>>,
@@ -26,27 +26,27 @@ pub struct Desired {
     pub(crate) conditions: Conditions,
 }
 
-/// Something wanted that could not become an endpoint.
+/// An object that should be an endpoint and is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The name of the object that was left out, usually a Pod.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: SkippedReason,
 }
 
-/// Why something could not become an endpoint.
+/// The reason for leaving out an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SkippedReason {
-    /// The pod's Node is not known (yet), so its zone isn't either.
+    /// The pod's Node is not in the cache (yet), so the zone is unknown.
     NodeNotFound(String),
-    /// The API server refuses this address in a slice that is written. One that has it already may
+    /// The API server refuses this address in a slice that is written. A slice that has it already may
     /// [keep](crate::SlicePlan::keeps) it.
     AddressNotAllowed(IpAddr),
 }
 
 impl Desired {
-    /// No endpoints yet, for an owner that supports `types`.
+    /// Creates groups without endpoints for an owner that supports `types`.
     pub fn new(types: impl IntoIterator<Item = AddressType>) -> Self {
         Self {
             types: types.into_iter().map(|address_type| (address_type, BTreeMap::new())).collect(),
@@ -54,7 +54,7 @@ impl Desired {
         }
     }
 
-    /// The endpoints of one group, which exists from now on. Adds the address type if it isn't there.
+    /// The endpoints of one group. Adds the group and its address type if they are missing.
     pub fn group(&mut self, address_type: AddressType, ports: PortSet) -> &mut EndpointSet {
         self.types.entry(address_type).or_default().entry(ports).or_default()
     }
@@ -64,10 +64,11 @@ impl Desired {
         self.group(address_type, ports).insert(endpoint);
     }
 
-    /// Adds an endpoint that the API server refuses, for an address of it, but leaves in a slice that carries it already.
+    /// Adds an endpoint with an address that the API server refuses in a write, but accepts in a slice that carries it
+    /// already.
     ///
     /// It stays there until the endpoints of that slice change for another reason. Everywhere else `allowed`, the endpoint
-    /// without the addresses that are refused, takes its place.
+    /// without the refused addresses, takes its place.
     pub fn tolerate(
         &mut self,
         address_type: AddressType,
@@ -82,15 +83,15 @@ impl Desired {
         self.tolerated.entry(address_type).or_default().push(Tolerated { ports, endpoint, allowed });
     }
 
-    /// Notes that something could not become an endpoint. Whoever applies the plan reports it and tries again later.
+    /// Notes that an endpoint was left out, so that the caller can report it and retry.
     pub fn skip(&mut self, skipped: Skipped) {
         self.skipped.push(skipped);
     }
 
-    /// The same as it was before the conditions `serving` and `terminating` existed ([`Conditions::ReadyOnly`]).
+    /// Publishes endpoints as before the conditions `serving` and `terminating` existed ([`Conditions::ReadyOnly`]).
     ///
-    /// Terminating endpoints are left out, unless they are ready: then their Service publishes addresses whatever their
-    /// state. What the others say beside `ready` is dropped, and does not count when they are compared with slices.
+    /// Terminating endpoints are left out, unless they are ready because their Service publishes not-ready addresses.
+    /// Conditions beside `ready` are dropped, and ignored in the comparison with slices.
     #[must_use]
     pub fn ready_only(mut self) -> Self {
         self.conditions = Conditions::ReadyOnly;
@@ -109,7 +110,7 @@ impl Desired {
         self
     }
 
-    /// What could not become an endpoint.
+    /// The endpoints that were left out.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }

@@ -1,4 +1,4 @@
-//! The ports of a slice, as a value that slices are grouped by.
+//! The ports of a slice, by which slices are grouped.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -7,10 +7,10 @@ use k8s_openapi::api::discovery::v1::EndpointPort;
 
 use crate::endpoints::Fnv128a;
 
-/// The ports of a slice in their order on the wire; equal for equal ports, whatever order they came in.
+/// The ports of a slice in their order on the wire; equal for equal ports in any order.
 ///
-/// The order is upstream's: by the FNV-128a hash of each port's printed form. Nothing but parity asks for it, but it
-/// makes slices of both programs alike, and costs little, since it is computed once for each distinct list of ports
+/// The order is upstream's: by the FNV-128a hash of each port's printed form, so that both programs write equal slices.
+/// It costs little, because it is computed once for each distinct list of ports
 /// (`k8s.io/endpointslice` `util/controller_utils.go` `deepHashObjectToString`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortSet(Vec<EndpointPort>);

@@ -1,17 +1,17 @@
-//! Endpoints with addresses that the API server refuses, but leaves in slices that carry them already.
+//! Endpoints with addresses that the API server refuses in a write, but accepts in slices that carry them already.
 
 use k8s_openapi::api::discovery::v1::Endpoint;
 
 use super::conditions::ready_only;
 use super::port_set::PortSet;
 
-/// An endpoint that may stay where it is, in a slice whose endpoints don't change.
+/// An endpoint that may stay in a slice whose endpoints don't change.
 #[derive(Clone, Debug)]
 pub(crate) struct Tolerated {
     pub(crate) ports: PortSet,
-    /// With all its addresses.
+    /// The endpoint with all its addresses.
     pub(crate) endpoint: Endpoint,
-    /// With those that the API server accepts, if there are any; desired unless `endpoint` stays.
+    /// The endpoint with the addresses that the API server accepts, if any; desired unless `endpoint` stays.
     pub(crate) allowed: Option<Endpoint>,
 }
 

@@ -1,10 +1,10 @@
-//! The hash that decides the order of ports and subsets.
+//! The hash by which ports and subsets are ordered.
 
 /// The 128-bit Fowler–Noll–Vo hash, variant 1a, of the text that Go prints for an object (`%#v` of go-spew, as
 /// `pkg/util/hash/hash.go` `DeepHashObject` sets it up).
 ///
-/// Order by this hash means nothing; that both programs write lists in the same order is the point. Cost: a
-/// multiplication for each byte.
+/// The order by this hash has no meaning; it makes lists equal to those that upstream writes. Cost: a multiplication for
+/// each byte.
 pub(crate) struct Fnv128a(u128);
 
 impl Default for Fnv128a {

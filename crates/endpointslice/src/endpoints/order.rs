@@ -1,16 +1,16 @@
 //! The order of ports and subsets in an Endpoints object: by the hash of what Go prints for them.
 //!
-//! Consumers don't care, but whoever compares objects does: an object in the order in which upstream writes it is left
-//! alone by both programs, and truncation cuts the same addresses.
+//! Consumers ignore the order, comparisons don't: an object in the order in which upstream writes it is left alone by
+//! both programs, and truncation cuts the same addresses.
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, ObjectReference};
 
 use super::fnv::Fnv128a;
 use crate::model::text;
 
-/// Puts ports, then subsets, in order; addresses are part of a subset's hash and must be in theirs.
+/// Sorts ports, then subsets. Addresses are part of a subset's hash and must be sorted before.
 ///
-/// Hashes nothing where there is only one.
+/// Cost: a hash of each port and subset, none where there is only one.
 pub(crate) fn sort(subsets: &mut [EndpointSubset]) {
     for ports in subsets.iter_mut().filter_map(|subset| subset.ports.as_mut()) {
         ports.sort_by_cached_key(port_hash);

@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset};
 use super::order::sort;
 use crate::model::text;
 
-/// Collects which port leads to which addresses, and packs that into subsets.
+/// Collects the addresses of each port, and packs them into subsets.
 ///
 /// * Ports that lead to the same addresses in the same readiness become one subset.
-/// * An address that a port has as ready and as not ready is not ready.
-/// * An address is its IP and the uid of its target; its first mention describes it everywhere.
+/// * An address that one port has both as ready and as not ready is not ready.
+/// * An address is identified by its IP and the uid of its target; its first mention describes it everywhere.
 ///
 /// Cost: a logarithm of the addresses for each one added; [`Self::build`] clones each address once for every subset it
 /// is in.
@@ -24,18 +24,18 @@ pub struct SubsetBuilder<'a> {
     ports: BTreeMap<Option<SubsetPort<'a>>, Readiness<'a>>,
 }
 
-/// A port of a subset, as far as it tells ports apart.
+/// The fields of a subset's port that distinguish ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubsetPort<'a> {
     /// The name; may be empty.
     pub name: &'a str,
-    /// The port number; a number below 1 says that there is no port, and is not written.
+    /// The port number; a number below 1 stands for no port, and is not written.
     pub number: i32,
     /// The protocol.
     pub protocol: &'a str,
     /// The application protocol.
     pub app_protocol: Option<&'a str>,
-    /// Keeps ports apart that are otherwise equal; the same for all mentions of a port that are one port.
+    /// Distinguishes ports that are otherwise equal; equal for all mentions of the same port.
     pub occurrence: usize,
 }
 
@@ -50,7 +50,7 @@ fn key(address: &EndpointAddress) -> AddressKey<'_> {
 }
 
 impl<'a> SubsetBuilder<'a> {
-    /// Says that `port`, or no port at all, leads to `address`.
+    /// Adds an address to a port, or to the subset without ports.
     pub fn add(&mut self, port: Option<SubsetPort<'a>>, address: &'a EndpointAddress, ready: bool) {
         let key = key(address);
         self.addresses.entry(key).or_insert(address);
@@ -58,7 +58,7 @@ impl<'a> SubsetBuilder<'a> {
         *known &= ready;
     }
 
-    /// The subsets, with addresses in order of IP and uid, ports and subsets in order of their hashes.
+    /// Builds the subsets, with addresses in order of IP and uid, ports and subsets in order of their hashes.
     pub fn build(self) -> Vec<EndpointSubset> {
         let mut groups: BTreeMap<Vec<(AddressKey<'_>, bool)>, Vec<EndpointPort>> = BTreeMap::new();
         for (port, readiness) in self.ports {
@@ -99,11 +99,10 @@ impl From<SubsetPort<'_>> for EndpointPort {
     }
 }
 
-/// Subsets that were read, in their canonical form.
+/// Brings subsets into their canonical form.
 ///
 /// Two mentions of a port with an application protocol are two ports, as upstream compares that field by its address
-/// in memory. Only objects that somebody wrote by hand have such ports; treating them as upstream does means rewriting
-/// them exactly when it would.
+/// in memory. Only objects written by hand have such ports; they are rewritten exactly when upstream rewrites them.
 pub fn repack_subsets(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     let mut builder = SubsetBuilder::default();
     let mut occurrences = 0..;

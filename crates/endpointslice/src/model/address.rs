@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-/// The kind of address a slice carries. Ordered as slices are written: IPv4 first.
+/// The kind of addresses in a slice. Ordered as slices are written: IPv4 first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AddressType {
     /// IPv4 addresses.
@@ -57,7 +57,7 @@ pub fn parse_ip(text: &str) -> Option<IpAddr> {
 /// True if the API server accepts the address in a slice: not unspecified, loopback or link-local
 /// (`pkg/apis/core/validation` `ValidateEndpointIP`).
 ///
-/// One address that it refuses would keep a whole slice from being written.
+/// A single refused address would keep the whole slice from being written.
 pub fn is_allowed_in_slices(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -71,7 +71,7 @@ pub fn is_allowed_in_slices(address: IpAddr) -> bool {
     }
 }
 
-/// The text with every number as short as possible, which is the form that the standard library reads.
+/// The text with every number as short as possible, the only form that the standard library reads.
 fn without_leading_zeros(text: &str) -> String {
     let mut shortened = String::with_capacity(text.len());
     let mut within_number = false;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_the_api_server_refuses() {
+    fn special_addresses_are_not_allowed() {
         for (address, allowed) in [
             ("10.0.0.1", true),
             ("192.0.2.1", true),

@@ -1,11 +1,11 @@
-//! Object identity in few bytes.
+//! Uid and resourceVersion of objects in few bytes.
 
 use std::fmt;
 
 /// The `metadata.uid` of an object: 24 bytes, without a heap allocation for the usual form.
 ///
-/// The API server assigns lower-case hyphenated UUIDs; anything else (a test, an aggregated API) is kept as text, so
-/// that [`Display`](fmt::Display) always gives back what was read.
+/// The API server assigns lower-case hyphenated UUIDs. Any other uid (of a test, or an aggregated API) is kept as text,
+/// so that [`Display`](fmt::Display) always prints the uid as it was read.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Uid(Repr);
 
@@ -15,7 +15,7 @@ enum Repr {
     Text(Box<str>),
 }
 
-/// Where the hyphens of a UUID stand.
+/// Positions of the hyphens in a UUID.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 impl Uid {
@@ -31,7 +31,7 @@ impl From<&str> for Uid {
     }
 }
 
-/// Reads the canonical form only: whatever would print differently stays text.
+/// Reads the canonical form only: a uid that would print differently stays text.
 fn parse_uuid(text: &str) -> Option<u128> {
     if text.len() != 36 {
         return None;
@@ -77,9 +77,10 @@ impl fmt::Debug for Uid {
     }
 }
 
-/// The `metadata.resourceVersion` of an object, for equality only: eight bytes.
+/// The `metadata.resourceVersion` of an object: eight bytes.
 ///
-/// Resource versions of the API server are decimal numbers; other text is hashed.
+/// Resource versions of the API server are decimal numbers, and ordered. Other text is hashed, and can only be compared
+/// for equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ResourceVersion(u64);
 

@@ -12,10 +12,10 @@ use super::ports::NamedPort;
 /// Shares equal strings, label sets and port lists between objects.
 ///
 /// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
-/// sharing them takes a cached pod from kilobytes to bytes. Entries that nothing else refers to any more are dropped
-/// when a table has doubled since the last sweep, so the interner never holds more than twice what is alive.
+/// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
+/// has doubled since the last sweep, so that the interner never holds more than twice the entries in use.
 ///
-/// It also knows which annotations Pods and Services keep, see [`Self::keeping_annotations`].
+/// The interner also decides which annotations Pods and Services keep, see [`Self::keeping_annotations`].
 ///
 /// Cost: one hash and one comparison for each hit, no allocation.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub struct Interner {
     labels: Table<LabelSet>,
     ports: Table<Arc<[NamedPort]>>,
     kept_annotations: Vec<String>,
-    /// Seeded at random, because tenants choose the strings. Nothing that is returned depends on the order of a table.
+    /// Seeded at random, because tenants choose the strings. No result depends on the order of a table.
     hasher: RandomState,
 }
 
@@ -56,13 +56,13 @@ fn label_hash<K: AsRef<str>, V: AsRef<str>>(
 }
 
 impl Interner {
-    /// An interner through which Pods and Services keep the annotations of these keys, for controllers that read them.
-    /// By default they keep none: annotations are often larger than all that endpoints depend on.
+    /// Creates an interner through which Pods and Services keep the annotations with these keys. By default they keep
+    /// none: annotations are often larger than all fields that endpoints depend on.
     pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { kept_annotations: keys.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// Those of these annotations that are kept.
+    /// The annotations to keep.
     pub(crate) fn annotations(&mut self, annotations: &[(&str, &str)]) -> LabelSet {
         let is_kept = |key: &str| self.kept_annotations.iter().any(|kept| kept == key);
         let mut kept: Vec<_> = annotations.iter().filter(|(key, _)| is_kept(key)).copied().collect();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_holds_is_dropped() {
+    fn entries_without_references_are_dropped() {
         let mut interner = Interner::default();
         let kept = interner.string("kept");
         for number in 0..100 * SWEEP_MINIMUM {

@@ -9,7 +9,7 @@ pub(crate) type Label = (Arc<str>, Arc<str>);
 
 /// An immutable set of labels, sorted by key: 16 bytes, shared by every object that carries the same labels.
 ///
-/// Pods of one workload have equal labels; an [`Interner`](crate::Interner) makes them one allocation, and comparing
+/// Pods of one workload have equal labels; an [`Interner`](super::Interner) makes them one allocation, and comparing
 /// two sets from the same interner is then usually one pointer comparison.
 #[derive(Clone, Default)]
 pub struct LabelSet(Arc<[Label]>);
@@ -43,8 +43,8 @@ impl LabelSet {
 
     /// True if every label of `self`, read as an equality selector, is also in `labels`.
     ///
-    /// An empty selector selects everything; Kubernetes treats a Service with an empty selector as one without, which
-    /// is for the caller to know.
+    /// An empty selector selects every object. Kubernetes treats a Service with an empty selector as one without; the
+    /// caller has to do that.
     pub fn selects(&self, labels: &Self) -> bool {
         self.iter().all(|(key, value)| labels.get(key) == Some(value))
     }

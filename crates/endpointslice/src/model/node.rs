@@ -1,4 +1,4 @@
-//! What endpoints need to know about a Node.
+//! Nodes, reduced to the fields that endpoints and their hints depend on.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::api_fields::{pairs, text};
 use super::interner::Interner;
 use crate::well_known::TOPOLOGY_ZONE;
 
-/// A Node, reduced to what decides about endpoints and their hints.
+/// A Node, reduced to the fields that endpoints and their hints depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The Node's name.
@@ -17,7 +17,7 @@ pub struct Node {
     pub zone: Option<Arc<str>>,
     /// True if the Ready condition is `True`.
     pub ready: bool,
-    /// True if it carries a control-plane role label: such nodes don't count for topology hints.
+    /// True if the Node has a control-plane role label: such nodes don't count for topology hints.
     pub control_plane: bool,
     /// Allocatable CPU in thousandths of a core; 0 if absent or unreadable.
     pub allocatable_milli_cpu: u64,
@@ -30,7 +30,7 @@ impl Node {
     }
 }
 
-/// The raw fields a [`Node`] is made of, borrowed from wherever they were read.
+/// The raw fields that a [`Node`] is made of, borrowed from a decoder or an API object.
 #[derive(Clone, Debug, Default)]
 pub struct NodeFields<'a> {
     /// `metadata.name`.
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// The compact form of an API object, with an interner shared between calls.
+    /// Builds the compact form of an API object; equal strings are shared through `interner`.
     pub fn from_api(node: &core::Node, interner: &mut Interner) -> Self {
         let status = node.status.as_ref();
         let mut conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
@@ -77,9 +77,9 @@ impl From<&core::Node> for Node {
     }
 }
 
-/// Reads a CPU quantity as thousandths of a core, rounded up; 0 if it is not one.
+/// Reads a CPU quantity as thousandths of a core, rounded up; 0 if the text is no quantity.
 ///
-/// Covers the forms of `k8s.io/apimachinery` `resource.Quantity`: a decimal number with a decimal (`n u m k M G T P E`)
+/// Accepts the forms of `k8s.io/apimachinery` `resource.Quantity`: a decimal number with a decimal (`n u m k M G T P E`)
 /// or binary (`Ki … Ei`) suffix or an exponent.
 fn milli_cpu(quantity: &str) -> u64 {
     let number_length = quantity.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')));

@@ -1,4 +1,4 @@
-//! What endpoints need to know about a Pod.
+//! Pods, reduced to the fields that endpoints depend on.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Pod {
     pub uid: Uid,
     /// The resourceVersion, to tell a repeated object from a changed one.
     pub version: ResourceVersion,
-    /// The labels, which Services select by.
+    /// The labels, by which Services select pods.
     pub labels: LabelSet,
     /// The annotations that the interner [keeps](Interner::keeping_annotations); by default none.
     pub annotations: LabelSet,
@@ -35,7 +35,7 @@ pub struct Pod {
     pub hostname: Option<Arc<str>>,
     /// `spec.subdomain`, unless empty.
     pub subdomain: Option<Arc<str>>,
-    /// `status.podIPs` in order, without those that are no IP address.
+    /// `status.podIPs` in order, without entries that are no IP address.
     pub addresses: Box<[IpAddr]>,
     /// Named ports of the containers, then those of restartable init containers, each in spec order.
     pub ports: Arc<[NamedPort]>,
@@ -56,7 +56,7 @@ pub struct ReadyCondition {
     pub last_transition: Option<i64>,
 }
 
-/// The raw fields a [`Pod`] is made of, borrowed from wherever they were read.
+/// The raw fields that a [`Pod`] is made of, borrowed from a decoder or an API object.
 #[derive(Clone, Debug, Default)]
 pub struct PodFields<'a> {
     /// `metadata.namespace`.
@@ -123,8 +123,8 @@ impl Pod {
 
     /// True if an endpoint made from `other` could differ from one made from `self`, labels aside.
     ///
-    /// Looks at everything that is read from a pod. Upstream's check is narrower: it misses a phase, node or uid
-    /// change that comes alone (`util/controller_utils.go` `podEndpointsChanged`).
+    /// Compares every field that endpoints depend on. Upstream's check is narrower: it misses a change of the phase, node
+    /// or uid alone (`util/controller_utils.go` `podEndpointsChanged`).
     pub fn differs_as_endpoint(&self, other: &Self) -> bool {
         self.uid != other.uid
             || self.addresses != other.addresses
@@ -138,7 +138,7 @@ impl Pod {
             || self.annotations != other.annotations
     }
 
-    /// The compact form of an API object, with an interner shared between calls.
+    /// Builds the compact form of an API object; equal strings are shared through `interner`.
     pub fn from_api(pod: &core::Pod, interner: &mut Interner) -> Self {
         Self::new(PodFields::from(pod), interner)
     }

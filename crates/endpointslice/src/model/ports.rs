@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct NamedPort {
     /// The name.
     pub name: Arc<str>,
-    /// The protocol; `TCP` if the pod doesn't say.
+    /// The protocol; `TCP` if the pod has none.
     pub protocol: Arc<str>,
     /// The port number.
     pub number: i32,
@@ -24,7 +24,7 @@ pub enum TargetPort<Name = Arc<str>> {
 }
 
 impl<Name> Default for TargetPort<Name> {
-    /// Number 0, as of a port that doesn't say.
+    /// Number 0, as for an absent target port.
     fn default() -> Self {
         Self::Number(0)
     }

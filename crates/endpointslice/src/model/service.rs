@@ -1,4 +1,4 @@
-//! What endpoints need to know about a Service.
+//! Services, reduced to the fields that endpoints depend on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,18 +47,18 @@ pub struct Service {
     pub publish_not_ready_addresses: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<Arc<str>>,
-    /// The value of the topology annotation that counts: the deprecated key hides the other
+    /// The value of the topology annotation in effect: the deprecated key hides the other
     /// (`utils.go` `hintsEnabled`).
     pub topology_mode: Option<Arc<str>>,
-    /// The annotation that preceded `publishNotReadyAddresses`, if it is there and says yes or no; upstream has long
-    /// stopped reading it.
+    /// The annotation that preceded `publishNotReadyAddresses`, if it is present and a boolean; upstream no longer reads
+    /// it.
     pub tolerates_unready: Option<bool>,
 }
 
-/// `spec.type` of a Service, as far as endpoints care.
+/// `spec.type` of a Service, as far as endpoints depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ServiceType {
-    /// Resolved by DNS alone: it never has endpoints.
+    /// A Service resolved by DNS alone, which never has endpoints.
     ExternalName,
     /// `ClusterIP`, `NodePort`, `LoadBalancer`.
     #[default]
@@ -81,17 +81,17 @@ pub struct Families {
 pub struct ServicePort {
     /// The name; may be empty if it is the only port.
     pub name: Arc<str>,
-    /// The protocol; `TCP` if the Service doesn't say.
+    /// The protocol; `TCP` if the Service has none.
     pub protocol: Arc<str>,
     /// The port of the Service itself.
     pub port: i32,
     /// The port of the pod.
     pub target: TargetPort,
-    /// `appProtocol`, carried as it is (KEP-1507).
+    /// `appProtocol`, copied unchanged (KEP-1507).
     pub app_protocol: Option<Arc<str>>,
 }
 
-/// The raw fields a [`Service`] is made of, borrowed from wherever they were read.
+/// The raw fields that a [`Service`] is made of, borrowed from a decoder or an API object.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceFields<'a> {
     /// `metadata.namespace`.
@@ -171,17 +171,17 @@ impl Service {
         }
     }
 
-    /// The compact form of an API object, with an interner shared between calls.
+    /// Builds the compact form of an API object; equal strings are shared through `interner`.
     pub fn from_api(service: &core::Service, interner: &mut Interner) -> Self {
         Self::new(ServiceFields::from(service), interner)
     }
 
-    /// True if the Service has no cluster IP and says so (`clusterIP: None`).
+    /// True if the Service has no cluster IP by its specification (`clusterIP: None`).
     pub fn is_headless(&self) -> bool {
         &*self.cluster_ip == "None"
     }
 
-    /// True if topology-aware hints are asked for (`utils.go` `hintsEnabled`).
+    /// True if the Service requests topology-aware hints (`utils.go` `hintsEnabled`).
     pub fn wants_topology_hints(&self) -> bool {
         matches!(self.topology_mode.as_deref(), Some("Auto" | "auto"))
     }

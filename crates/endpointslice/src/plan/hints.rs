@@ -1,4 +1,4 @@
-//! Hints: which consumers an endpoint is meant for.
+//! Hints: the zones and nodes whose consumers an endpoint is meant for.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::desired::is_ready;
 use crate::model::Service;
 use crate::topology::{TopologyCache, ZoneShares, same_hints};
 
-/// How the endpoints of an owner get hints.
+/// The rule by which the endpoints of an owner get hints.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Hints {
-    /// No hints; those found are removed.
+    /// No hints; present hints are removed.
     #[default]
     None,
     /// Hints by `trafficDistribution`.
     Traffic(TrafficDistribution),
     /// Hints for zones in proportion to their CPU, if the endpoints suffice for that, and none otherwise.
     Topology(Arc<ZoneShares>),
-    /// Hints are not managed here: they never cause a write. An endpoint that is written carries those that
-    /// [`Desired`](crate::Desired) gives it, none if it gives none, whatever its slice had before
+    /// Hints are not managed: they never cause a write. An endpoint that is written has the hints it has in
+    /// [`Desired`](crate::Desired), and none of those that its slice had before
     /// (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
     Keep,
 }
@@ -34,8 +34,8 @@ pub enum TrafficDistribution {
 }
 
 impl Hints {
-    /// The hints that a Service asks for, by its topology annotation or by `trafficDistribution`. `topology` knows the
-    /// nodes.
+    /// The hints that a Service requests, by its topology annotation or by `trafficDistribution`. `topology` has the
+    /// shares of the zones.
     pub fn for_service(service: &Service, topology: &TopologyCache) -> Self {
         if service.wants_topology_hints() {
             return Self::Topology(Arc::clone(topology.shares()));
@@ -81,8 +81,8 @@ impl Hints {
 }
 
 impl TrafficDistribution {
-    /// What a Service asks for, if it has an effect: the topology annotation hides it, and unknown values mean nothing
-    /// (`reconciler.go` `reconcileByAddressType`).
+    /// The distribution that a Service requests, if it has an effect: the topology annotation hides it, and unknown
+    /// values are ignored (`reconciler.go` `reconcileByAddressType`).
     pub fn of(service: &Service) -> Option<Self> {
         match service.traffic_distribution.as_deref()? {
             _ if service.wants_topology_hints() => None,

@@ -8,12 +8,12 @@ use super::hints::Hints;
 /// placeholder.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// How endpoints of one group are spread over slices.
+    /// The spread of the endpoints of one group over slices.
     pub packing: Packing,
-    /// Whether an address type without endpoints gets one empty slice, so that consumers can tell "no endpoints" from
-    /// "not yet reconciled".
+    /// True if an address type without endpoints gets one empty slice, so that consumers can distinguish "no endpoints"
+    /// from "not yet reconciled".
     pub placeholder: bool,
-    /// How endpoints get hints.
+    /// The hints of endpoints.
     pub hints: Hints,
 }
 

@@ -1,11 +1,11 @@
-//! Puts the endpoints of one group into few slice writes.
+//! Packs the endpoints of one group with few slice writes.
 //!
-//! Every write to a slice is sent to every node in the cluster, so the rule throughout is: touch few slices, even if
-//! that leaves them unevenly full. Room is sought in this order:
+//! Every write to a slice is sent to every node in the cluster, so few slices are touched, even if that leaves them
+//! unevenly full. Endpoints that are in no slice yet go to:
 //!
 //! 1. slices that must be written anyway, fullest first;
-//! 2. new slices, while what is left would fill one;
-//! 3. for the remainder, the one untouched slice that it fits most tightly, or else a last new slice.
+//! 2. new slices, while the remaining endpoints fill one;
+//! 3. the one untouched slice that the remainder fits most tightly, or else a last new slice.
 //!
 //! Slices are never rebalanced or merged: a Service that shrinks keeps half-empty slices until they are empty
 //! (`reconciler.go` `reconcileByPortMapping`).
@@ -25,11 +25,11 @@ pub(crate) struct Packed<'a, S> {
     pub(crate) update: Vec<EndpointSlice>,
     pub(crate) unchanged: Vec<&'a S>,
     pub(crate) delete: Vec<&'a S>,
-    /// Endpoints that no slice carried.
+    /// Endpoints that were in no slice.
     pub(crate) added: usize,
-    /// Endpoints that stay and have changed.
+    /// Endpoints that stay in their slice and have changed.
     pub(crate) updated: usize,
-    /// Endpoints that leave.
+    /// Endpoints that are removed from slices.
     pub(crate) removed: usize,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     packed
 }
 
-/// Keeps desired endpoints where they are and sorts the slices by what happens to them.
+/// Keeps desired endpoints in their slices, and divides the slices by the write they need.
 fn keep<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     desired: &mut EndpointSet,
@@ -100,10 +100,10 @@ fn keep<'a, S: Borrow<EndpointSlice>>(
     packed
 }
 
-/// Puts `desired` into exactly one slice, or none if it is empty; what is beyond `max` is left out.
+/// Packs `desired` into exactly one slice, or none if it is empty; endpoints beyond `max` are left out.
 ///
 /// Of several existing slices the first by name stays (`endpointslicemirroring/reconciler.go`
-/// `reconcileByPortMapping`). Endpoints that it carries already come first, so that a set that is too large settles.
+/// `reconcileByPortMapping`). Endpoints that it carries already come first, so that a set that is too large converges.
 pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
     mut desired: EndpointSet,
@@ -133,7 +133,7 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     packed.added = endpoint_count(&slice).saturating_sub(before);
     packed.delete = existing.collect();
     if wanted == 0 {
-        // The endpoints of surplus slices are not gone: they are in the one that stays.
+        // The endpoints of surplus slices are not removed: they are in the slice that stays.
         packed.removed = packed.delete.iter().map(|slice| endpoint_count((*slice).borrow())).sum();
     }
     match first {
@@ -145,7 +145,7 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     packed
 }
 
-/// The slice without endpoints that are not desired, and the others in their desired form, unless that is how it is.
+/// The slice with only desired endpoints, in their desired form; none if it has no others.
 pub(crate) fn reduce(
     slice: &EndpointSlice,
     mut desired: EndpointSet,
@@ -155,7 +155,7 @@ pub(crate) fn reduce(
     (changed > 0 || kept.len() < endpoint_count(slice)).then(|| with_endpoints(slice, kept))
 }
 
-/// The desired form of the endpoints of `slice` that are still wanted, and how many of them have changed.
+/// The endpoints of `slice` that are still desired, in their desired form, and the number of those that have changed.
 fn kept_endpoints(
     slice: &EndpointSlice,
     desired: &mut EndpointSet,
@@ -186,7 +186,7 @@ fn fill(slice: &mut EndpointSlice, rest: &mut impl Iterator<Item = Endpoint>, ma
     endpoints.extend(rest.take(room));
 }
 
-/// The position of the slice that `count` more endpoints leave least room in, if they fit at all.
+/// The position of the slice that has least capacity left after `count` more endpoints, if they fit at all.
 fn tightest_fit<S: Borrow<EndpointSlice>>(slices: &[&S], count: usize, max: usize) -> Option<usize> {
     let filled = slices.iter().map(|slice| endpoint_count((*slice).borrow()) + count);
     let fitting = filled.enumerate().filter(|(_, filled)| *filled <= max);

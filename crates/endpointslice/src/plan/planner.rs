@@ -6,8 +6,8 @@
 //! template, options ┘
 //! ```
 //!
-//! Nothing here does IO, reads a clock or logs. A plan is complete: whoever applies it has nothing left to decide, so
-//! a test can compare plans as values, and two runs over the same input give the same plan, byte for byte.
+//! Planning does no IO, reads no clock and logs nothing. A plan is complete: it leaves no decision to its executor, tests
+//! compare plans as values, and the same input gives the same plan, byte for byte.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use crate::model::AddressType;
 use crate::topology::{TopologyOutcome, add_hints};
 
 impl SlicePlan {
-    /// Adds updates of slices that are being deleted and that a finalizer keeps: they lose endpoints that are not desired
-    /// any more, and the others are brought up to date. Consumers don't ask whether a slice is being deleted
-    /// (`k8s.io/kubernetes` `pkg/proxy/endpointslicecache.go`). They get no new endpoints, and keep their finalizers.
+    /// Adds updates of slices that are being deleted and still exist because of a finalizer: endpoints that are no longer
+    /// desired are removed, the others updated, none added. Consumers use such slices like all others
+    /// (`k8s.io/kubernetes` `pkg/proxy/endpointslicecache.go`). Finalizers stay.
     ///
-    /// `desired` is what this plan was made of. Cost: a copy of the desired endpoints for each of `leaving`.
+    /// `desired` must be the input of this plan. Cost: a copy of the desired endpoints for each of `leaving`.
     pub fn refresh(&mut self, leaving: &[EndpointSlice], desired: &Desired) {
         for slice in in_name_order(leaving) {
             let address_type = AddressType::parse(&slice.address_type);
@@ -46,12 +46,11 @@ impl SlicePlan {
 
 /// Computes the writes that make `existing` carry exactly the endpoints in `desired`.
 ///
-/// `existing` are the slices of this owner and controller that are not being deleted. Slices that the owner doesn't
-/// own by uid are deleted, never updated: they belong to an older object of the same name and the garbage collector
-/// may be removing them.
+/// `existing` are the slices of this owner and controller that are not being deleted. Under
+/// [`OwnershipPolicy::Enforced`](super::OwnershipPolicy::Enforced), slices that the owner doesn't own by uid are deleted,
+/// never updated: they belong to an older object of the same name, and the garbage collector may be removing them.
 ///
-/// Cost: linear in endpoints, plus a sort of the slices. `existing` is not modified; only slices that are written are
-/// cloned.
+/// Cost: linear in endpoints, plus a sort of the slices. Only slices that are written are cloned.
 pub fn plan<S: Borrow<EndpointSlice>>(
     existing: &[S],
     desired: Desired,
@@ -85,10 +84,10 @@ fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
     sorted
 }
 
-/// Keeps tolerated endpoints where they are, as far as `plan` leaves the endpoints of their slices alone.
+/// Keeps tolerated endpoints in their slices, as far as `plan` doesn't change the endpoints of these slices.
 ///
-/// Without one, what is desired is planned once. Otherwise each round plans with fewer of them, until the plan changes no
-/// slice that carries one; two or three rounds, as a rule.
+/// Without tolerated endpoints, there is one round. Otherwise each round plans with fewer of them, until the plan changes
+/// no slice that carries one; usually two or three rounds.
 fn plan_around<S: Borrow<EndpointSlice>>(
     existing: &[&S],
     desired: BTreeMap<PortSet, EndpointSet>,
@@ -174,12 +173,12 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     }
 }
 
-/// Adds the empty slice that stands for "no endpoints", unless one of the slices to delete is just that: then that one
-/// stays as it is.
+/// Adds the placeholder, an empty slice that stands for "no endpoints". If one of the slices to delete is a placeholder
+/// already, it is kept instead.
 ///
-/// Upstream keeps an old placeholder only if it is the single slice, and otherwise writes one of several again
-/// (`reconciler.go` `reconcileByAddressType`). One of an older owner is kept only if it is the single slice, as
-/// upstream does.
+/// Upstream keeps a placeholder only if it is the single slice, and otherwise writes one of several again
+/// (`reconciler.go` `reconcileByAddressType`). A placeholder of an older owner is kept only if it is the single slice, as
+/// in upstream.
 fn add_placeholder<S: Borrow<EndpointSlice>>(
     create: &mut Vec<EndpointSlice>,
     delete: &mut Vec<&S>,
@@ -197,8 +196,8 @@ fn add_placeholder<S: Borrow<EndpointSlice>>(
     }
 }
 
-/// Sets hints on slices that are written, and adds those whose hints alone are wrong. If topology hints are asked for
-/// and impossible, there are none.
+/// Sets hints on slices that are written, and adds updates of slices whose hints alone are wrong. If topology hints are
+/// requested and impossible, all hints are removed.
 fn set_hints<S: Borrow<EndpointSlice>>(
     create: &mut [EndpointSlice],
     update: &mut Vec<EndpointSlice>,
@@ -216,17 +215,17 @@ fn set_hints<S: Borrow<EndpointSlice>>(
     outcome
 }
 
-/// Puts the ports and addresses of a slice that is written in the order that new slices have. Upstream sorts what it
-/// reads, in place (`util/controller_utils.go` `NewPortMapKey`, `util/endpointset.go` `hashEndpoint`).
+/// Sorts the ports and addresses of a slice that is written, as in new slices. Upstream sorts the slices that it reads, in
+/// place (`util/controller_utils.go` `NewPortMapKey`, `util/endpointset.go` `hashEndpoint`).
 fn sort_ports_and_addresses(slice: &mut EndpointSlice) {
     slice.ports = slice.ports.take().map(|ports| PortSet::new(ports).into_vec());
     slice.endpoints.iter_mut().flatten().for_each(|endpoint| endpoint.addresses.sort_unstable());
 }
 
-/// Gives the content of new slices to slices that would be deleted, which saves a write for each pair, and returns
-/// the slices that are still to be deleted (`reconciler.go` `finalize`).
+/// Reuses slices that would be deleted for the content of new ones, which saves a write for each pair, and returns the
+/// slices that are still to be deleted (`reconciler.go` `finalize`).
 ///
-/// Slices that the owner doesn't own are not reused: the garbage collector may be about to remove them.
+/// Slices that the owner doesn't own are not reused: the garbage collector may be removing them.
 fn recycle<'a, S: Borrow<EndpointSlice>>(
     create: &mut Vec<EndpointSlice>,
     update: &mut Vec<EndpointSlice>,

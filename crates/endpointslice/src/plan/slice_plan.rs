@@ -13,9 +13,10 @@ use crate::topology::TopologyOutcome;
 pub struct SlicePlan {
     /// One plan for each address type of the owner, in the order they are applied.
     pub types: Vec<AddressTypePlan>,
-    /// Slices to delete after everything else, and only in the resourceVersion that was seen: those of address types that
-    /// the owner doesn't have, or all of an owner that should have none. When an owner changes hands a slice may have as
-    /// well, and its new `managed-by` need not have been seen yet.
+    /// Slices to delete after all other writes, and only in the resourceVersion they were read in: those of address types
+    /// that the owner doesn't have, or all of an owner that should have none. When an owner is handed to another
+    /// controller, that controller may have taken over the slice as well, by a `managed-by` that the cache doesn't show
+    /// yet.
     pub delete_if_unchanged: Vec<EndpointSlice>,
 }
 
@@ -26,35 +27,35 @@ pub struct AddressTypePlan {
     pub address_type: AddressType,
     /// New slices.
     pub create: Vec<EndpointSlice>,
-    /// Slices to replace. One without a resourceVersion replaces whatever is there: it gives new content to a slice
-    /// that would otherwise be deleted.
+    /// Slices to update. An update without a resourceVersion replaces any present content: it reuses a slice that would
+    /// otherwise be deleted.
     pub update: Vec<EndpointSlice>,
     /// Slices to delete.
     pub delete: Vec<EndpointSlice>,
-    /// True if creates are held back because the owner is being deleted; they are still counted as changes.
+    /// True if the creates must not be made because the owner is being deleted; they still count as changes.
     pub creates_suppressed: bool,
-    /// Figures for metrics.
+    /// Counts for metrics.
     pub statistics: PlanStatistics,
-    /// How topology hints were assigned, if the options ask for them.
+    /// The outcome of topology hints, if the options request them.
     pub topology: Option<TopologyOutcome>,
-    /// Endpoints with an address that the API server would refuse, in slices whose endpoints stay as they are.
+    /// Endpoints with an address that the API server refuses in a write, in slices whose endpoints don't change.
     pub tolerated: Vec<Endpoint>,
 }
 
-/// Figures about a plan for one address type.
+/// Counts of a plan for one address type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanStatistics {
-    /// Endpoints that no existing slice carried.
+    /// Endpoints that were in no existing slice.
     pub endpoints_added: usize,
     /// Endpoints that stay in their slice and have changed.
     pub endpoints_updated: usize,
-    /// Endpoints that left slices of groups that are still desired.
+    /// Endpoints removed from slices of groups that are still desired.
     pub endpoints_removed: usize,
     /// One entry for each group that should exist, the placeholder included.
     pub groups: BTreeMap<PortSet, PortGroupStatistics>,
 }
 
-/// Figures about one port set of one address type.
+/// Counts of one port set of one address type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortGroupStatistics {
     /// Desired endpoints.
@@ -64,13 +65,13 @@ pub struct PortGroupStatistics {
 }
 
 impl SlicePlan {
-    /// Deletes all of these: for an owner that is gone, or should have no slices any more.
+    /// Deletes all of these slices, for an owner that was deleted or should have none any more.
     pub fn delete_all(slices: Vec<EndpointSlice>) -> Self {
         Self { types: vec![], delete_if_unchanged: slices }
     }
 
-    /// True if something that was [skipped](Desired::skipped) for its address stays published all the same, in a slice
-    /// that the plan leaves alone.
+    /// True if an endpoint that was [skipped](crate::Desired::skipped) for its address stays published, in a slice whose
+    /// endpoints the plan doesn't change.
     pub fn keeps(&self, skipped: &Skipped) -> bool {
         let SkippedReason::AddressNotAllowed(address) = skipped.reason else { return false };
         let address = address.to_string();
@@ -80,19 +81,19 @@ impl SlicePlan {
         })
     }
 
-    /// The outcome of topology hints for each address type; none where they are not asked for.
+    /// The outcome of topology hints for each address type; none where they are not requested.
     pub fn topology_outcomes(&self) -> impl Iterator<Item = (AddressType, Option<&TopologyOutcome>)> + Clone {
         self.types.iter().map(|plan| (plan.address_type, plan.topology.as_ref()))
     }
 
-    /// True if there is nothing to write.
+    /// True if the plan has no writes.
     pub fn is_empty(&self) -> bool {
         self.delete_if_unchanged.is_empty() && self.types.iter().all(|plan| plan.changes() == 0)
     }
 }
 
 impl AddressTypePlan {
-    /// The number of writes, held-back creates included.
+    /// The number of writes, suppressed creates included.
     pub fn changes(&self) -> usize {
         self.create.len() + self.update.len() + self.delete.len()
     }

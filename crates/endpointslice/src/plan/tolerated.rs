@@ -1,8 +1,8 @@
-//! Endpoints with addresses that the API server refuses, but leaves in slices that carry them already.
+//! Endpoints with addresses that the API server refuses in a write, but accepts in slices that carry them already.
 //!
-//! The API server checks the endpoints of a slice only if they change (`pkg/apis/discovery/validation`
-//! `ValidateEndpointSlice`), so that old slices may have addresses that no slice gets any more. Upstream leaves such a slice
-//! alone as well, and is refused as soon as anything else in it changes. Here the addresses are left out then.
+//! The API server validates the endpoints of a slice only if they change (`pkg/apis/discovery/validation`
+//! `ValidateEndpointSlice`), so that old slices may have addresses that are refused in new ones. Upstream leaves such a
+//! slice alone as well, and is refused as soon as any other endpoint in it changes. Here the addresses are left out then.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::slice_plan::AddressTypePlan;
 use crate::desired::{EndpointSet, PortSet, Tolerated};
 
-/// Those of the tolerated endpoints that one of the slices carries, with the same ports: no others have a place to stay.
+/// The tolerated endpoints that one of the slices carries, with the same ports. No others can stay.
 ///
 /// Cost: none if nothing is tolerated, else linear in the endpoints of the slices.
 pub(super) fn present<S: Borrow<EndpointSlice>>(tolerated: &[Tolerated], slices: &[&S]) -> Vec<Tolerated> {
@@ -28,7 +28,7 @@ pub(super) fn present<S: Borrow<EndpointSlice>>(tolerated: &[Tolerated], slices:
     tolerated.iter().filter(carried).cloned().collect()
 }
 
-/// The desired endpoints of each group, with tolerated ones in the place of what else would be published of them.
+/// The desired endpoints of each group, with tolerated ones in the place of their allowed form.
 pub(super) fn with_tolerated(
     desired: &BTreeMap<PortSet, EndpointSet>,
     tolerated: &[Tolerated],
@@ -44,7 +44,7 @@ pub(super) fn with_tolerated(
     desired
 }
 
-/// The slices that have the same endpoints after `plan` as before it.
+/// The slices whose endpoints `plan` doesn't change.
 pub(super) fn unchanged<'a, S: Borrow<EndpointSlice>>(
     slices: &[&'a S],
     plan: &AddressTypePlan,

@@ -1,20 +1,20 @@
-//! How many endpoints each zone should have.
+//! The number of endpoints that each zone should have.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The endpoints that each zone with capacity should have, given how many there are.
+/// The number of endpoints that each zone with capacity should have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations(BTreeMap<Arc<str>, Allocation>);
 
-/// The endpoints that one zone should have.
+/// The number of endpoints that one zone should have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Allocation {
-    /// With fewer, its endpoints would be overloaded beyond the threshold.
+    /// The minimum: with fewer, its endpoints would be overloaded beyond the threshold.
     pub minimum: usize,
-    /// With more, some other zone could be left with less than its minimum.
+    /// The maximum: with more, another zone could be left with less than its minimum.
     pub maximum: usize,
-    /// In proportion to its CPU, but not less than the minimum.
+    /// The number in proportion to its CPU, but not less than the minimum.
     pub desired: f64,
 }
 
@@ -38,7 +38,7 @@ impl Allocations {
         self.get(zone).map_or(0, |allocation| allocation.maximum)
     }
 
-    /// The name of a zone as a shared string: known zones aren't allocated again.
+    /// The name of a zone as a shared string, without an allocation for known zones.
     pub(super) fn shared(&self, zone: &str) -> Arc<str> {
         self.0.get_key_value(zone).map_or_else(|| zone.into(), |(zone, _)| Arc::clone(zone))
     }

@@ -10,10 +10,10 @@ use super::shares::ZoneShares;
 use super::transfers::{Open, Transfers, keep_to_maximum};
 use crate::desired::is_ready;
 
-/// Gives every ready endpoint a zone to serve, or changes nothing and says why not (`topologycache.go` `AddHints`).
+/// Assigns a zone to every ready endpoint, or changes nothing and returns the reason (`topologycache.go` `AddHints`).
 ///
-/// Slices in `create` and `update` get new hints. Those in `unchanged` keep theirs if they still fit; if they don't,
-/// they are weighed again, and copied to `update` if that changes them. Endpoints that aren't ready are left alone.
+/// Slices in `create` and `update` get new hints. Slices in `unchanged` keep theirs if they are still valid; otherwise
+/// they get new ones, and are copied to `update` if that changes them. Endpoints that aren't ready are left alone.
 ///
 /// On success, planning again on the result finds every hint valid: each names a zone with capacity, and no zone has
 /// more than its maximum.
@@ -58,7 +58,7 @@ pub(crate) fn add_hints(
     Ok(counts)
 }
 
-/// Sums up the hints of slices that can stay as they are, and names those that can't (`sliceinfo.go`
+/// Counts the hints of slices with valid hints, and collects the other slices (`sliceinfo.go`
 /// `getAllocatedHintsByZone`).
 fn kept_hints<'a>(
     slices: &[&'a EndpointSlice],
@@ -77,8 +77,8 @@ fn kept_hints<'a>(
     (counts, reopened)
 }
 
-/// The hints in a slice by zone, if all ready endpoints have some, for zones with capacity, and no zone gets too many
-/// beyond those counted before (`utils.go` `getHintsByZone`).
+/// The hints in a slice by zone, if all ready endpoints have some, for zones with capacity, and no zone exceeds its
+/// maximum together with the hints counted before (`utils.go` `getHintsByZone`).
 pub(super) fn valid_hints(
     slice: &EndpointSlice,
     counted: &ZoneCounts,
@@ -111,13 +111,13 @@ fn zone_hint(zone: &str) -> EndpointHints {
     EndpointHints { for_zones: Some(vec![ForZone { name: zone.to_owned() }]), for_nodes: None }
 }
 
-/// Gives each ready endpoint the next of `hints`.
+/// Sets the next of `hints` on each ready endpoint.
 fn set_hints(slice: &mut EndpointSlice, hints: &mut impl Iterator<Item = EndpointHints>) {
     let ready = slice.endpoints.iter_mut().flatten().filter(|endpoint| is_ready(endpoint));
     ready.zip(hints).for_each(|(endpoint, hints)| endpoint.hints = Some(hints));
 }
 
-/// Absent hints, absent lists and empty lists mean the same.
+/// True if hints are equal, where absent hints, absent lists and empty lists mean the same.
 pub(crate) fn same_hints(a: Option<&EndpointHints>, b: Option<&EndpointHints>) -> bool {
     fn zones(hints: Option<&EndpointHints>) -> &[ForZone] {
         hints.and_then(|hints| hints.for_zones.as_deref()).unwrap_or_default()

@@ -13,8 +13,8 @@ pub type ServiceKey = (Arc<str>, Arc<str>);
 
 /// State that a controller keeps between syncs for topology hints (`topologycache.go` `TopologyCache`).
 ///
-/// A plain value: a controller that shares it between tasks locks it. No call takes longer than a look at every node or
-/// every Service with the annotation.
+/// A plain value: a controller that shares it between tasks locks it. The cost of a call is at
+/// most linear in the nodes or in the Services with the annotation.
 ///
 /// 1. [`Self::set_nodes`] before the first sync, and [`Self::node_changed`] whenever a node changes; if the shares changed,
 ///    sync the [`Self::due_services`], once for many changes;
@@ -68,7 +68,7 @@ impl TopologyCache {
     /// Replaces one node: `before` as it was given last, `now` as it is; none if it is new or deleted. True if that
     /// changes the shares, as for [`Self::set_nodes`].
     ///
-    /// Cost: a look at each zone, whatever the number of nodes.
+    /// Cost: linear in zones, independent of the number of nodes.
     pub fn node_changed(&mut self, before: Option<&Node>, now: Option<&Node>) -> bool {
         if let Some(node) = before {
             self.nodes.remove(node);
@@ -93,10 +93,8 @@ impl TopologyCache {
         &self.shares
     }
 
-    /// Services whose hints should be computed again under the present shares, by name.
-    ///
-    /// Those with hints that overload a zone (`topologycache.go` `GetOverloadedServices`), and those without hints
-    /// that could have some now.
+    /// Services whose hints should be computed again under the present shares, by name: those with hints that overload a
+    /// zone (`topologycache.go` `GetOverloadedServices`), and those without hints that could have some now.
     pub fn due_services(&self) -> impl Iterator<Item = &ServiceKey> {
         self.services.iter().filter(|(_, service)| service.is_due(&self.shares)).map(|(key, _)| key)
     }
@@ -106,7 +104,7 @@ impl TopologyCache {
     /// `used` are the shares the plan was made with ([`Hints::zone_shares`](crate::Hints::zone_shares)), and `outcomes`
     /// those of each address type ([`SlicePlan::topology_outcomes`](crate::SlicePlan::topology_outcomes)). Events are
     /// upstream's: one for every failure, one when hints appear for the first time (also after a restart), one when they
-    /// are no longer asked for.
+    /// are no longer requested.
     pub fn record<'a>(
         &mut self,
         service: &Service,

@@ -12,9 +12,9 @@ use crate::model::AddressType;
 pub enum TopologyEvent {
     /// Hints were assigned for the first time.
     Enabled(AddressType),
-    /// Hints are asked for and impossible.
+    /// Hints are requested and impossible.
     Disabled(AddressType, NoHints),
-    /// The Service no longer asks for hints.
+    /// The Service no longer requests hints.
     TurnedOff(AddressType),
 }
 

@@ -1,6 +1,6 @@
 //! Topology-aware hints keep traffic in its zone, unless that overloads the endpoints of a zone (KEP-2433).
 //!
-//! A Service asks for them with the annotation `service.kubernetes.io/topology-mode: Auto`. Each zone should then get
+//! A Service requests them by the annotation `service.kubernetes.io/topology-mode: Auto`. Each zone should then get
 //! endpoints in proportion to the CPU of its nodes. Most endpoints serve their own zone; a few of a zone that has too
 //! many are lent to zones that have too few.
 //!

@@ -1,40 +1,40 @@
-//! How the assignment of hints ended.
+//! The outcome of the assignment of hints.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Endpoints for each zone; zones without any are left out.
+/// The number of endpoints for each zone; zones without any are left out.
 pub type ZoneCounts = BTreeMap<Arc<str>, usize>;
 
-/// How many endpoints each zone was given, or why there are no hints.
+/// The number of endpoints assigned to each zone, or the reason for no hints.
 pub type TopologyOutcome = Result<ZoneCounts, NoHints>;
 
-/// There are no topology hints, and those that were there are removed.
+/// Topology hints are impossible, and present ones are removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoHints {
     /// Ready endpoints of the Service and address type.
     pub endpoints: usize,
-    /// Why they got no hints.
+    /// The reason.
     pub reason: NoHintsReason,
 }
 
-/// Why there are no topology hints.
+/// The reason for no topology hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHintsReason {
-    /// A node lacks its zone or its CPU, or the nodes that count are all in one zone, or there are none.
+    /// A node lacks its zone or its CPU, or the nodes that count are all in one zone, or no node counts.
     InsufficientNodes,
-    /// No nodes have been seen yet.
+    /// No nodes are known yet.
     ///
-    /// The message is upstream's, which says so in this case only. A controller that loads nodes before its first sync
-    /// never has it.
+    /// The message is upstream's, which uses it in this case only. A controller that loads nodes before its first sync
+    /// never emits it.
     UnknownNodes,
     /// There are more zones than endpoints.
     TooFewEndpoints {
         /// Zones with capacity.
         zones: usize,
     },
-    /// Whole endpoints can't be shared out without overloading those of some zone.
+    /// Every division into whole endpoints overloads those of a zone.
     Overload {
         /// Zones with capacity.
         zones: usize,

@@ -1,4 +1,4 @@
-//! The share of CPU that each zone has.
+//! The share of the CPU that each zone has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use super::outcome::{NoHints, NoHintsReason};
 use super::overload::{as_f64, minimum};
 use crate::model::Node;
 
-/// How the cluster's CPU is spread over its zones.
+/// The share of the cluster's CPU that each zone has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ZoneShares(Shares);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Shares {
-    /// No nodes have been seen yet.
+    /// No nodes are known yet.
     #[default]
     Unknown,
-    /// The nodes are known and don't allow to tell.
+    /// The shares can't be computed from the nodes.
     Insufficient,
     /// The share of each of two or more zones; above 0, and 1 together.
     Known(BTreeMap<Arc<str>, f64>),
@@ -26,13 +26,13 @@ enum Shares {
 impl ZoneShares {
     /// The shares in a cluster of these nodes (`topologycache.go` `SetNodes`).
     ///
-    /// Control-plane nodes and nodes that are not ready don't count. One remaining node without zone or CPU makes the
-    /// shares of all zones meaningless; fewer than two zones leave nothing to share.
+    /// Control-plane nodes and nodes that are not ready don't count. With one remaining node without zone or CPU, or with
+    /// fewer than two zones, there are no shares.
     pub fn from_nodes<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
         NodeTotals::of(nodes).shares()
     }
 
-    /// Zones and their shares, by name; none if they could not be computed.
+    /// Zones and their shares, by name; none if they can't be computed.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, f64)> {
         let shares = match &self.0 {
             Shares::Known(shares) => Some(shares.iter()),
@@ -41,7 +41,7 @@ impl ZoneShares {
         shares.into_iter().flatten().map(|(zone, share)| (zone, *share))
     }
 
-    /// How many of `endpoints` each zone should have, or why that can't be said (`topologycache.go`
+    /// The part of `endpoints` that each zone should have, or the reason for no hints (`topologycache.go`
     /// `getAllocations`).
     pub fn allocate(&self, endpoints: usize) -> Result<Allocations, NoHints> {
         let no_hints = |reason| Err(NoHints { endpoints, reason });
@@ -66,8 +66,8 @@ impl ZoneShares {
         Ok(Allocations::new(shares.iter().map(allocation).collect()))
     }
 
-    /// True if a zone has fewer of these endpoints than it needs, so that those it has are overloaded (`utils.go`
-    /// `serviceOverloaded`). Without shares, no number is known to be enough.
+    /// True if a zone has fewer of these endpoints than its minimum, so that they are overloaded (`utils.go`
+    /// `serviceOverloaded`). Without shares, every zone counts as overloaded.
     pub(super) fn overload(&self, counts: &BTreeMap<Arc<str>, usize>) -> bool {
         let Shares::Known(shares) = &self.0 else { return true };
         let total = counts.values().sum();
@@ -75,7 +75,7 @@ impl ZoneShares {
     }
 }
 
-/// What the shares are made of, kept up to date node by node, so that a change costs no look at the other nodes.
+/// Totals of zones, updated node by node, so that a change doesn't iterate over the other nodes.
 #[derive(Debug, Default)]
 pub(super) struct NodeTotals {
     zones: BTreeMap<Arc<str>, ZoneTotal>,
@@ -86,7 +86,7 @@ pub(super) struct NodeTotals {
 #[derive(Debug, Default)]
 struct ZoneTotal {
     nodes: usize,
-    /// Wide enough that nothing is lost when a node is taken back.
+    /// Wide enough not to saturate, so that nodes can be subtracted again.
     milli_cpu: u128,
 }
 
@@ -110,7 +110,7 @@ impl NodeTotals {
         }
     }
 
-    /// Takes back a node that was added. Cost: a look-up of the zone.
+    /// Subtracts a node that was added. Cost: a look-up of the zone.
     pub(super) fn remove(&mut self, node: &Node) {
         match counted(node) {
             Counted::Not => {}
@@ -126,7 +126,7 @@ impl NodeTotals {
         }
     }
 
-    /// Cost: a look at each zone.
+    /// Computes the shares. Cost: linear in zones.
     pub(super) fn shares(&self) -> ZoneShares {
         if self.incomplete > 0 || self.zones.len() < 2 {
             return ZoneShares(Shares::Insufficient);
@@ -140,10 +140,10 @@ impl NodeTotals {
     }
 }
 
-/// How a node counts.
+/// The contribution of a node to the totals.
 enum Counted<'a> {
     Not,
-    /// Without zone or CPU.
+    /// A node without zone or CPU.
     Incomplete,
     In(&'a Arc<str>),
 }

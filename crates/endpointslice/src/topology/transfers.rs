@@ -1,4 +1,4 @@
-//! Which zones lend endpoints to which.
+//! Transfers of endpoints between zones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use super::allocation::{Allocation, Allocations};
 use super::outcome::ZoneCounts;
 use super::overload::as_f64;
 
-/// A ready endpoint that still may get any hint.
+/// A ready endpoint whose hint is not fixed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Open {
-    /// The zone it is in.
+    /// The zone of its node.
     pub(super) home: Arc<str>,
     /// The zone it serves.
     pub(super) hint: Arc<str>,
 }
 
 impl Open {
-    /// Serves its own zone.
+    /// An endpoint that serves its own zone.
     pub(super) fn at_home(zone: Arc<str>) -> Self {
         Self { home: Arc::clone(&zone), hint: zone }
     }
@@ -27,7 +27,7 @@ impl Open {
     }
 }
 
-/// How many endpoints each zone gives and receives; the sums agree.
+/// The number of endpoints that each zone gives and receives; the sums are equal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Transfers {
     pub(super) giving: ZoneCounts,
@@ -37,9 +37,9 @@ pub(super) struct Transfers {
 impl Transfers {
     /// The transfers that bring `counts` close to what is desired (`utils.go` `getGivingAndReceivingZones`).
     ///
-    /// Step by step, the zone with most to spare gives one endpoint to the zone that lacks most, as long as one of
-    /// them has a whole endpoint too many or too few and the other at least half: traffic that stays in its zone is
-    /// worth more than a slightly better balance.
+    /// In each step, the zone with the largest surplus gives one endpoint to the zone with the largest deficit, as long as
+    /// one of them has a whole endpoint too many or too few and the other at least half: keeping traffic in its zone is
+    /// preferred to a slightly better balance.
     pub(super) fn plan(allocations: &Allocations, counts: &ZoneCounts) -> Self {
         let excess = |(zone, allocation): (&Arc<str>, &Allocation)| {
             (Arc::clone(zone), as_f64(count_of(counts, zone)) - allocation.desired)
@@ -60,9 +60,9 @@ impl Transfers {
         transfers
     }
 
-    /// Carries the transfers out, as far as there are endpoints that may still be moved (`utils.go`
-    /// `redistributeHints`). Endpoints are taken in order; each goes to the zone that still receives most, so that a
-    /// shortage is shared.
+    /// Carries out the transfers, as far as there are endpoints whose hint is not fixed (`utils.go`
+    /// `redistributeHints`). Endpoints are taken in order. Each goes to the zone that still receives most, so that zones
+    /// share a shortage.
     pub(super) fn carry_out(mut self, endpoints: &mut [Open], counts: &mut ZoneCounts) {
         for endpoint in endpoints {
             let Some(left) = self.giving.get_mut(&endpoint.hint).filter(|left| **left > 0) else { continue };
@@ -75,12 +75,11 @@ impl Transfers {
     }
 }
 
-/// Moves endpoints out of zones that have more than their maximum, to the zone that lacks most; those first that don't
+/// Moves endpoints out of zones that exceed their maximum, to the zone with the largest deficit; first those that don't
 /// serve their own zone anyway.
 ///
-/// Upstream has nothing like it, and writes the same hints again in every sync. Afterwards no zone is over its
-/// maximum: hints that can't be moved were counted before and kept only as far as the maximum allows, and the maxima
-/// together leave room for every endpoint.
+/// Upstream has no such step, and writes the same hints again in every sync. Afterwards no zone exceeds its maximum:
+/// fixed hints were kept only up to the maximum, and the maxima together allow for every endpoint.
 pub(super) fn keep_to_maximum(endpoints: &mut [Open], counts: &mut ZoneCounts, allocations: &Allocations) {
     for lent in [true, false] {
         for endpoint in endpoints.iter_mut().filter(|endpoint| endpoint.is_lent() == lent) {

@@ -1,4 +1,4 @@
-//! What reading costs: `cargo run --release -p kube-protobuf --example scan_cost`.
+//! Measures the cost of reading: `cargo run --release -p kube-protobuf --example scan_cost`.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use kube_protobuf::{Message, PodView, Unknown, meta, without_managed_fields};
 
 const ROUNDS: u32 = 200_000;
 
-fn measure<T>(what: &str, rounds: u32, mut run: impl FnMut() -> T) {
+fn measure<T>(name: &str, rounds: u32, mut run: impl FnMut() -> T) {
     let best = (0..5).map(|_| {
         let start = Instant::now();
         for _ in 0..rounds {
@@ -18,7 +18,7 @@ fn measure<T>(what: &str, rounds: u32, mut run: impl FnMut() -> T) {
         }
         start.elapsed() / rounds
     });
-    println!("{:>8} ns  {what}", best.min().unwrap().as_nanos());
+    println!("{:>8} ns  {name}", best.min().unwrap().as_nanos());
 }
 
 fn main() {

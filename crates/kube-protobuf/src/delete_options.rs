@@ -1,26 +1,26 @@
-//! The body of a deletion.
+//! The body of a delete request.
 
 use crate::writer::Writer;
 
-/// How to delete an object: `meta.v1.DeleteOptions` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
+/// Options of a delete request: `meta.v1.DeleteOptions` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
 ///
-/// Written, never read. It is wrapped as kind `DeleteOptions` of `v1`, like every core object.
+/// Only written. [`wrap`](crate::wrap) it as kind `DeleteOptions` of `v1`, as a core object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// Seconds until the object is removed; `Some(0)` means at once.
+    /// Grace period in seconds; `Some(0)` removes the object at once.
     pub grace_period_seconds: Option<i64>,
-    /// Refuse (409) unless the object has this uid.
+    /// Precondition on the uid: 409 if it differs.
     pub uid: Option<String>,
-    /// Refuse (409) unless the object has this resourceVersion.
+    /// Precondition on the resourceVersion: 409 if it differs.
     pub resource_version: Option<String>,
-    /// What becomes of dependents: `Orphan`, `Background` or `Foreground`.
+    /// Treatment of dependents: `Orphan`, `Background` or `Foreground`.
     pub propagation_policy: Option<String>,
-    /// `All`, or nothing to really delete.
+    /// `All` for a dry run; empty to delete the object.
     pub dry_run: Vec<String>,
 }
 
 impl DeleteOptions {
-    /// The message, without envelope. Byte for byte what Go writes.
+    /// Returns the message without envelope, byte for byte as Go writes it.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         if let Some(seconds) = self.grace_period_seconds {

@@ -1,4 +1,4 @@
-//! The envelope around every object: four bytes, then what it is, then the object.
+//! The envelope of every object: four magic bytes, its type, and its message.
 
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::reader::Fields;
@@ -19,12 +19,14 @@ pub struct Unknown<'a> {
 }
 
 impl<'a> Unknown<'a> {
-    /// Opens the envelope of a body or of a watch event's object. Costs nothing that depends on the size of the object.
+    /// Parses the envelope of a body or of a watch event's object.
+    ///
+    /// Cost: independent of the size of the object.
     ///
     /// # Errors
     ///
-    /// [`DecodeErrorKind::Magic`] for anything that doesn't begin with [`MAGIC`] (JSON, an error page, a message that
-    /// never had an envelope), else what [`Fields::next_field`] finds.
+    /// [`DecodeErrorKind::Magic`] for input that does not begin with [`MAGIC`] (JSON, an error page, a message without
+    /// envelope), and those of [`Fields::next_field`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let Some(body) = bytes.strip_prefix(&MAGIC) else {
             return Err(DecodeError::new(DecodeErrorKind::Magic, "Unknown", 0));
@@ -54,9 +56,9 @@ impl<'a> Unknown<'a> {
     }
 }
 
-/// Puts a message into its envelope: the body of a request. Byte for byte what Go's serializer writes.
+/// Wraps a message in its envelope for the body of a request, byte for byte as Go's serializer does.
 pub fn wrap(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
-    // keys and lengths take 24 bytes at most
+    // keys and lengths take up to 24 bytes
     let mut writer = Writer::with_capacity(MAGIC.len() + api_version.len() + kind.len() + raw.len() + 32);
     writer.raw(&MAGIC);
     let type_meta = writer.open(1);
@@ -75,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrapped_can_be_opened() {
+    fn a_wrapped_message_can_be_parsed() {
         let bytes = wrap("v1", "Pod", b"\x0a\x00");
         assert_eq!(Unknown::parse(&bytes), Ok(Unknown { api_version: "v1", kind: "Pod", raw: b"\x0a\x00" }));
     }
 
     #[test]
-    fn what_is_not_an_envelope_is_refused() {
+    fn input_without_an_envelope_is_refused() {
         for bytes in [&b""[..], b"k8s", b"{\"kind\":\"Pod\"}", b"\x0a\x02\x08\x01"] {
             assert_eq!(Unknown::parse(bytes).unwrap_err().kind(), DecodeErrorKind::Magic);
         }

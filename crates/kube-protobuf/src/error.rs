@@ -1,10 +1,10 @@
-//! What can be wrong with bytes.
+//! Decoding errors.
 
 use std::fmt;
 
-/// Bytes that aren't what they should be.
+/// Malformed input.
 ///
-/// Small and `Copy`: it borrows nothing from the input, so that an error can outlive the buffer it was found in.
+/// Small and `Copy`. It borrows nothing from the input, so it can outlive the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     kind: DecodeErrorKind,
@@ -12,29 +12,29 @@ pub struct DecodeError {
     offset: usize,
 }
 
-/// The ways in which bytes can be wrong.
+/// The kind of a decoding error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The message ends inside a field.
     Truncated,
-    /// A varint doesn't fit 64 bits.
+    /// A varint exceeds 64 bits.
     VarintOverflow,
-    /// A field number is zero or beyond 2^29 - 1.
+    /// A field number is zero or greater than 2^29 - 1.
     FieldNumber,
-    /// A wire type that doesn't exist, or a group; Kubernetes never used groups.
+    /// A wire type is invalid or a group, which Kubernetes never uses.
     WireType,
-    /// A known field comes with another wire type than it is declared with.
+    /// A known field has another wire type than declared.
     UnexpectedType,
-    /// Text isn't UTF-8.
+    /// Text is not UTF-8.
     Utf8,
-    /// A time that lies outside of the years -9999 to 9999.
+    /// A time is outside of the years -9999 to 9999.
     Time,
     /// The four bytes of [`MAGIC`](crate::MAGIC) are missing: not protobuf, or a message without its envelope.
     Magic,
-    /// A frame announces this many bytes, more than is allowed.
+    /// The length of a frame, in bytes, exceeds the limit.
     FrameTooLarge(u32),
-    /// A watch event is of a type that doesn't exist.
+    /// A watch event has no type, or an unknown one.
     EventType,
 }
 
@@ -43,17 +43,17 @@ impl DecodeError {
         Self { kind, message, offset }
     }
 
-    /// What is wrong.
+    /// Returns the kind of the error.
     pub const fn kind(&self) -> DecodeErrorKind {
         self.kind
     }
 
-    /// The name of the innermost message that was being read, such as `PodSpec`.
+    /// Returns the name of the innermost message that was being read, such as `PodSpec`.
     pub const fn message(&self) -> &'static str {
         self.message
     }
 
-    /// How many bytes of that message had been read, counted from its own first byte.
+    /// Returns the offset in bytes from the start of that message.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -71,7 +71,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::Time => "time out of range",
             Self::Magic => "no Kubernetes protobuf envelope",
             Self::FrameTooLarge(length) => {
-                return write!(f, "frame of {length} bytes is larger than allowed");
+                return write!(f, "frame of {length} bytes exceeds the limit");
             }
             Self::EventType => "unknown watch event type",
         })

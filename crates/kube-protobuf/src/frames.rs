@@ -1,17 +1,17 @@
-//! A watch body cut into frames: four bytes of length, big-endian, then that many bytes.
+//! Frames of a watch body: a big-endian length of four bytes, then the content.
 
 use crate::error::{DecodeError, DecodeErrorKind};
 
-/// A frame limit that no object of a real cluster comes near: etcd refuses to store more than a few megabytes.
+/// Default limit of a frame, far above any object of a real cluster: etcd stores a few megabytes at most.
 pub const DEFAULT_MAX_FRAME_BYTES: usize = 64 << 20;
 
-/// The buffer is not shrunk below this, so that ordinary events never allocate.
-const KEEP_BYTES: usize = 256 << 10;
+/// Capacity that the buffer keeps, so that ordinary events do not allocate.
+const MIN_CAPACITY: usize = 256 << 10;
 
-/// Cuts a body that arrives in chunks into frames, wherever the chunks end.
+/// Splits a body that arrives in chunks of any size into frames.
 ///
-/// Each byte is copied in once and moved at most once more, whatever the sizes of chunks and frames. The buffer grows
-/// with what has arrived, not with what a frame announces, and gives its memory back after a large frame.
+/// Cost: each byte is copied into the buffer once and moved at most once more. The buffer grows with the received bytes,
+/// not with the announced length of a frame, and shrinks after a large frame.
 ///
 /// ```
 /// use kube_protobuf::FrameReader;
@@ -20,44 +20,44 @@ const KEEP_BYTES: usize = 256 << 10;
 /// frames.push(b"\0\0\0\x02ab\0\0");
 /// assert_eq!(frames.next_frame()?, Some(&b"ab"[..]));
 /// assert_eq!(frames.next_frame()?, None);
-/// assert!(!frames.is_empty(), "a stream that ends here was cut off");
+/// assert!(!frames.is_empty(), "a stream that ends here is truncated");
 /// # Ok::<(), kube_protobuf::DecodeError>(())
 /// ```
 #[derive(Debug)]
 pub struct FrameReader {
     buffer: Vec<u8>,
-    /// Everything before this has been handed out.
+    /// Offset of the first byte that was not returned yet.
     start: usize,
     max: usize,
 }
 
 impl Default for FrameReader {
-    /// With [`DEFAULT_MAX_FRAME_BYTES`].
+    /// Creates a reader with [`DEFAULT_MAX_FRAME_BYTES`].
     fn default() -> Self {
         Self::new(DEFAULT_MAX_FRAME_BYTES)
     }
 }
 
 impl FrameReader {
-    /// Starts at a frame boundary; frames of more than `max` bytes are an error.
+    /// Creates a reader at a frame boundary. A frame of more than `max` bytes is an error.
     pub const fn new(max: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, max }
     }
 
-    /// Appends what has arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, chunk: &[u8]) {
         self.reclaim();
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next whole frame without its length; `None` if more has to arrive first.
+    /// Returns the next complete frame without its length; `None` if it is not complete yet.
     ///
     /// # Errors
     ///
-    /// [`DecodeErrorKind::FrameTooLarge`] as soon as the length has arrived, and again at every further call: the
-    /// stream can't be read any more.
+    /// [`DecodeErrorKind::FrameTooLarge`] as soon as the length is received, and on every later call: the stream cannot be
+    /// read any further.
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, DecodeError> {
-        let Some(length) = self.announced()? else {
+        let Some(length) = self.frame_length()? else {
             self.reclaim();
             return Ok(None);
         };
@@ -71,13 +71,13 @@ impl FrameReader {
         Ok(self.buffer.get(body..end))
     }
 
-    /// At a frame boundary. A stream that ends anywhere else was cut off.
+    /// True at a frame boundary. A stream that ends elsewhere is truncated.
     pub const fn is_empty(&self) -> bool {
         self.start == self.buffer.len()
     }
 
-    /// The length of the next frame, if that much has arrived.
-    fn announced(&self) -> Result<Option<usize>, DecodeError> {
+    /// Returns the length of the next frame, if received.
+    fn frame_length(&self) -> Result<Option<usize>, DecodeError> {
         let pending = self.buffer.get(self.start..).unwrap_or_default();
         let Some(length) = pending.first_chunk() else { return Ok(None) };
         let length = u32::from_be_bytes(*length);
@@ -85,8 +85,7 @@ impl FrameReader {
         fits.map(Some).ok_or_else(|| DecodeError::new(DecodeErrorKind::FrameTooLarge(length), "frame", 0))
     }
 
-    /// Forgets what has been handed out, once that is the larger part of the buffer: then no byte moves twice for less
-    /// than its own weight in frames.
+    /// Removes returned frames from the buffer once they are the larger part of it, so that each byte moves at most once.
     fn reclaim(&mut self) {
         let pending = self.buffer.len() - self.start;
         if self.start < pending {
@@ -94,8 +93,8 @@ impl FrameReader {
         }
         self.buffer.drain(..self.start);
         self.start = 0;
-        if self.buffer.capacity() > KEEP_BYTES.max(4 * pending) {
-            self.buffer.shrink_to(KEEP_BYTES);
+        if self.buffer.capacity() > MIN_CAPACITY.max(4 * pending) {
+            self.buffer.shrink_to(MIN_CAPACITY);
         }
     }
 }

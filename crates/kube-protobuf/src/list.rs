@@ -1,19 +1,19 @@
-//! Lists, without knowing of what.
+//! Lists of any kind.
 
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
-/// A list of any kind: its metadata, and its items still encoded.
+/// A list of any kind: its metadata, and its encoded items.
 ///
 /// All list types (`PodList`, `EndpointSliceList`, ... in the `generated.proto` files of `k8s.io/api`) have the same two
-/// fields, so one reader serves all. Items have no envelope: their kind is the list's.
+/// fields, so one reader suffices. Items have no envelope; their kind is that of the list.
 #[derive(Clone, Debug)]
 pub struct List<'a> {
-    /// What to start a watch from.
+    /// The resourceVersion to start a watch from.
     pub resource_version: &'a str,
-    /// What to ask for the next page with; empty on the last page.
+    /// The token of the next page; empty on the last page.
     pub continue_token: &'a str,
-    /// How many items the following pages have, if the server says so.
+    /// Number of items on the following pages, if the server reports it.
     pub remaining_item_count: Option<i64>,
     raw: &'a [u8],
 }
@@ -21,8 +21,8 @@ pub struct List<'a> {
 impl<'a> List<'a> {
     /// Reads the metadata of a list from its message (the [`raw`](crate::Unknown::raw) of its envelope).
     ///
-    /// Stops where it has found the metadata, which every API server writes first; so the items are walked once, by
-    /// [`Self::items`], and damage among them is found there.
+    /// Stops after the metadata, which every API server writes first. Items are read only once, by [`Self::items`], which
+    /// reports errors in them.
     pub fn parse(raw: &'a [u8]) -> Result<Self, DecodeError> {
         let mut list = Self { resource_version: "", continue_token: "", remaining_item_count: None, raw };
         let mut fields = Fields::new("List", raw);
@@ -35,11 +35,11 @@ impl<'a> List<'a> {
         Ok(list)
     }
 
-    /// The items in order, each as the message that [`PodView::parse`](crate::PodView::parse),
-    /// [`Message::decode`](crate::Message::decode) and their like expect.
+    /// Returns the items in order, each as the message that [`PodView::parse`](crate::PodView::parse),
+    /// [`Message::decode`](crate::Message::decode) and similar functions expect.
     ///
-    /// Ends after the first error: where the following items begin can't be known. One item that can't be *read*, on
-    /// the other hand, doesn't disturb the others.
+    /// Ends after the first error in the list itself, because the next item cannot be located then. An item whose content
+    /// is malformed does not affect the others.
     pub fn items(&self) -> Items<'a> {
         Items { fields: Fields::new("List", self.raw) }
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_ends_the_items() {
+    fn an_error_ends_the_items() {
         let list = List::parse(b"\x0a\x00\x12\x01a\x12\x05b").unwrap();
         let items: Vec<_> = list.items().collect();
         assert_eq!(items.len(), 2);

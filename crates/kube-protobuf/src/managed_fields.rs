@@ -1,4 +1,4 @@
-//! The bookkeeping of server-side apply: who wrote last, and objects without it.
+//! `metadata.managedFields`: removal, and the managers that wrote last.
 
 use crate::error::DecodeError;
 use crate::reader::Fields;
@@ -7,11 +7,11 @@ use crate::writer::Writer;
 
 /// Copies the message of any object, leaving out `metadata.managedFields`.
 ///
-/// Everything else is kept byte for byte, known or not: this is how to hold an object that is mostly compared, in a
-/// fraction of its decoded size and without losing fields of a newer API. managedFields are a third to half of a
-/// typical object; the API server keeps them by itself when they are left out of an update.
+/// Keeps all other bytes, including unknown fields. A cache that mostly compares objects can store them this way, in a
+/// fraction of their decoded size and without losing fields of a newer API. managedFields are a third to half of a
+/// typical object; the API server preserves them if an update omits them.
 ///
-/// Cost: one pass over the top two levels and one copy. Deeper levels are not read, so damage in them is kept as well.
+/// Cost: one pass over the top two levels and one copy. Deeper levels are copied unread, even if malformed.
 pub fn without_managed_fields(raw: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let mut writer = Writer::with_capacity(raw.len());
     let mut fields = Fields::new("object", raw);
@@ -30,16 +30,16 @@ pub fn without_managed_fields(raw: &[u8]) -> Result<Vec<u8>, DecodeError> {
 /// The number of `ObjectMeta.managedFields` in `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
 const MANAGED_FIELDS: u32 = 17;
 
-/// The most managers that [`last_managers`] names.
+/// Maximum number of managers that [`last_managers`] returns.
 pub const MAX_LAST_MANAGERS: usize = 4;
 
-/// The field managers that wrote an object last: those of the newest entries of `metadata.managedFields`, whose times
-/// are whole seconds, so that there may be several. At most [`MAX_LAST_MANAGERS`].
+/// Returns the field managers that wrote an object last: those of the newest entries of `metadata.managedFields`. Times
+/// are whole seconds, so there may be several; at most [`MAX_LAST_MANAGERS`] are returned.
 ///
-/// A client that only removes fields of others, or deletes the object, leaves no entry. Entries without a time, and
-/// managers that aren't UTF-8, are passed over.
+/// A client that only removes fields of other managers, or deletes the object, leaves no entry. Entries without a time and
+/// managers that are not UTF-8 are ignored.
 ///
-/// Cost: one pass over the metadata; the sets of fields are stepped over.
+/// Cost: one pass over the metadata; the sets of fields are skipped.
 pub fn last_managers(raw: &[u8]) -> Result<Vec<&str>, DecodeError> {
     let mut newest = (i64::MIN, Vec::new());
     let mut fields = Fields::new("object", raw);
@@ -95,7 +95,7 @@ fn copy_metadata(writer: &mut Writer, bytes: &[u8]) -> Result<(), DecodeError> {
 mod tests {
     use super::*;
 
-    /// One entry: a manager, and the seconds of its time.
+    /// Encodes an entry with a manager and its time in seconds.
     fn entry(manager: &str, time: Option<u8>) -> Vec<u8> {
         let mut entry = vec![0x0a, u8::try_from(manager.len()).unwrap()];
         entry.extend(manager.as_bytes());
@@ -118,7 +118,7 @@ mod tests {
             object(&[entry("a", Some(5)), entry("b", Some(7)), entry("c", Some(7)), entry("b", Some(7))]);
         assert_eq!(last_managers(&raw).unwrap(), ["b", "c"]);
         let raw = object(&[entry("a", Some(5)), entry("b", None)]);
-        assert_eq!(last_managers(&raw).unwrap(), ["a"], "one without a time is passed over");
+        assert_eq!(last_managers(&raw).unwrap(), ["a"], "an entry without a time is ignored");
         assert_eq!(last_managers(&object(&[])).unwrap(), [""; 0]);
         for length in 0..raw.len() {
             let _ = last_managers(&raw[..length]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_managed_fields_are_left_out() {
+    fn only_managed_fields_are_removed() {
         // metadata { name: "a", managedFields: {..}, 100: 1 }, 50: "x" (unknown), 51: 0 with a key of three bytes
         let raw = b"\x0a\x0b\x0a\x01a\x8a\x01\x02\x0a\x00\xa0\x06\x01\x92\x03\x01x\x98\x83\x00\x00";
         let expected = b"\x0a\x06\x0a\x01a\xa0\x06\x01\x92\x03\x01x\x98\x83\x00\x00";

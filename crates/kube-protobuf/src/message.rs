@@ -1,13 +1,13 @@
-//! Full codecs for the kinds that are written.
+//! Full codecs of the kinds that controllers write.
 
+mod codec;
 mod endpoint_slice;
 mod endpoints;
 mod event;
 mod lease;
 mod meta;
-mod part;
 
-use part::Part;
+use codec::Codec;
 
 use crate::error::DecodeError;
 use crate::writer::Writer;
@@ -24,45 +24,44 @@ use crate::writer::Writer;
 /// # Ok::<(), kube_protobuf::DecodeError>(())
 /// ```
 ///
-/// Encoding is canonical: fields in ascending order, maps by key; equal values are equal bytes, the same that Go writes.
+/// The encoding is canonical and equals Go's: fields in ascending order, map entries sorted by key.
 ///
 /// # Absent and empty
 ///
-/// An object is the same value whether it came as protobuf or as the API server's JSON. That takes three rules, because
-/// the Go types stand between the two:
+/// An object has the same value whether it was read from protobuf or from the JSON of the API server. Because the Go types
+/// convert between the two, that requires three rules:
 ///
 /// - A field that Go holds behind a pointer (`EndpointPort.name` of slices, all of `LeaseSpec`) is present if it is on
 ///   the wire, even if empty, zero or false.
-/// - A field that Go holds by value is always on the wire, and left out of JSON when empty; here, empty text and zero
-///   become `None`, and `None` is written as empty text and zero. Where Go's JSON keeps an empty value
-///   (`Endpoint.conditions`, `Lease.spec`, `Event.source`, `reportingComponent`, `reportingInstance`), it is `Some` of
-///   the empty value.
-/// - Lists and maps can't be empty on the wire, only absent; here, they are `None`, or an empty `Vec` for a field that
-///   isn't an `Option`. (`EndpointSlice.endpoints` and `ports` are `null` in JSON then, not left out; that is `None`.)
+/// - A field that Go holds by value is always on the wire, and omitted from JSON if empty. Empty text and zero are read as
+///   `None`, and `None` is written as empty text and zero. Where Go's JSON keeps an empty value
+///   (`Endpoint.conditions`, `Lease.spec`, `Event.source`, `reportingComponent`, `reportingInstance`), it is read as
+///   `Some` of the empty value.
+/// - An empty list or map is absent on the wire. It is read as `None`, or as an empty `Vec` for a field that is not an
+///   `Option`. (JSON has `null` for an empty `EndpointSlice.endpoints` or `ports`; that is `None`, too.)
 ///
-/// So `decode(encode(x))` is `x` for every `x` that was read from an API server, in either encoding, save for its
-/// `managedFields`; other values come back in this normal form. Times lose what JSON loses: `Time` has seconds,
-/// `MicroTime` microseconds.
+/// So `decode(encode(x))` equals `x`, except for `managedFields`, for every `x` that was read from an API server in either
+/// encoding; other values are converted to this normal form. Times have the precision of JSON: seconds for `Time`,
+/// microseconds for `MicroTime`.
 ///
-/// Text that isn't UTF-8 is read with replacement characters, as the API server's JSON has it: one bad annotation must
-/// not make an object unreadable.
-pub trait Message: Part {
-    /// Group and version, for the envelope.
+/// Text that is not UTF-8 is read with replacement characters, as in the JSON of the API server: one invalid annotation
+/// must not make an object unreadable.
+pub trait Message: Codec {
+    /// Group and version for the envelope.
     const API_VERSION: &'static str;
-    /// The kind, for the envelope.
+    /// Kind for the envelope.
     const KIND: &'static str;
 
     /// Reads an object from its message (an item of a list, or the [`raw`](crate::Unknown::raw) of an envelope).
     ///
-    /// `metadata.managedFields` and fields that this crate doesn't know are dropped. The API server keeps managedFields
-    /// by itself when an update comes without them.
+    /// Drops `metadata.managedFields` and unknown fields. The API server preserves managedFields if an update omits them.
     ///
-    /// Cost: an allocation per string and list, like any owned value.
+    /// Cost: one allocation per string and list.
     fn decode(raw: &[u8]) -> Result<Self, DecodeError> {
-        part::read(raw)
+        codec::read(raw)
     }
 
-    /// The message, without envelope: see [`wrap`](crate::wrap). `metadata.managedFields` are never written.
+    /// Returns the message without envelope, see [`wrap`](crate::wrap). Never writes `metadata.managedFields`.
     fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(1024);
         self.write(&mut writer);

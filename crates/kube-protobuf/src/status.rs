@@ -1,9 +1,9 @@
-//! What the API server answers instead of an object.
+//! `Status`, the response to a failed request.
 
 use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 
-/// A refusal, or the reason why a watch failed: `meta.v1.Status` of
+/// The response to a refused request, or the error of a watch: `meta.v1.Status` of
 /// `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusView<'a> {
@@ -11,24 +11,24 @@ pub struct StatusView<'a> {
     pub status: &'a str,
     /// The HTTP status code; 0 if absent.
     pub code: i32,
-    /// The reason for machines, such as `AlreadyExists`.
+    /// The machine-readable reason, such as `AlreadyExists`.
     pub reason: &'a str,
-    /// The reason for people. It may quote what somebody sent, so it ends early where it isn't UTF-8.
+    /// The message for people. It may quote the request, so it ends at the first byte that is not UTF-8.
     pub message: &'a str,
-    /// The causes in detail.
+    /// The detailed causes.
     pub causes: Vec<CauseView<'a>>,
-    /// How long to wait before trying again; 0 if the server doesn't say.
+    /// Delay before a retry, in seconds; 0 if absent.
     pub retry_after_seconds: i32,
 }
 
-/// One cause of a refusal.
+/// One cause of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CauseView<'a> {
-    /// The cause for machines, such as `NamespaceTerminating`; JSON calls it `reason` too, Go calls it `Type`.
+    /// The machine-readable cause, such as `NamespaceTerminating`; `reason` in JSON, `Type` in Go.
     pub reason: &'a str,
-    /// The cause for people, up to where it isn't UTF-8.
+    /// The message for people, up to the first byte that is not UTF-8.
     pub message: &'a str,
-    /// The field of the object that is at fault, such as `spec.ports[0].name`.
+    /// The invalid field of the object, such as `spec.ports[0].name`.
     pub field: &'a str,
 }
 
@@ -40,7 +40,7 @@ impl<'a> StatusView<'a> {
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 2 => status.status = fields.text(value)?,
-                3 => status.message = readable(&fields, value)?,
+                3 => status.message = valid_prefix(&fields, value)?,
                 4 => status.reason = fields.text(value)?,
                 5 => status.parse_details(fields.bytes(value)?)?,
                 6 => status.code = fields.int32(value)?,
@@ -70,7 +70,7 @@ impl<'a> CauseView<'a> {
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 1 => cause.reason = fields.text(value)?,
-                2 => cause.message = readable(&fields, value)?,
+                2 => cause.message = valid_prefix(&fields, value)?,
                 3 => cause.field = fields.text(value)?,
                 _ => {}
             }
@@ -79,7 +79,7 @@ impl<'a> CauseView<'a> {
     }
 }
 
-/// Text for people, up to where it isn't UTF-8.
-fn readable<'a>(fields: &Fields<'a>, value: Value<'a>) -> Result<&'a str, DecodeError> {
+/// Returns text up to the first byte that is not UTF-8.
+fn valid_prefix<'a>(fields: &Fields<'a>, value: Value<'a>) -> Result<&'a str, DecodeError> {
     Ok(fields.bytes(value)?.utf8_chunks().next().map_or("", |chunk| chunk.valid()))
 }

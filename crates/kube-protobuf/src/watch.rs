@@ -4,37 +4,37 @@ use crate::envelope::Unknown;
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::reader::Fields;
 
-/// What happened to the object of a watch event.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// It was created, or it existed when the watch began.
+    /// The object was created, or existed when the watch began.
     Added,
-    /// It was changed; the object is its new form.
+    /// The object was changed; the event contains the new version.
     Modified,
-    /// It was deleted or no longer matches the selector; the object is its last form.
+    /// The object was deleted or no longer matches the selector; the event contains the last version.
     Deleted,
-    /// Nothing happened up to this resourceVersion; the object has little else.
+    /// All changes up to the resourceVersion of the object were sent. The object has few other fields.
     Bookmark,
-    /// The watch failed; the object is a Status, see [`StatusView`](crate::StatusView).
+    /// The watch failed; the object is a `Status`, see [`StatusView`](crate::StatusView).
     Error,
 }
 
 /// One event: `meta.v1.WatchEvent` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchEvent<'a> {
-    /// What happened.
+    /// The type.
     pub event_type: EventType,
-    /// To what.
+    /// The object in its envelope.
     pub object: Unknown<'a>,
 }
 
 impl<'a> WatchEvent<'a> {
-    /// Reads a frame of a watch body. The event itself has no envelope; its object has one.
+    /// Parses a frame of a watch body. The event has no envelope; its object has one.
     ///
     /// # Errors
     ///
-    /// [`DecodeErrorKind::EventType`] for a type that is missing or none of the five, [`DecodeErrorKind::Magic`] for an
-    /// object that is missing or not protobuf.
+    /// [`DecodeErrorKind::EventType`] for a missing or unknown type, [`DecodeErrorKind::Magic`] for an object that is missing
+    /// or not protobuf.
     pub fn parse(frame: &'a [u8]) -> Result<Self, DecodeError> {
         let (mut event_type, mut object) = (&b""[..], &b""[..]);
         let mut fields = Fields::new("WatchEvent", frame);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_known() {
+    fn every_event_type_is_parsed() {
         let object = wrap("v1", "Pod", b"");
         for (text, event_type) in [
             ("ADDED", EventType::Added),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_event_is_none() {
+    fn an_incomplete_event_is_refused() {
         let object = wrap("v1", "Pod", b"");
         assert_eq!(WatchEvent::parse(b"").unwrap_err().kind(), DecodeErrorKind::EventType);
         assert_eq!(

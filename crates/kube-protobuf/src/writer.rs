@@ -1,18 +1,18 @@
-//! The protobuf wire format, written field by field.
+//! Encoding of the protobuf wire format, field by field.
 
 /// A message being written.
 ///
-/// Nested messages are written in place: [`Self::open`] notes where the body begins, [`Self::close`] puts the length in
-/// front of it. That moves the body by the one to three bytes of its length, once per level of nesting, which is
-/// cheaper than computing all sizes beforehand and shorter than writing backwards as Go does. The result is the same.
+/// Nested messages are written in place: [`Self::open`] records the start of the body, [`Self::close`] inserts its length.
+/// That moves the body by one to three bytes per level of nesting, which is cheaper than computing all sizes in advance
+/// and simpler than writing backwards as Go does. The result is the same.
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
 }
 
-/// Where the body of a nested message begins.
-#[must_use = "a nested message is complete only after close"]
-pub(crate) struct Open(usize);
+/// Offset of the body of a nested message.
+#[must_use = "a nested message is incomplete before `close`"]
+pub(crate) struct NestedMessage(usize);
 
 const VARINT: u32 = 0;
 const BYTES: u32 = 2;
@@ -36,35 +36,35 @@ impl Writer {
         self.bytes(number, text.as_bytes());
     }
 
-    /// Text behind a pointer in Go: absent and empty are two things.
+    /// Writes text that Go holds behind a pointer: absent and empty differ.
     pub(crate) fn optional_text(&mut self, number: u32, text: Option<&str>) {
         if let Some(text) = text {
             self.text(number, text);
         }
     }
 
-    /// Text that Go holds by value: always written, absent is empty.
+    /// Writes text that Go holds by value: absent text is written as empty.
     pub(crate) fn plain_text(&mut self, number: u32, text: Option<&str>) {
         self.text(number, text.unwrap_or_default());
     }
 
-    /// Any integer; negative int32 take ten bytes, as everywhere in protobuf.
+    /// Writes any integer. A negative int32 takes ten bytes, as protobuf requires.
     pub(crate) fn integer(&mut self, number: u32, value: impl Into<i64>) {
         self.key(number, VARINT);
         self.varint(value.into().cast_unsigned());
     }
 
-    pub(crate) fn open(&mut self, number: u32) -> Open {
+    pub(crate) fn open(&mut self, number: u32) -> NestedMessage {
         self.key(number, BYTES);
-        Open(self.bytes.len())
+        NestedMessage(self.bytes.len())
     }
 
-    pub(crate) fn close(&mut self, Open(start): Open) {
+    pub(crate) fn close(&mut self, NestedMessage(start): NestedMessage) {
         let (length, used) = varint_bytes((self.bytes.len() - start) as u64);
         self.bytes.splice(start..start, length.into_iter().take(used));
     }
 
-    /// Bytes that are encoded already.
+    /// Appends encoded bytes.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

@@ -41,7 +41,7 @@ impl Unreadable {
     }
 
     fn of_protobuf(raw: &[u8], error: &impl ToString) -> Self {
-        let meta = kube_protobuf::meta_until_damage(raw);
+        let meta = kube_protobuf::meta_lossy(raw);
         let (namespace, name) = (meta.namespace.to_owned(), meta.name.to_owned());
         Self { namespace, name, error: error.to_string() }
     }
@@ -122,7 +122,7 @@ fn protobuf_event<K: Kind>(frame: &[u8], interner: &Mutex<Interner>) -> Result<E
     }
     let meta = match kube_protobuf::meta(object.raw) {
         Err(error) if matches!(event_type, EventType::Added | EventType::Modified) => {
-            let resource_version = kube_protobuf::meta_until_damage(object.raw).resource_version.to_owned();
+            let resource_version = kube_protobuf::meta_lossy(object.raw).resource_version.to_owned();
             let object = Unreadable::of_protobuf(object.raw, &error);
             // Without a name it may be no object at all: a list tells more.
             if object.name.is_empty() {

@@ -1,16 +1,16 @@
-//! Any bytes, read as every kind with a codec.
+//! Any bytes as every kind with a codec.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)]
-#[path = "../../tests/support/mod.rs"]
-mod support;
+#[path = "../../tests/it/invariants.rs"]
+mod invariants;
 
 fuzz_target!(|bytes: &[u8]| {
-    support::message(bytes);
+    invariants::message(bytes);
     // an enveloped object from the corpus
     if let Ok(unknown) = kube_protobuf::Unknown::parse(bytes) {
-        support::message(unknown.raw);
+        invariants::message(unknown.raw);
     }
 });

@@ -1,16 +1,16 @@
-//! Any bytes, read as every view.
+//! Any bytes as every view.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)]
-#[path = "../../tests/support/mod.rs"]
-mod support;
+#[path = "../../tests/it/invariants.rs"]
+mod invariants;
 
 fuzz_target!(|bytes: &[u8]| {
-    support::scan(bytes);
+    invariants::scan(bytes);
     // an enveloped object from the corpus
     if let Ok(unknown) = kube_protobuf::Unknown::parse(bytes) {
-        support::scan(unknown.raw);
+        invariants::scan(unknown.raw);
     }
 });

@@ -8,7 +8,7 @@ fn framed(bodies: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn frames_are_the_same_however_they_are_cut() {
+fn frames_do_not_depend_on_chunk_sizes() {
     let long = vec![7; 300];
     let bodies = [&b"one"[..], b"", b"three", &long, b"", b""];
     let stream = framed(&bodies);
@@ -27,7 +27,7 @@ fn frames_are_the_same_however_they_are_cut() {
 }
 
 #[test]
-fn a_cut_stream_is_not_empty() {
+fn a_truncated_stream_is_not_empty() {
     let stream = framed(&[b"one", b"two"]);
     for length in 0..=stream.len() {
         let mut frames = FrameReader::default();
@@ -38,7 +38,7 @@ fn a_cut_stream_is_not_empty() {
 }
 
 #[test]
-fn a_frame_too_large_is_refused_before_it_arrives() {
+fn a_frame_over_the_limit_is_refused_before_its_content_arrives() {
     let mut frames = FrameReader::new(4);
     frames.push(&framed(&[b"four", b"fives"])[..12]);
     assert_eq!(frames.next_frame(), Ok(Some(&b"four"[..])));
@@ -47,12 +47,12 @@ fn a_frame_too_large_is_refused_before_it_arrives() {
     }
     assert_eq!(
         frames.next_frame().unwrap_err().to_string(),
-        "malformed protobuf: frame of 5 bytes is larger than allowed (frame, byte 0)"
+        "malformed protobuf: frame of 5 bytes exceeds the limit (frame, byte 0)"
     );
 }
 
 #[test]
-fn an_announcement_reserves_nothing() {
+fn an_announced_length_allocates_nothing() {
     let mut frames = FrameReader::new(usize::MAX);
     frames.push(&u32::MAX.to_be_bytes());
     assert_eq!(frames.next_frame(), Ok(None));
@@ -60,20 +60,20 @@ fn an_announcement_reserves_nothing() {
 }
 
 #[test]
-fn memory_returns_after_a_large_frame() {
+fn the_buffer_shrinks_after_a_large_frame() {
     let large = vec![1; 8 << 20];
     let mut frames = FrameReader::default();
     frames.push(&framed(&[&large]));
     assert_eq!(frames.next_frame().unwrap().map(<[u8]>::len), Some(large.len()));
     assert_eq!(frames.next_frame(), Ok(None));
-    assert!(frames.buffer.capacity() <= KEEP_BYTES);
+    assert!(frames.buffer.capacity() <= MIN_CAPACITY);
 }
 
 #[test]
 fn the_buffer_does_not_grow_with_the_stream() {
     let frame = framed(&[&[5; 1000]]);
     let mut frames = FrameReader::default();
-    // every chunk ends in the middle of a frame, and one frame is taken for each that arrives
+    // every chunk ends in the middle of a frame, and each frame is taken as soon as it is complete
     frames.push(&frame[..500]);
     for _ in 0..10_000 {
         frames.push(&frame[500..]);

@@ -5,7 +5,7 @@ use k8s_openapi::api::discovery::v1::{
 };
 
 use super::Message;
-use super::part::{self, Part};
+use super::codec::{self, Codec};
 use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 use crate::writer::Writer;
@@ -15,7 +15,7 @@ impl Message for EndpointSlice {
     const KIND: &'static str = "EndpointSlice";
 }
 
-impl Part for EndpointSlice {
+impl Codec for EndpointSlice {
     const NAME: &'static str = "EndpointSlice";
 
     fn zero() -> Self {
@@ -25,8 +25,8 @@ impl Part for EndpointSlice {
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
             1 => self.metadata.merge(fields.bytes(value)?)?,
-            2 => part::push(&mut self.endpoints, fields.bytes(value)?)?,
-            3 => part::push(&mut self.ports, fields.bytes(value)?)?,
+            2 => codec::push(&mut self.endpoints, fields.bytes(value)?)?,
+            3 => codec::push(&mut self.ports, fields.bytes(value)?)?,
             4 => self.address_type = fields.owned_text(value)?,
             _ => {}
         }
@@ -34,14 +34,14 @@ impl Part for EndpointSlice {
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write(writer, 1, &self.metadata);
-        part::write_list(writer, 2, self.endpoints.as_ref());
-        part::write_list(writer, 3, self.ports.as_ref());
+        codec::write(writer, 1, &self.metadata);
+        codec::write_list(writer, 2, self.endpoints.as_ref());
+        codec::write_list(writer, 3, self.ports.as_ref());
         writer.text(4, &self.address_type);
     }
 }
 
-impl Part for Endpoint {
+impl Codec for Endpoint {
     const NAME: &'static str = "Endpoint";
 
     fn zero() -> Self {
@@ -51,13 +51,13 @@ impl Part for Endpoint {
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
             1 => self.addresses.push(fields.owned_text(value)?),
-            2 => part::merge_optional(&mut self.conditions, fields.bytes(value)?)?,
+            2 => codec::merge_optional(&mut self.conditions, fields.bytes(value)?)?,
             3 => self.hostname = Some(fields.owned_text(value)?),
-            4 => part::merge_optional(&mut self.target_ref, fields.bytes(value)?)?,
-            5 => part::insert(&mut self.deprecated_topology, fields.bytes(value)?)?,
+            4 => codec::merge_optional(&mut self.target_ref, fields.bytes(value)?)?,
+            5 => codec::insert(&mut self.deprecated_topology, fields.bytes(value)?)?,
             6 => self.node_name = Some(fields.owned_text(value)?),
             7 => self.zone = Some(fields.owned_text(value)?),
-            8 => part::merge_optional(&mut self.hints, fields.bytes(value)?)?,
+            8 => codec::merge_optional(&mut self.hints, fields.bytes(value)?)?,
             _ => {}
         }
         Ok(())
@@ -67,17 +67,17 @@ impl Part for Endpoint {
         for address in &self.addresses {
             writer.text(1, address);
         }
-        part::write_plain(writer, 2, self.conditions.as_ref());
+        codec::write_plain(writer, 2, self.conditions.as_ref());
         writer.optional_text(3, self.hostname.as_deref());
-        part::write_optional(writer, 4, self.target_ref.as_ref());
-        part::write_map(writer, 5, self.deprecated_topology.as_ref());
+        codec::write_optional(writer, 4, self.target_ref.as_ref());
+        codec::write_map(writer, 5, self.deprecated_topology.as_ref());
         writer.optional_text(6, self.node_name.as_deref());
         writer.optional_text(7, self.zone.as_deref());
-        part::write_optional(writer, 8, self.hints.as_ref());
+        codec::write_optional(writer, 8, self.hints.as_ref());
     }
 }
 
-impl Part for EndpointConditions {
+impl Codec for EndpointConditions {
     const NAME: &'static str = "EndpointConditions";
 
     fn zero() -> Self {
@@ -95,13 +95,13 @@ impl Part for EndpointConditions {
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write_integer(writer, 1, self.ready);
-        part::write_integer(writer, 2, self.serving);
-        part::write_integer(writer, 3, self.terminating);
+        codec::write_integer(writer, 1, self.ready);
+        codec::write_integer(writer, 2, self.serving);
+        codec::write_integer(writer, 3, self.terminating);
     }
 }
 
-impl Part for EndpointHints {
+impl Codec for EndpointHints {
     const NAME: &'static str = "EndpointHints";
 
     fn zero() -> Self {
@@ -110,20 +110,20 @@ impl Part for EndpointHints {
 
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
-            1 => part::push(&mut self.for_zones, fields.bytes(value)?)?,
-            2 => part::push(&mut self.for_nodes, fields.bytes(value)?)?,
+            1 => codec::push(&mut self.for_zones, fields.bytes(value)?)?,
+            2 => codec::push(&mut self.for_nodes, fields.bytes(value)?)?,
             _ => {}
         }
         Ok(())
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write_list(writer, 1, self.for_zones.as_ref());
-        part::write_list(writer, 2, self.for_nodes.as_ref());
+        codec::write_list(writer, 1, self.for_zones.as_ref());
+        codec::write_list(writer, 2, self.for_nodes.as_ref());
     }
 }
 
-impl Part for ForZone {
+impl Codec for ForZone {
     const NAME: &'static str = "ForZone";
 
     fn zero() -> Self {
@@ -142,7 +142,7 @@ impl Part for ForZone {
     }
 }
 
-impl Part for ForNode {
+impl Codec for ForNode {
     const NAME: &'static str = "ForNode";
 
     fn zero() -> Self {
@@ -161,8 +161,8 @@ impl Part for ForNode {
     }
 }
 
-/// Unlike its namesake in core/v1, all of it is optional.
-impl Part for EndpointPort {
+/// Unlike `EndpointPort` of core/v1, all fields are optional.
+impl Codec for EndpointPort {
     const NAME: &'static str = "EndpointPort";
 
     fn zero() -> Self {
@@ -183,7 +183,7 @@ impl Part for EndpointPort {
     fn write(&self, writer: &mut Writer) {
         writer.optional_text(1, self.name.as_deref());
         writer.optional_text(2, self.protocol.as_deref());
-        part::write_integer(writer, 3, self.port);
+        codec::write_integer(writer, 3, self.port);
         writer.optional_text(4, self.app_protocol.as_deref());
     }
 }

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 
 use super::Message;
-use super::part::{self, Part};
+use super::codec::{self, Codec};
 use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 use crate::writer::Writer;
@@ -13,7 +13,7 @@ impl Message for Endpoints {
     const KIND: &'static str = "Endpoints";
 }
 
-impl Part for Endpoints {
+impl Codec for Endpoints {
     const NAME: &'static str = "Endpoints";
 
     fn zero() -> Self {
@@ -23,19 +23,19 @@ impl Part for Endpoints {
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
             1 => self.metadata.merge(fields.bytes(value)?)?,
-            2 => part::push(&mut self.subsets, fields.bytes(value)?)?,
+            2 => codec::push(&mut self.subsets, fields.bytes(value)?)?,
             _ => {}
         }
         Ok(())
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write(writer, 1, &self.metadata);
-        part::write_list(writer, 2, self.subsets.as_ref());
+        codec::write(writer, 1, &self.metadata);
+        codec::write_list(writer, 2, self.subsets.as_ref());
     }
 }
 
-impl Part for EndpointSubset {
+impl Codec for EndpointSubset {
     const NAME: &'static str = "EndpointSubset";
 
     fn zero() -> Self {
@@ -44,22 +44,22 @@ impl Part for EndpointSubset {
 
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
-            1 => part::push(&mut self.addresses, fields.bytes(value)?)?,
-            2 => part::push(&mut self.not_ready_addresses, fields.bytes(value)?)?,
-            3 => part::push(&mut self.ports, fields.bytes(value)?)?,
+            1 => codec::push(&mut self.addresses, fields.bytes(value)?)?,
+            2 => codec::push(&mut self.not_ready_addresses, fields.bytes(value)?)?,
+            3 => codec::push(&mut self.ports, fields.bytes(value)?)?,
             _ => {}
         }
         Ok(())
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write_list(writer, 1, self.addresses.as_ref());
-        part::write_list(writer, 2, self.not_ready_addresses.as_ref());
-        part::write_list(writer, 3, self.ports.as_ref());
+        codec::write_list(writer, 1, self.addresses.as_ref());
+        codec::write_list(writer, 2, self.not_ready_addresses.as_ref());
+        codec::write_list(writer, 3, self.ports.as_ref());
     }
 }
 
-impl Part for EndpointAddress {
+impl Codec for EndpointAddress {
     const NAME: &'static str = "EndpointAddress";
 
     fn zero() -> Self {
@@ -69,8 +69,8 @@ impl Part for EndpointAddress {
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
             1 => self.ip = fields.owned_text(value)?,
-            2 => part::merge_optional(&mut self.target_ref, fields.bytes(value)?)?,
-            3 => self.hostname = part::plain_text(fields, value)?,
+            2 => codec::merge_optional(&mut self.target_ref, fields.bytes(value)?)?,
+            3 => self.hostname = codec::plain_text(fields, value)?,
             4 => self.node_name = Some(fields.owned_text(value)?),
             _ => {}
         }
@@ -79,13 +79,13 @@ impl Part for EndpointAddress {
 
     fn write(&self, writer: &mut Writer) {
         writer.text(1, &self.ip);
-        part::write_optional(writer, 2, self.target_ref.as_ref());
+        codec::write_optional(writer, 2, self.target_ref.as_ref());
         writer.plain_text(3, self.hostname.as_deref());
         writer.optional_text(4, self.node_name.as_deref());
     }
 }
 
-impl Part for EndpointPort {
+impl Codec for EndpointPort {
     const NAME: &'static str = "EndpointPort";
 
     fn zero() -> Self {
@@ -94,9 +94,9 @@ impl Part for EndpointPort {
 
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
-            1 => self.name = part::plain_text(fields, value)?,
+            1 => self.name = codec::plain_text(fields, value)?,
             2 => self.port = fields.int32(value)?,
-            3 => self.protocol = part::plain_text(fields, value)?,
+            3 => self.protocol = codec::plain_text(fields, value)?,
             4 => self.app_protocol = Some(fields.owned_text(value)?),
             _ => {}
         }

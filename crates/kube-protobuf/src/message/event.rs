@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::{Event, EventSeries, EventSource};
 
 use super::Message;
+use super::codec::{self, Codec};
 use super::meta::{read_micro_time, read_time, write_micro_time, write_time};
-use super::part::{self, Part};
 use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 use crate::writer::Writer;
@@ -14,7 +14,7 @@ impl Message for Event {
     const KIND: &'static str = "Event";
 }
 
-impl Part for Event {
+impl Codec for Event {
     const NAME: &'static str = "Event";
 
     fn zero() -> Self {
@@ -30,17 +30,17 @@ impl Part for Event {
         match number {
             1 => self.metadata.merge(fields.bytes(value)?)?,
             2 => self.involved_object.merge(fields.bytes(value)?)?,
-            3 => self.reason = part::plain_text(fields, value)?,
-            4 => self.message = part::plain_text(fields, value)?,
-            5 => part::merge_optional(&mut self.source, fields.bytes(value)?)?,
+            3 => self.reason = codec::plain_text(fields, value)?,
+            4 => self.message = codec::plain_text(fields, value)?,
+            5 => codec::merge_optional(&mut self.source, fields.bytes(value)?)?,
             6 => self.first_timestamp = read_time(fields.bytes(value)?)?,
             7 => self.last_timestamp = read_time(fields.bytes(value)?)?,
-            8 => self.count = part::plain_int32(fields, value)?,
-            9 => self.type_ = part::plain_text(fields, value)?,
+            8 => self.count = codec::plain_int32(fields, value)?,
+            9 => self.type_ = codec::plain_text(fields, value)?,
             10 => self.event_time = read_micro_time(fields.bytes(value)?)?,
-            11 => part::merge_optional(&mut self.series, fields.bytes(value)?)?,
-            12 => self.action = part::plain_text(fields, value)?,
-            13 => part::merge_optional(&mut self.related, fields.bytes(value)?)?,
+            11 => codec::merge_optional(&mut self.series, fields.bytes(value)?)?,
+            12 => self.action = codec::plain_text(fields, value)?,
+            13 => codec::merge_optional(&mut self.related, fields.bytes(value)?)?,
             14 => self.reporting_component = Some(fields.owned_text(value)?),
             15 => self.reporting_instance = Some(fields.owned_text(value)?),
             _ => {}
@@ -49,25 +49,25 @@ impl Part for Event {
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write(writer, 1, &self.metadata);
-        part::write(writer, 2, &self.involved_object);
+        codec::write(writer, 1, &self.metadata);
+        codec::write(writer, 2, &self.involved_object);
         writer.plain_text(3, self.reason.as_deref());
         writer.plain_text(4, self.message.as_deref());
-        part::write_plain(writer, 5, self.source.as_ref());
+        codec::write_plain(writer, 5, self.source.as_ref());
         write_time(writer, 6, self.first_timestamp.as_ref());
         write_time(writer, 7, self.last_timestamp.as_ref());
         writer.integer(8, self.count.unwrap_or_default());
         writer.plain_text(9, self.type_.as_deref());
         write_micro_time(writer, 10, self.event_time.as_ref());
-        part::write_optional(writer, 11, self.series.as_ref());
+        codec::write_optional(writer, 11, self.series.as_ref());
         writer.plain_text(12, self.action.as_deref());
-        part::write_optional(writer, 13, self.related.as_ref());
+        codec::write_optional(writer, 13, self.related.as_ref());
         writer.plain_text(14, self.reporting_component.as_deref());
         writer.plain_text(15, self.reporting_instance.as_deref());
     }
 }
 
-impl Part for EventSource {
+impl Codec for EventSource {
     const NAME: &'static str = "EventSource";
 
     fn zero() -> Self {
@@ -76,8 +76,8 @@ impl Part for EventSource {
 
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
-            1 => self.component = part::plain_text(fields, value)?,
-            2 => self.host = part::plain_text(fields, value)?,
+            1 => self.component = codec::plain_text(fields, value)?,
+            2 => self.host = codec::plain_text(fields, value)?,
             _ => {}
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Part for EventSource {
     }
 }
 
-impl Part for EventSeries {
+impl Codec for EventSeries {
     const NAME: &'static str = "EventSeries";
 
     fn zero() -> Self {
@@ -98,7 +98,7 @@ impl Part for EventSeries {
 
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
-            1 => self.count = part::plain_int32(fields, value)?,
+            1 => self.count = codec::plain_int32(fields, value)?,
             2 => self.last_observed_time = read_micro_time(fields.bytes(value)?)?,
             _ => {}
         }

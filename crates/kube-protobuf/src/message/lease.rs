@@ -3,8 +3,8 @@
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 
 use super::Message;
+use super::codec::{self, Codec};
 use super::meta::{read_micro_time, write_micro_time};
-use super::part::{self, Part};
 use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 use crate::writer::Writer;
@@ -14,7 +14,7 @@ impl Message for Lease {
     const KIND: &'static str = "Lease";
 }
 
-impl Part for Lease {
+impl Codec for Lease {
     const NAME: &'static str = "Lease";
 
     fn zero() -> Self {
@@ -24,19 +24,19 @@ impl Part for Lease {
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError> {
         match number {
             1 => self.metadata.merge(fields.bytes(value)?)?,
-            2 => part::merge_optional(&mut self.spec, fields.bytes(value)?)?,
+            2 => codec::merge_optional(&mut self.spec, fields.bytes(value)?)?,
             _ => {}
         }
         Ok(())
     }
 
     fn write(&self, writer: &mut Writer) {
-        part::write(writer, 1, &self.metadata);
-        part::write_plain(writer, 2, self.spec.as_ref());
+        codec::write(writer, 1, &self.metadata);
+        codec::write_plain(writer, 2, self.spec.as_ref());
     }
 }
 
-impl Part for LeaseSpec {
+impl Codec for LeaseSpec {
     const NAME: &'static str = "LeaseSpec";
 
     fn zero() -> Self {
@@ -59,14 +59,14 @@ impl Part for LeaseSpec {
 
     fn write(&self, writer: &mut Writer) {
         writer.optional_text(1, self.holder_identity.as_deref());
-        part::write_integer(writer, 2, self.lease_duration_seconds);
+        codec::write_integer(writer, 2, self.lease_duration_seconds);
         if self.acquire_time.is_some() {
             write_micro_time(writer, 3, self.acquire_time.as_ref());
         }
         if self.renew_time.is_some() {
             write_micro_time(writer, 4, self.renew_time.as_ref());
         }
-        part::write_integer(writer, 5, self.lease_transitions);
+        codec::write_integer(writer, 5, self.lease_transitions);
         writer.optional_text(6, self.strategy.as_deref());
         writer.optional_text(7, self.preferred_holder.as_deref());
     }

@@ -13,7 +13,7 @@ fn lease_renewed(renew_time: Timestamp) -> Lease {
 }
 
 #[test]
-fn nothing_is_the_zero_value_as_json_shows_it() {
+fn an_empty_message_equals_the_zero_value_in_json() {
     let lease = Lease::decode(b"").unwrap();
     assert_eq!(lease, serde_json::from_str(r#"{"metadata":{},"spec":{}}"#).unwrap());
     let event = Event::decode(b"").unwrap();
@@ -25,7 +25,7 @@ fn nothing_is_the_zero_value_as_json_shows_it() {
 }
 
 #[test]
-fn pointers_keep_the_difference_between_absent_and_empty() {
+fn pointer_fields_distinguish_absent_and_empty() {
     let empty = EndpointPort {
         name: Some(String::new()),
         port: Some(0),
@@ -38,7 +38,7 @@ fn pointers_keep_the_difference_between_absent_and_empty() {
 }
 
 #[test]
-fn values_do_not() {
+fn value_fields_do_not_distinguish_absent_and_empty() {
     let empty = ObjectMeta {
         name: Some(String::new()),
         generation: Some(0),
@@ -60,7 +60,7 @@ fn values_do_not() {
 }
 
 #[test]
-fn times_keep_what_json_keeps() {
+fn times_have_the_precision_of_json() {
     for (time, kept) in [
         ((0, 0), Some((0, 0))),
         ((1, 123_456_789), Some((1, 123_456_000))),
@@ -80,15 +80,15 @@ fn times_keep_what_json_keeps() {
     assert_eq!(decoded.first_timestamp, Some(Time(Timestamp::new(-2, 0).unwrap())));
 }
 
-/// Go writes a pointer to its zero time like that; JSON has `null`.
+/// Go writes a pointer to its zero time this way; JSON has `null`.
 #[test]
-fn a_time_of_no_bytes_is_absent() {
+fn an_empty_time_is_absent() {
     let lease = Lease::decode(b"\x12\x02\x22\x00").unwrap();
     assert_eq!(lease.spec, Some(LeaseSpec::default()));
 }
 
 #[test]
-fn extreme_times_are_kept_or_refused() {
+fn extreme_times_are_preserved_or_refused() {
     for time in [Timestamp::MIN, Timestamp::MAX] {
         let encoded = lease_renewed(time).encode();
         assert_eq!(Lease::decode(&encoded).unwrap().encode(), encoded, "{time}");
@@ -103,7 +103,7 @@ fn extreme_times_are_kept_or_refused() {
 }
 
 #[test]
-fn bad_text_is_replaced_not_refused() {
+fn invalid_utf8_is_replaced() {
     let slice = EndpointSlice::decode(b"\x22\x03a\xffb").unwrap();
     assert_eq!(slice.address_type, "a\u{fffd}b");
 }
@@ -115,7 +115,7 @@ fn fields_of_the_wrong_type_are_refused() {
 }
 
 #[test]
-fn bodies_of_any_length_get_their_length_in_front() {
+fn nested_messages_of_any_length_are_written() {
     for length in [0, 1, 100, 127, 128, 129, 16_383, 16_384, 3_000_000] {
         let metadata = ObjectMeta { name: Some("x".repeat(length)), ..ObjectMeta::default() };
         let lease = Lease { metadata, ..Lease::decode(b"").unwrap() };

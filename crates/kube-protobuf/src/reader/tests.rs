@@ -28,7 +28,7 @@ fn every_wire_type_is_read() {
 }
 
 #[test]
-fn damage_is_an_error() {
+fn malformed_input_is_an_error() {
     use DecodeErrorKind::{FieldNumber, Truncated, VarintOverflow, WireType};
     for (bytes, expected) in [
         (&b"\x08"[..], Truncated),
@@ -52,12 +52,12 @@ fn damage_is_an_error() {
 }
 
 #[test]
-fn values_are_interpreted_as_declared() {
+fn values_are_read_as_declared() {
     let fields = Fields::new("Test", b"");
     let minus_one = Value::Varint(u64::MAX);
     assert_eq!(fields.int64(minus_one), Ok(-1));
     assert_eq!(fields.int32(minus_one), Ok(-1));
-    assert_eq!(fields.int32(Value::Varint(0x1_0000_0002)), Ok(2), "the lower half counts");
+    assert_eq!(fields.int32(Value::Varint(0x1_0000_0002)), Ok(2), "the lower 32 bits");
     assert_eq!(fields.boolean(Value::Varint(2)), Ok(true));
     assert_eq!(fields.text(Value::Bytes("ü".as_bytes())), Ok("ü"));
     assert_eq!(fields.text(Value::Bytes(b"\xff")).unwrap_err().kind(), DecodeErrorKind::Utf8);
@@ -74,7 +74,7 @@ fn values_are_interpreted_as_declared() {
 }
 
 #[test]
-fn an_error_says_what_and_where() {
+fn an_error_names_its_message_and_offset() {
     let mut fields = Fields::new("PodIP", b"\x0a\x01x\x0a\x05y");
     fields.next_field().unwrap();
     let error = fields.next_field().unwrap_err();

@@ -1,10 +1,10 @@
 //! The metadata of any object.
 
-use super::{map_entry, time_seconds};
+use super::values::{text_entry, time_seconds};
 use crate::error::{DecodeError, DecodeErrorKind};
 use crate::reader::Fields;
 
-/// What every object has: `meta.v1.ObjectMeta` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`, without
+/// The metadata of any object: `meta.v1.ObjectMeta` of `k8s.io/apimachinery pkg/apis/meta/v1/generated.proto`, without
 /// owners, finalizers and managedFields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaView<'a> {
@@ -14,26 +14,27 @@ pub struct MetaView<'a> {
     pub generate_name: &'a str,
     /// The namespace; empty for Nodes.
     pub namespace: &'a str,
-    /// Identity over time: a new object of the same name has another.
+    /// The uid, which a new object of the same name does not share.
     pub uid: &'a str,
     /// The version of this state of the object.
     pub resource_version: &'a str,
-    /// Counts changes of the desired state; 0 for kinds that don't count.
+    /// The generation of the desired state; 0 for kinds without one.
     pub generation: i64,
-    /// When it was created, in Unix seconds.
+    /// Creation time in Unix seconds.
     pub creation_timestamp: Option<i64>,
-    /// When it is (or was) due to go, in Unix seconds; present once deletion was asked for.
+    /// Time after which the object is removed, in Unix seconds; present once deletion was requested.
     pub deletion_timestamp: Option<i64>,
-    /// Labels in the order of the message, which is that of the keys if the API server wrote it.
+    /// Labels in the order of the message. The API server sorts them by key.
     pub labels: Vec<(&'a str, &'a str)>,
-    /// Annotations likewise, except any that aren't UTF-8.
+    /// Annotations in the same order, except for any that are not UTF-8.
     pub annotations: Vec<(&'a str, &'a str)>,
 }
 
-/// Reads the metadata of any object from its message, stopping right behind it.
+/// Reads the metadata of any object from its message and ignores the rest. An object without metadata yields an empty
+/// view.
 ///
-/// All kinds have their metadata in field 1, and Kubernetes writes fields in order; so this costs the same for a large
-/// object as for a small one. An object without metadata yields an empty view.
+/// Cost: independent of the size of the object, because all kinds have their metadata in field 1 and Kubernetes writes
+/// fields in order.
 pub fn meta(raw: &[u8]) -> Result<MetaView<'_>, DecodeError> {
     let mut meta = MetaView::default();
     let mut fields = Fields::new("object", raw);
@@ -46,15 +47,15 @@ pub fn meta(raw: &[u8]) -> Result<MetaView<'_>, DecodeError> {
     Ok(meta)
 }
 
-/// The same, up to where the metadata can no longer be read: the name, the namespace and the resourceVersion stand at the
-/// beginning, so that most damage leaves them.
-pub fn meta_until_damage(raw: &[u8]) -> MetaView<'_> {
+/// Reads the metadata of any object up to the first error. Name, namespace and resourceVersion come first, so that they
+/// are usually available.
+pub fn meta_lossy(raw: &[u8]) -> MetaView<'_> {
     let mut meta = MetaView::default();
     let mut fields = Fields::new("object", raw);
     while let Ok(Some((number, value))) = fields.next_field() {
         if number == 1 {
             let metadata = fields.bytes(value).unwrap_or_default();
-            // What came before the damage stands.
+            // Keeps the fields before the error.
             let _ = meta.merge(metadata);
             break;
         }
@@ -84,14 +85,5 @@ impl<'a> MetaView<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// An entry of a map of strings.
-pub(super) fn text_entry(bytes: &[u8]) -> Result<(&str, &str), DecodeError> {
-    let (key, value) = map_entry(bytes)?;
-    match (std::str::from_utf8(key), std::str::from_utf8(value)) {
-        (Ok(key), Ok(value)) => Ok((key, value)),
-        _ => Err(DecodeError::new(DecodeErrorKind::Utf8, "map entry", bytes.len())),
     }
 }

@@ -1,15 +1,16 @@
 //! Nodes.
 
-use super::{Condition, MetaView, map_entry};
+use super::meta::MetaView;
+use super::values::{Condition, map_entry};
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
-/// What endpoints need of a Node: `v1.Node` of `k8s.io/api core/v1/generated.proto`.
+/// The fields of a Node that endpoints need: `v1.Node` of `k8s.io/api core/v1/generated.proto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeView<'a> {
     /// The metadata; the zone is one of the labels.
     pub meta: MetaView<'a>,
-    /// The condition of type `Ready` is `True`.
+    /// True if the condition of type `Ready` is `True`.
     pub ready: bool,
     /// `status.allocatable.cpu` as a quantity, such as `3920m`; empty if unknown.
     pub allocatable_cpu: &'a str,

@@ -1,10 +1,11 @@
 //! Pods.
 
-use super::{Condition, MetaView};
+use super::meta::MetaView;
+use super::values::Condition;
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
-/// What endpoints need of a Pod: `v1.Pod` of `k8s.io/api core/v1/generated.proto`.
+/// The fields of a Pod that endpoints need: `v1.Pod` of `k8s.io/api core/v1/generated.proto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodView<'a> {
     /// The metadata.
@@ -21,9 +22,9 @@ pub struct PodView<'a> {
     pub pod_ip: &'a str,
     /// `status.podIPs`, in order.
     pub pod_ips: Vec<&'a str>,
-    /// The first condition of type `Ready`: whether it is `True`, and since when, in Unix seconds.
+    /// The first condition of type `Ready`: whether it is `True`, and the time of its last transition in Unix seconds.
     pub ready: Option<(bool, Option<i64>)>,
-    /// The ports that have a name: those of `spec.containers`, then those of sidecars.
+    /// The named ports: those of `spec.containers`, then those of sidecars.
     pub ports: Vec<PortView<'a>>,
 }
 
@@ -34,16 +35,16 @@ pub struct PortView<'a> {
     pub name: &'a str,
     /// The number.
     pub container_port: i32,
-    /// The protocol; `TCP` if the Pod doesn't say.
+    /// The protocol; `TCP` by default.
     pub protocol: &'a str,
-    /// Of a sidecar: an init container with restartPolicy `Always`.
+    /// True for a sidecar, an init container with restartPolicy `Always`.
     pub sidecar: bool,
 }
 
 impl<'a> PodView<'a> {
     /// Reads a Pod from its message (an item of a list, or the [`raw`](crate::Unknown::raw) of an envelope).
     ///
-    /// Cost: 1.6 µs for a Pod with five containers and nine ports. It allocates the vectors of the view and nothing else.
+    /// Cost: 1.6 µs for a Pod with five containers and nine ports. Allocates only the vectors of the view.
     pub fn parse(raw: &'a [u8]) -> Result<Self, DecodeError> {
         let mut pod = Self::default();
         let mut sidecar_ports = Vec::new();
@@ -99,7 +100,7 @@ impl<'a> PodView<'a> {
     }
 }
 
-/// Appends the named ports of a container; returns its restartPolicy, which only init containers have.
+/// Appends the named ports of a container, and returns its restartPolicy, which only init containers have.
 fn container_ports<'a>(bytes: &'a [u8], ports: &mut Vec<PortView<'a>>) -> Result<&'a [u8], DecodeError> {
     let mut restart_policy = &b""[..];
     let mut fields = Fields::new("Container", bytes);
@@ -121,7 +122,7 @@ fn container_ports<'a>(bytes: &'a [u8], ports: &mut Vec<PortView<'a>>) -> Result
 /// Appends the named ports of an init container, if it is a sidecar.
 fn add_sidecar_ports<'a>(bytes: &'a [u8], ports: &mut Vec<PortView<'a>>) -> Result<(), DecodeError> {
     let before = ports.len();
-    // ports come before the policy that decides about them
+    // ports precede the policy that decides about them
     if container_ports(bytes, ports)? != b"Always" {
         ports.truncate(before);
     }

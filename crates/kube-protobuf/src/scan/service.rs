@@ -1,11 +1,11 @@
 //! Services.
 
-use super::MetaView;
-use super::meta::text_entry;
+use super::meta::MetaView;
+use super::values::text_entry;
 use crate::error::DecodeError;
 use crate::reader::Fields;
 
-/// What endpoints need of a Service: `v1.Service` of `k8s.io/api core/v1/generated.proto`.
+/// The fields of a Service that endpoints need: `v1.Service` of `k8s.io/api core/v1/generated.proto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceView<'a> {
     /// The metadata.
@@ -14,7 +14,7 @@ pub struct ServiceView<'a> {
     pub service_type: &'a str,
     /// `spec.clusterIP`; `None` (the word) for headless Services.
     pub cluster_ip: &'a str,
-    /// `spec.selector`, in the order of the message. Protobuf can't tell an absent selector from an empty one.
+    /// `spec.selector`, in the order of the message. Protobuf does not distinguish an absent selector from an empty one.
     pub selector: Vec<(&'a str, &'a str)>,
     /// `spec.ports`, in order.
     pub ports: Vec<ServicePortView<'a>>,
@@ -31,7 +31,7 @@ pub struct ServiceView<'a> {
 pub struct ServicePortView<'a> {
     /// The name; empty is allowed if it is the only port.
     pub name: &'a str,
-    /// The protocol; `TCP` if the Service doesn't say.
+    /// The protocol; `TCP` by default.
     pub protocol: &'a str,
     /// The port of the Service itself.
     pub port: i32,
@@ -41,13 +41,13 @@ pub struct ServicePortView<'a> {
     pub app_protocol: Option<&'a str>,
 }
 
-/// How a Service's port finds the Pods' port: `intstr.IntOrString` of
+/// The target port of a Service port: `intstr.IntOrString` of
 /// `k8s.io/apimachinery pkg/util/intstr/generated.proto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetPort<'a> {
-    /// By number.
+    /// The number of a port.
     Number(i32),
-    /// By the name of a container's port.
+    /// The name of a container port.
     Name(&'a str),
 }
 
@@ -72,7 +72,7 @@ impl<'a> ServiceView<'a> {
         Ok(service)
     }
 
-    /// Whether it selects Pods at all; otherwise somebody else takes care of its endpoints.
+    /// True if the Service selects Pods. Endpoints of other Services are managed by other clients.
     pub fn has_selector(&self) -> bool {
         !self.selector.is_empty()
     }

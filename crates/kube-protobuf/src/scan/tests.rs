@@ -12,7 +12,7 @@ fn nest(number: u32, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_an_empty_view() {
+fn an_empty_message_is_an_empty_view() {
     assert_eq!(PodView::parse(b""), Ok(PodView::default()));
     assert_eq!(ServiceView::parse(b""), Ok(ServiceView::default()));
     assert_eq!(NodeView::parse(b""), Ok(NodeView::default()));
@@ -48,7 +48,7 @@ fn a_condition_that_is_not_utf8_is_another_condition() {
 }
 
 #[test]
-fn the_first_ready_condition_counts() {
+fn the_first_ready_condition_is_used() {
     let condition = |status: &str| {
         nest(2, |condition| {
             condition.text(1, "Ready");
@@ -67,7 +67,7 @@ fn ports_of_sidecars_follow_those_of_containers() {
     let port = |name: &str| nest(6, |port| port.text(1, name));
     let sidecar = |name: &str, policy: &str| {
         nest(20, |container| {
-            // the policy ahead of the ports: order doesn't matter
+            // the policy precedes the ports: the order is irrelevant
             container.text(24, policy);
             container.raw(&port(name));
         })
@@ -93,11 +93,11 @@ fn metadata_in_two_parts_merges() {
 }
 
 #[test]
-fn only_wanted_fields_are_looked_at() {
-    // spec.volumes, damaged
+fn skipped_fields_are_not_parsed() {
+    // spec.volumes, malformed
     let raw = nest(2, |spec| spec.bytes(1, b"\xff\xff"));
     assert!(PodView::parse(&raw).is_ok());
-    // spec.containers, damaged
+    // spec.containers, malformed
     let raw = nest(2, |spec| spec.bytes(2, b"\xff\xff"));
     assert_eq!(PodView::parse(&raw).unwrap_err().message(), "Container");
     // spec as a number

@@ -1,4 +1,4 @@
-//! What all messages share, top-level or nested.
+//! Codecs of messages, top-level and nested.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use crate::error::DecodeError;
 use crate::reader::{Fields, Value};
 use crate::writer::Writer;
 
-/// A message of which every field is known.
-pub trait Part: Sized {
-    /// The name, for errors.
+/// A message with a full codec.
+pub trait Codec: Sized {
+    /// The name of the message for errors.
     const NAME: &'static str;
 
-    /// What no fields at all mean: Go's zero value, seen through JSON.
+    /// Returns the value of an empty message: Go's zero value, as its JSON is read.
     fn zero() -> Self;
 
-    /// Takes up one field; those of unknown number are dropped.
+    /// Merges one field. Unknown fields are dropped.
     fn merge_field(&mut self, number: u32, value: Value<'_>, fields: &Fields<'_>) -> Result<(), DecodeError>;
 
     /// Writes all fields, in ascending order.
     fn write(&self, writer: &mut Writer);
 
-    /// Takes up all fields of an encoded message.
+    /// Merges all fields of an encoded message.
     fn merge(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let mut fields = Fields::new(Self::NAME, bytes);
         while let Some((number, value)) = fields.next_field()? {
@@ -31,34 +31,34 @@ pub trait Part: Sized {
 }
 
 /// Reads a message.
-pub(super) fn read<T: Part>(bytes: &[u8]) -> Result<T, DecodeError> {
-    let mut part = T::zero();
-    part.merge(bytes)?;
-    Ok(part)
+pub(super) fn read<T: Codec>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut message = T::zero();
+    message.merge(bytes)?;
+    Ok(message)
 }
 
-/// Reads a message that may be absent; if there already is one, they merge.
-pub(super) fn merge_optional<T: Part>(part: &mut Option<T>, bytes: &[u8]) -> Result<(), DecodeError> {
-    part.get_or_insert_with(T::zero).merge(bytes)
+/// Reads an optional message, and merges it into an existing one.
+pub(super) fn merge_optional<T: Codec>(message: &mut Option<T>, bytes: &[u8]) -> Result<(), DecodeError> {
+    message.get_or_insert_with(T::zero).merge(bytes)
 }
 
-/// Reads one more of a repeated message.
-pub(super) fn push<T: Part>(list: &mut Option<Vec<T>>, bytes: &[u8]) -> Result<(), DecodeError> {
+/// Reads an element of a repeated message.
+pub(super) fn push<T: Codec>(list: &mut Option<Vec<T>>, bytes: &[u8]) -> Result<(), DecodeError> {
     list.get_or_insert_default().push(read(bytes)?);
     Ok(())
 }
 
-/// Text that Go holds by value: empty is absent.
+/// Reads text that Go holds by value: empty is absent.
 pub(super) fn plain_text(fields: &Fields<'_>, value: Value<'_>) -> Result<Option<String>, DecodeError> {
     fields.owned_text(value).map(|text| Some(text).filter(|text| !text.is_empty()))
 }
 
-/// An int32 that Go holds by value: zero is absent.
+/// Reads an int32 that Go holds by value: zero is absent.
 pub(super) fn plain_int32(fields: &Fields<'_>, value: Value<'_>) -> Result<Option<i32>, DecodeError> {
     fields.int32(value).map(|value| Some(value).filter(|value| *value != 0))
 }
 
-/// Reads one more entry of a map of strings.
+/// Reads an entry of a map of strings.
 pub(super) fn insert(map: &mut Option<BTreeMap<String, String>>, bytes: &[u8]) -> Result<(), DecodeError> {
     let (mut key, mut content) = (String::new(), String::new());
     let mut fields = Fields::new("map entry", bytes);
@@ -74,31 +74,31 @@ pub(super) fn insert(map: &mut Option<BTreeMap<String, String>>, bytes: &[u8]) -
 }
 
 /// Writes a nested message.
-pub(super) fn write<T: Part>(writer: &mut Writer, number: u32, part: &T) {
+pub(super) fn write<T: Codec>(writer: &mut Writer, number: u32, message: &T) {
     let open = writer.open(number);
-    part.write(writer);
+    message.write(writer);
     writer.close(open);
 }
 
-/// Writes a nested message that may be absent.
-pub(super) fn write_optional<T: Part>(writer: &mut Writer, number: u32, part: Option<&T>) {
-    if let Some(part) = part {
-        write(writer, number, part);
+/// Writes an optional nested message.
+pub(super) fn write_optional<T: Codec>(writer: &mut Writer, number: u32, message: Option<&T>) {
+    if let Some(message) = message {
+        write(writer, number, message);
     }
 }
 
-/// Writes a nested message that Go holds by value: absent is empty.
-pub(super) fn write_plain<T: Part>(writer: &mut Writer, number: u32, part: Option<&T>) {
-    match part {
-        Some(part) => write(writer, number, part),
+/// Writes a nested message that Go holds by value: absent is written as empty.
+pub(super) fn write_plain<T: Codec>(writer: &mut Writer, number: u32, message: Option<&T>) {
+    match message {
+        Some(message) => write(writer, number, message),
         None => write(writer, number, &T::zero()),
     }
 }
 
 /// Writes a repeated message.
-pub(super) fn write_list<T: Part>(writer: &mut Writer, number: u32, list: Option<&Vec<T>>) {
-    for part in list.into_iter().flatten() {
-        write(writer, number, part);
+pub(super) fn write_list<T: Codec>(writer: &mut Writer, number: u32, list: Option<&Vec<T>>) {
+    for message in list.into_iter().flatten() {
+        write(writer, number, message);
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn write_map(writer: &mut Writer, number: u32, map: Option<&BTreeMap<
     }
 }
 
-/// Writes an integer that may be absent.
+/// Writes an optional integer.
 pub(super) fn write_integer(writer: &mut Writer, number: u32, value: Option<impl Into<i64>>) {
     if let Some(value) = value {
         writer.integer(number, value);

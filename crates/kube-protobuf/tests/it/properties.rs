@@ -1,8 +1,4 @@
-//! What holds for all objects and for all bytes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
-
-mod strategies;
-mod support;
+//! Properties of random objects and random bytes.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Endpoints, Event};
@@ -12,30 +8,31 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use strategies::{endpoint_slice, endpoints, event, lease};
+use crate::invariants;
+use crate::strategies::{endpoint_slice, endpoints, event, lease};
 
 proptest! {
     #[test]
-    fn slices_come_back(object in endpoint_slice()) {
+    fn slices_survive_encoding(object in endpoint_slice()) {
         prop_assert_eq!(EndpointSlice::decode(&object.encode()).unwrap(), object);
     }
 
     #[test]
-    fn endpoints_come_back(object in endpoints()) {
+    fn endpoints_survive_encoding(object in endpoints()) {
         prop_assert_eq!(Endpoints::decode(&object.encode()).unwrap(), object);
     }
 
     #[test]
-    fn events_come_back(object in event()) {
+    fn events_survive_encoding(object in event()) {
         prop_assert_eq!(Event::decode(&object.encode()).unwrap(), object);
     }
 
     #[test]
-    fn leases_come_back(object in lease()) {
+    fn leases_survive_encoding(object in lease()) {
         prop_assert_eq!(Lease::decode(&object.encode()).unwrap(), object);
     }
 
-    /// The scan of the metadata and the full decoding agree.
+    /// The view of the metadata equals the decoded metadata.
     #[test]
     fn views_equal_decoded_objects(object in endpoint_slice()) {
         let raw = object.encode();
@@ -48,28 +45,28 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_harmless(bytes in vec(any::<u8>(), 0..512)) {
-        support::scan(&bytes);
-        support::message(&bytes);
+        invariants::scan(&bytes);
+        invariants::message(&bytes);
     }
 
-    /// Bytes that are mostly well-formed get deeper.
+    /// Mostly well-formed bytes reach deeper levels.
     #[test]
     fn arbitrary_fields_are_harmless(bytes in fields(4)) {
-        support::scan(&bytes);
-        support::message(&bytes);
+        invariants::scan(&bytes);
+        invariants::message(&bytes);
     }
 
     #[test]
-    fn damaged_objects_are_harmless(file in any::<Index>(), mutations in vec(mutation(), 1..6)) {
+    fn mutated_objects_are_harmless(file in any::<Index>(), mutations in vec(mutation(), 1..6)) {
         let files = corpus();
         let bytes = mutations.into_iter().fold(file.get(&files).clone(), mutate);
-        support::scan(&bytes);
-        support::message(&bytes);
+        invariants::scan(&bytes);
+        invariants::message(&bytes);
         if let Ok(unknown) = Unknown::parse(&bytes) {
-            support::scan(unknown.raw);
-            support::message(unknown.raw);
+            invariants::scan(unknown.raw);
+            invariants::message(unknown.raw);
             if let Ok(list) = List::parse(unknown.raw) {
-                list.items().filter_map(Result::ok).for_each(support::message);
+                list.items().filter_map(Result::ok).for_each(invariants::message);
             }
         }
     }
@@ -77,16 +74,16 @@ proptest! {
     #[test]
     fn frames_do_not_depend_on_chunks(
         bodies in vec(vec(any::<u8>(), 0..300), 0..20),
-        damage in vec(mutation(), 0..2),
+        mutations in vec(mutation(), 0..2),
         lengths in vec(any::<u8>(), 1..20),
     ) {
         let framed = bodies.iter().flat_map(|body| [&u32::try_from(body.len()).unwrap().to_be_bytes(), &body[..]].concat());
-        let stream = damage.into_iter().fold(framed.collect(), mutate);
-        support::frames(&stream, &lengths, 64 << 10);
+        let stream = mutations.into_iter().fold(framed.collect(), mutate);
+        invariants::frames(&stream, &lengths, 64 << 10);
     }
 }
 
-/// Fuzz targets need a toolchain of their own: what they look for, the tests above look for too.
+/// Fuzz targets run for long only; the tests above check the same invariants.
 #[test]
 fn every_fuzz_target_has_a_property_test() {
     let here = include_str!("properties.rs");
@@ -95,10 +92,10 @@ fn every_fuzz_target_has_a_property_test() {
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         let target = std::fs::read_to_string(&path).unwrap();
-        let (_, call) = target.split_once("support::").unwrap();
+        let (_, call) = target.split_once("invariants::").unwrap();
         let check = call.split_once('(').unwrap().0;
         assert!(
-            here.contains(&format!("support::{check}(")),
+            here.contains(&format!("invariants::{check}(")),
             "{}: nothing here calls {check}",
             path.display()
         );
@@ -107,7 +104,7 @@ fn every_fuzz_target_has_a_property_test() {
     assert!(targets > 0, "no fuzz targets in {folder}");
 }
 
-/// A message of `depth` levels with the field numbers that Kubernetes uses.
+/// Messages of `depth` levels with field numbers that Kubernetes uses.
 fn fields(depth: u32) -> BoxedStrategy<Vec<u8>> {
     let leaf = prop_oneof![
         Just(Vec::new()),
@@ -136,7 +133,7 @@ fn varint(value: u16) -> Vec<u8> {
     bytes
 }
 
-/// All files that Go made.
+/// Returns all files that Go wrote.
 fn corpus() -> Vec<Vec<u8>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! Objects as an API server could have sent them.
+//! Random objects in the normal form of an API server.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 
-/// Any text, short.
+/// Any short text.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z0-9./-]{0,12}", "\\PC{0,6}"]
 }
 
-/// Text that Go holds by value: present only if not empty.
+/// Text that Go holds by value, present only if not empty.
 fn plain() -> impl Strategy<Value = Option<String>> {
     of(text().prop_filter("empty is absent", |text| !text.is_empty()))
 }

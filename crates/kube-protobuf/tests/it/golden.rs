@@ -1,5 +1,4 @@
-//! What Go wrote, read by us, and the other way round: see `hack/fixtures`.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+//! Compatibility with files that the Go types wrote (`hack/fixtures`).
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -25,7 +24,7 @@ fn json<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_slice(&file(&format!("{name}.json"))).unwrap()
 }
 
-/// Both encodings mean the same, and what we write is what Go writes.
+/// Checks that both encodings have the same value, and that the encoding equals that of Go.
 fn check_codec<T: Message + DeserializeOwned + PartialEq + Debug>(name: &str, strip: fn(&mut T)) {
     let bytes = file(&format!("{name}.pb"));
     let unknown = Unknown::parse(&bytes).unwrap();
@@ -54,7 +53,7 @@ fn written_kinds_equal_json_and_go() {
     check_codec::<Lease>("lease-empty", |_| {});
 }
 
-/// The items of a list in both encodings.
+/// Checks the items of a list in both encodings.
 fn check_items<T: Message + DeserializeOwned + PartialEq + Debug>(name: &str) {
     let bytes = file(&format!("{name}.pb"));
     let list = List::parse(Unknown::parse(&bytes).unwrap().raw).unwrap();
@@ -135,7 +134,7 @@ fn ports_of(container: &Container, sidecar: bool) -> Vec<PortView<'_>> {
         .collect()
 }
 
-/// The view that a Pod should give, made from its JSON.
+/// Returns the expected view of a Pod, from its JSON.
 fn pod_of(pod: &Pod) -> PodView<'_> {
     let (spec, status) = (pod.spec.as_ref().unwrap(), pod.status.as_ref().unwrap());
     let containers = spec.containers.iter().flat_map(|container| ports_of(container, false));
@@ -168,7 +167,7 @@ fn pods_equal_json() {
     }
     let pod: Pod = json("pod");
     let names: Vec<_> = pod_of(&pod).ports.iter().map(|port| port.name).collect();
-    assert_eq!(names, ["http", "dns", "sctp", "plain", "metrics"], "the fixture has something to test");
+    assert_eq!(names, ["http", "dns", "sctp", "plain", "metrics"], "the fixture has ports of all sorts");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every reader on the same bytes. Used by the property tests and by the fuzz targets.
+//! Invariants of all readers on any bytes. Shared by the property tests and the fuzz targets.
 
 use std::fmt::Debug;
 
@@ -7,8 +7,7 @@ use k8s_openapi::api::core::v1::{Endpoints, Event};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::*;
 
-/// Reads `bytes` as whatever a view knows; only the absence of panics is checked, and that objects stay the same
-/// without their managedFields.
+/// Reads `bytes` as every view. Checks that nothing panics, and that removing managedFields changes no view.
 pub(crate) fn scan(bytes: &[u8]) {
     let mut fields = Fields::new("any", bytes);
     while let Ok(Some(_)) = fields.next_field() {}
@@ -24,15 +23,15 @@ pub(crate) fn scan(bytes: &[u8]) {
     assert_eq!(
         without_managed_fields(&stripped).as_ref(),
         Ok(&stripped),
-        "stripping twice is stripping once"
+        "removing managedFields twice changes nothing"
     );
-    same(meta(bytes), meta(&stripped));
-    same(PodView::parse(bytes), PodView::parse(&stripped));
-    same(ServiceView::parse(bytes), ServiceView::parse(&stripped));
-    same(NodeView::parse(bytes), NodeView::parse(&stripped));
+    assert_same(meta(bytes), meta(&stripped));
+    assert_same(PodView::parse(bytes), PodView::parse(&stripped));
+    assert_same(ServiceView::parse(bytes), ServiceView::parse(&stripped));
+    assert_same(NodeView::parse(bytes), NodeView::parse(&stripped));
 }
 
-/// Reads `bytes` as every kind with a codec: what can be read can be written and read again.
+/// Reads `bytes` as every kind with a codec. Checks that a decoded object survives encoding and decoding.
 pub(crate) fn message(bytes: &[u8]) {
     codec::<EndpointSlice>(bytes);
     codec::<Endpoints>(bytes);
@@ -43,7 +42,7 @@ pub(crate) fn message(bytes: &[u8]) {
 fn codec<T: Message + PartialEq + Debug>(bytes: &[u8]) {
     let decoded = T::decode(bytes);
     if let Ok(stripped) = without_managed_fields(bytes) {
-        same(T::decode(bytes), T::decode(&stripped));
+        assert_same(T::decode(bytes), T::decode(&stripped));
     }
     let Ok(decoded) = decoded else { return };
     let encoded = decoded.encode();
@@ -52,24 +51,24 @@ fn codec<T: Message + PartialEq + Debug>(bytes: &[u8]) {
     assert_eq!(again.map(|again| again.encode()), Ok(encoded));
 }
 
-/// Cuts `stream` into frames as it comes in pieces of these lengths (over and over), and in one piece.
+/// Checks that `stream` yields the same frames in one chunk and in chunks of these lengths (repeated).
 pub(crate) fn frames(stream: &[u8], lengths: &[u8], max: usize) {
-    let whole = cut(&mut [stream].into_iter(), max);
+    let whole = split(&mut [stream].into_iter(), max);
     let mut rest = stream;
     let mut chunks = lengths.iter().cycle().map_while(|length| {
         let (chunk, tail) = rest.split_at_checked(usize::from(*length).max(1)).unwrap_or((rest, &[]));
         rest = tail;
         Some(chunk).filter(|chunk| !chunk.is_empty())
     });
-    let pieces = cut(&mut chunks, max);
+    let pieces = split(&mut chunks, max);
     if !lengths.is_empty() {
         assert_eq!(whole, pieces);
     }
 }
 
-type Cut = (Vec<Vec<u8>>, Option<DecodeError>, bool);
+type Frames = (Vec<Vec<u8>>, Option<DecodeError>, bool);
 
-fn cut(chunks: &mut dyn Iterator<Item = &[u8]>, max: usize) -> Cut {
+fn split(chunks: &mut dyn Iterator<Item = &[u8]>, max: usize) -> Frames {
     let mut frames = FrameReader::new(max);
     let mut found = Vec::new();
     for chunk in chunks {
@@ -89,8 +88,8 @@ fn cut(chunks: &mut dyn Iterator<Item = &[u8]>, max: usize) -> Cut {
     (found, None, is_empty)
 }
 
-/// Equal, or wrong in the same way; where it is wrong may differ.
-fn same<T: PartialEq + Debug>(one: Result<T, DecodeError>, other: Result<T, DecodeError>) {
+/// Asserts that two results are equal; errors may differ in their offset.
+fn assert_same<T: PartialEq + Debug>(one: Result<T, DecodeError>, other: Result<T, DecodeError>) {
     let kind = |error: DecodeError| (error.kind(), error.message());
     assert_eq!(one.map_err(kind), other.map_err(kind));
 }

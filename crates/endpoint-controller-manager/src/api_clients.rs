@@ -11,7 +11,7 @@ use crate::connection::ConnectionError;
 use crate::controllers::Controller;
 use crate::version;
 
-/// Where the service accounts of controllers are (`k8s.io/controller-manager` `pkg/clientbuilder`).
+/// The namespace of the controllers' service accounts (`k8s.io/controller-manager` `pkg/clientbuilder`).
 const NAMESPACE: &str = "kube-system";
 
 /// User agent and metrics, which all clients of this process share.

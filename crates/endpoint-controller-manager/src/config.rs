@@ -46,7 +46,7 @@ pub(crate) struct Server {
     pub(crate) authorization: AuthorizationOptions,
     /// For access reviews.
     pub(crate) authorization_kubeconfig: Option<PathBuf>,
-    /// Whether `/debug/flags` is served.
+    /// Serve `/debug/flags`.
     pub(crate) profiling: bool,
 }
 

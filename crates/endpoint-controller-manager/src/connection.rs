@@ -23,11 +23,11 @@ pub(crate) enum ConnectionError {
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
     #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
-    #[error("set --kubeconfig or --master, or run inside a cluster: no in-cluster configuration")]
+    #[error("neither --kubeconfig nor --master is set, and there is no in-cluster configuration")]
     NotInCluster(#[source] InClusterError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the API server at {server} has not answered within {} s", START_TIMEOUT.as_secs())]
+    #[error("gave up waiting for the API server at {server}")]
     Unreachable { server: String, source: ApiError },
 }
 

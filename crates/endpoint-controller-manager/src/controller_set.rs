@@ -81,7 +81,7 @@ pub(crate) struct ControllerSet {
 }
 
 impl ControllerSet {
-    /// Starts them.
+    /// Starts the controllers.
     pub(crate) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
         let mut set = Self {
             controllers: JoinSet::new(),

@@ -51,7 +51,7 @@ const fn gate(
 }
 
 /// Gates with an effect here that upstream does not have, or no longer has.
-const OURS: &[Gate] = &[
+const OWN: &[Gate] = &[
     gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
     gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
@@ -111,7 +111,7 @@ impl FeatureGates {
         }
     }
 
-    /// Whether a gate is on. One that doesn't exist is off.
+    /// Returns whether a gate is on. One that does not exist is off.
     pub(crate) fn enabled(&self, name: &str) -> bool {
         self.set.get(name).copied().unwrap_or_else(|| self.spec(name).is_some_and(|spec| spec.default))
     }
@@ -138,7 +138,7 @@ impl FeatureGates {
     pub(crate) fn without_effect(&self) -> impl Iterator<Item = &'static str> {
         let effective = [LOGGING_BETA_OPTIONS, REMOTE_REQUEST_HEADER_UID, ALL_ALPHA, ALL_BETA];
         let has_effect =
-            move |name: &str| effective.contains(&name) || OURS.iter().any(|gate| gate.name == name);
+            move |name: &str| effective.contains(&name) || OWN.iter().any(|gate| gate.name == name);
         self.given.iter().copied().filter(move |name| !has_effect(name))
     }
 
@@ -216,7 +216,7 @@ impl AtVersion for [Spec; version::COUNT] {
 }
 
 fn all() -> impl Iterator<Item = &'static Gate> {
-    OURS.iter().chain(upstream::GATES)
+    OWN.iter().chain(upstream::GATES)
 }
 
 fn find(name: &str) -> Option<&'static Gate> {
@@ -227,10 +227,10 @@ fn find(name: &str) -> Option<&'static Gate> {
 pub(crate) fn help() -> String {
     let specs = all().map(|gate| (gate.name, gate.specs.at(Versions::default())));
     let groups = GROUPS.into_iter().map(|(name, stage)| (name, Spec::off(stage)));
-    let ours = |name: &str| OURS.iter().any(|gate| gate.name == name);
+    let own = |name: &str| OWN.iter().any(|gate| gate.name == name);
     let mut lines: Vec<String> = specs
         .chain(groups)
-        .filter(|(name, spec)| matches!(spec.stage, Stage::Alpha | Stage::Beta) || ours(name))
+        .filter(|(name, spec)| matches!(spec.stage, Stage::Alpha | Stage::Beta) || own(name))
         .map(|(name, spec)| {
             let stage = if spec.stage == Stage::Ga { "GA" } else { spec.stage.label() };
             format!("kube:{name}=true|false ({stage} - default={})", spec.default)

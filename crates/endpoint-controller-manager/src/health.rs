@@ -25,9 +25,9 @@ pub(crate) enum Phase {
 pub(crate) struct Health {
     /// Upstream's checks by upstream's names.
     pub(crate) healthz: Checks,
-    /// Whether a restart would help.
+    /// Fails if a restart would help.
     pub(crate) livez: Checks,
-    /// Whether the caches are synced, and the controllers run or could start at once.
+    /// Passes if the caches are synced, and the controllers run or could start at once.
     pub(crate) readyz: Checks,
 }
 

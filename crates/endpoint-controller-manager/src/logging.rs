@@ -32,7 +32,7 @@ use crate::config::LogFormat;
 use crate::process_metrics::{self, Total};
 
 /// The crates of this program, whose logs `-v` controls.
-const OURS: [&str; 8] = [
+const OWN_CRATES: [&str; 8] = [
     "endpoint_controller_manager",
     "endpoints_controller",
     "endpointslice_controller",
@@ -147,13 +147,15 @@ pub(crate) fn set_verbosity(verbosity: u32) -> Result<(), String> {
 
 /// The filter for a level of klog: 4 logs each sync, 6 each watch event, 8 also the HTTP libraries.
 fn filter(verbosity: u32) -> Targets {
-    let ours = match verbosity {
+    let own = match verbosity {
         0..=3 => Level::INFO,
         4..=5 => Level::DEBUG,
         _ => Level::TRACE,
     };
     let libraries = if verbosity >= 8 { Level::DEBUG } else { Level::ERROR };
-    OURS.iter().fold(Targets::new().with_default(libraries), |filter, name| filter.with_target(*name, ours))
+    OWN_CRATES
+        .iter()
+        .fold(Targets::new().with_default(libraries), |filter, name| filter.with_target(*name, own))
 }
 
 struct Klog {

@@ -58,7 +58,7 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Parsed, String> {
         Err(error) => return Err(usage_error::message(&error)),
     };
     let mut values = FlagValues::new(&matches);
-    // What is wrong is found again in the whole of flags and file.
+    // Errors are found again below, together with those of the file.
     let settings = values.settings(&mut Errors::default());
     match settings.version {
         VersionRequest::None => {}

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_whatever_the_process_is_called() {
+    fn proc_fields_are_parsed_for_any_process_name() {
         let stat = "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 250 50 13 14 15 16 17 18 12345 20";
         assert_eq!(cpu_seconds(stat), Some(3.0));
         assert_eq!(stat_field(stat, 22), Some(12345.0));

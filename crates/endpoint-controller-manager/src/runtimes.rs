@@ -31,7 +31,7 @@ pub(crate) struct Runtimes {
     work: Runtime,
 }
 
-/// Where to spawn tasks.
+/// Handles to spawn tasks on the runtimes.
 #[derive(Clone, Debug)]
 pub(crate) struct Handles {
     pub(crate) control: Handle,

@@ -12,7 +12,7 @@ pub(crate) fn line() -> String {
     format!("{NAME} v{VERSION} (behaves as Kubernetes {KUBERNETES})")
 }
 
-/// What `--version=raw` prints: the same in the form of Go's `version.Info`.
+/// The output of `--version=raw`: the same in the form of Go's `version.Info`.
 pub(crate) fn raw() -> String {
     let mut numbers = VERSION.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! How mature a gate is.
+//! The stages of feature gates.
 
 /// The stages of `k8s.io/component-base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ fn gates_at(emulated: &str, flag: &str) -> Result<FeatureGates, String> {
 }
 
 #[test]
-fn names_are_there_once_and_dependencies_exist() {
+fn names_are_unique_and_dependencies_exist() {
     let mut names: Vec<&str> = all().map(|gate| gate.name).chain(GROUPS.map(|(name, _)| name)).collect();
     names.sort_unstable();
     let count = names.len();
@@ -34,7 +34,7 @@ fn defaults_meet_the_dependencies_of_each_supported_version() {
 }
 
 #[test]
-fn ours_have_their_stages_and_defaults() {
+fn own_gates_have_their_stages_and_defaults() {
     let default = gates("").unwrap();
     let features = default.features();
     for (name, stage, enabled) in [
@@ -72,13 +72,13 @@ fn all_alpha_and_all_beta_leave_named_gates_alone_in_any_order() {
 }
 
 #[test]
-fn of_a_gate_that_is_named_twice_the_last_value_counts() {
+fn the_last_value_of_a_gate_named_twice_counts() {
     let values = ["ContextualLogging=false".to_owned(), "ContextualLogging=true".to_owned()];
     assert!(FeatureGates::new(&values, Versions::default()).unwrap().enabled("ContextualLogging"));
 }
 
 #[test]
-fn refusals_are_upstreams_word_for_word() {
+fn errors_are_upstreams_word_for_word() {
     for (flag, message) in [
         ("NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
         ("TopologyAwareHints=true", "unrecognized feature gate: TopologyAwareHints"),
@@ -112,7 +112,7 @@ fn refusals_are_upstreams_word_for_word() {
 }
 
 #[test]
-fn a_disabled_dependency_stops_what_needs_it() {
+fn a_gate_with_a_disabled_dependency_is_refused() {
     let message = gates("AtomicFIFO=false").unwrap_err();
     assert!(
         message.contains(
@@ -123,7 +123,7 @@ fn a_disabled_dependency_stops_what_needs_it() {
 }
 
 #[test]
-fn emulated_versions_have_the_gates_of_their_time() {
+fn emulated_versions_have_their_own_gates() {
     let old = gates_at("1.35", "").unwrap();
     assert!(!old.enabled("AtomicFIFO") && old.enabled("SidecarContainers"));
     assert!(old.features().iter().all(|feature| feature.name != "AtomicFIFO"));
@@ -188,7 +188,7 @@ fn each_gate_has_a_series() {
 }
 
 #[test]
-fn values_are_shown_with_a_component_before_each() {
+fn flagz_shows_gates_with_their_component() {
     for (values, text) in [
         (&[][..], ""),
         (&["", ","], ""),

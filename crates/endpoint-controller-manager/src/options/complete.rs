@@ -20,7 +20,7 @@ pub(super) fn complete(values: &FlagValues, ignored_fields: Vec<String>) -> Resu
     let mut errors = Errors::default();
     let settings = values.settings(&mut errors);
     let config = config(settings, values, ignored_fields, &mut errors);
-    config.filter(|_| errors.is_empty()).ok_or_else(|| errors.sentence(values))
+    config.filter(|_| errors.is_empty()).ok_or_else(|| errors.sentence(|flag| values.field(flag)))
 }
 
 /// None if a value is missing that is wrong, and so among the errors.

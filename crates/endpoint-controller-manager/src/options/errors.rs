@@ -1,7 +1,5 @@
 //! The list of everything that is wrong with a configuration.
 
-use super::values::FlagValues;
-
 /// Errors that begin with the name of their flag.
 #[derive(Debug, Default)]
 pub(super) struct Errors(Vec<String>);
@@ -21,12 +19,12 @@ impl Errors {
         self.0.extend(errors);
     }
 
-    /// All errors in one line, as upstream joins them. An error about a value from the configuration file begins with
-    /// the field instead of the flag.
-    pub(super) fn sentence(self, values: &FlagValues) -> String {
+    /// All errors in one line, as upstream joins them. An error about a flag that has a `field` in the configuration file
+    /// begins with that instead.
+    pub(super) fn sentence<'a>(self, field: impl Fn(&str) -> Option<&'a str>) -> String {
         let named = |error: &String| {
             let (flag, rest) = error.split_at(error.find([' ', ':']).unwrap_or(error.len()));
-            match flag.strip_prefix("--").and_then(|flag| values.field(flag)) {
+            match flag.strip_prefix("--").and_then(&field) {
                 Some(field) => format!("{field}{rest}"),
                 None => error.clone(),
             }

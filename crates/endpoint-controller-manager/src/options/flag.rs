@@ -22,7 +22,7 @@ pub(crate) struct Flag {
     pub(crate) key: Option<&'static str>,
     pub(crate) effect: Effect,
     pub(crate) short: Option<char>,
-    /// Left out of `--help`, as upstream leaves out deprecated flags.
+    /// Not listed by `--help`, as upstream does with deprecated flags.
     pub(crate) hidden: bool,
     /// Lines that are computed and follow the help text.
     pub(crate) choices: Option<fn() -> String>,
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Parsed(fn(&mut Settings, &str) -> Result<(), String>),
     /// Like [`Parsed`](Self::Parsed) for a flag that may be repeated; called once for each value.
     Repeated(fn(&mut Settings, &str) -> Result<(), String>),
-    /// Values separated by commas. Empty ones don't count.
+    /// Values separated by commas, of which empty ones are ignored.
     List(fn(&mut Settings, Vec<String>)),
     /// An amount of memory, which only flags without support have.
     Quantity,
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Applies,
-    /// Accepted for the sake of kube-controller-manager's command lines.
+    /// Accepted, so that command lines of kube-controller-manager can be copied.
     Ignored,
     /// Refused, for this reason, if its value is not the zero value.
     Unsupported(&'static str),
@@ -147,15 +147,45 @@ impl Flag {
 impl Flag {
     /// Checks the syntax of one value, with pflag's messages.
     pub(super) fn check(&self, text: &str) -> Result<(), String> {
-        match self.kind {
-            Kind::Bool(_) => parse_bool(text).map(drop),
-            Kind::Int(_) | Kind::Count { .. } => parse_i32(text).map(drop),
-            Kind::Float(_) => parse_f64(text).map(drop),
-            Kind::Duration(_) => parse_go_duration(self.unsigned(text)).map(drop),
-            Kind::Parsed(set) | Kind::Repeated(set) => set(&mut Settings::default(), text),
-            Kind::Quantity => is_zero_quantity(text).map(drop),
-            Kind::Text(_) | Kind::Checked(_) | Kind::List(_) => Ok(()),
+        self.store(&mut Settings::default(), text).map(drop)
+    }
+
+    /// Stores the values, whose syntax has been checked. The error begins with the name of the flag.
+    pub(super) fn set(&self, settings: &mut Settings, texts: &[String]) -> Result<(), String> {
+        let name = self.name;
+        match (self.effect, self.kind) {
+            (Effect::Unsupported(reason), _) if !texts.iter().all(|text| self.is_zero(text)) => {
+                Err(format!("--{name} is not supported: {reason}"))
+            }
+            (_, Kind::List(set)) => {
+                set(settings, texts.iter().filter(|text| !text.is_empty()).cloned().collect());
+                Ok(())
+            }
+            _ => texts.iter().try_for_each(|text| {
+                let stored = self.store(settings, text).flatten();
+                stored.map_err(|error| format!("--{name}{error}"))
+            }),
         }
+    }
+
+    /// Parses and stores one value. The outer error is about its syntax, the inner one about its meaning, to be read
+    /// after the name of the flag.
+    fn store(&self, settings: &mut Settings, text: &str) -> Result<Result<(), String>, String> {
+        match self.kind {
+            Kind::Bool(set) => set(settings, parse_bool(text)?),
+            Kind::Int(set) => set(settings, parse_i32(text)?),
+            Kind::Count { min, max, set } => {
+                return Ok(in_range(parse_i32(text)?, min, max).map(|number| set(settings, number)));
+            }
+            Kind::Float(set) => set(settings, parse_f64(text)?),
+            Kind::Duration(set) => set(settings, parse_go_duration(self.unsigned(text))?),
+            Kind::Text(set) => set(settings, text),
+            Kind::Checked(set) => return Ok(set(settings, text).map_err(|error| format!(": {error}"))),
+            Kind::Parsed(set) | Kind::Repeated(set) => set(settings, text)?,
+            Kind::List(_) => {}
+            Kind::Quantity => drop(is_zero_quantity(text)?),
+        }
+        Ok(Ok(()))
     }
 
     /// An ignored duration may be negative.
@@ -166,53 +196,7 @@ impl Flag {
         }
     }
 
-    /// Stores the values, whose syntax has been checked. The error begins with the name of the flag.
-    pub(super) fn set(&self, settings: &mut Settings, texts: &[String]) -> Result<(), String> {
-        if let Effect::Unsupported(reason) = self.effect {
-            return if texts.iter().all(|text| self.is_zero(text)) {
-                Ok(())
-            } else {
-                Err(format!("--{} is not supported: {reason}", self.name))
-            };
-        }
-        let list = || texts.iter().filter(|text| !text.is_empty()).cloned().collect();
-        let text = texts.last().map_or("", String::as_str);
-        let stored = match self.kind {
-            Kind::Bool(set) => parse_bool(text).map(|on| set(settings, on)),
-            Kind::Int(set) => parse_i32(text).map(|number| set(settings, number)),
-            Kind::Float(set) => parse_f64(text).map(|number| set(settings, number)),
-            Kind::Duration(set) => {
-                parse_go_duration(self.unsigned(text)).map(|duration| set(settings, duration))
-            }
-            Kind::Text(set) => {
-                set(settings, text);
-                Ok(())
-            }
-            Kind::Checked(set) | Kind::Parsed(set) => set(settings, text),
-            Kind::Repeated(set) => texts.iter().try_for_each(|text| set(settings, text)),
-            Kind::List(set) => {
-                set(settings, list());
-                Ok(())
-            }
-            Kind::Count { min, max, set } => {
-                return self.in_range(text, min, max).map(|number| set(settings, number));
-            }
-            Kind::Quantity => Ok(()),
-        };
-        stored.map_err(|error| format!("--{}: {error}", self.name))
-    }
-
-    /// A number in its range, with upstream's messages (`options/endpointslicecontroller.go` `Validate`).
-    fn in_range(&self, text: &str, min: i32, max: i32) -> Result<u32, String> {
-        let name = self.name;
-        match parse_i32(text)? {
-            number if number < min => Err(format!("--{name} must not be less than {min}, but got {number}")),
-            number if number > max => Err(format!("--{name} must not be more than {max}, but got {number}")),
-            number => u32::try_from(number).map_err(|error| error.to_string()),
-        }
-    }
-
-    /// Whether this value is the zero value of its type: pflag's `--help` shows no such default.
+    /// Returns whether this is the zero value of its type, which pflag's `--help` shows as no default.
     pub(super) fn is_zero(&self, text: &str) -> bool {
         match self.kind {
             Kind::Bool(_) => parse_bool(text) == Ok(false),
@@ -222,7 +206,7 @@ impl Flag {
     }
 }
 
-/// How the flag is shown.
+/// Output.
 impl Flag {
     pub(super) fn takes_list(&self) -> bool {
         matches!(self.kind, Kind::List(_))
@@ -285,6 +269,16 @@ impl Flag {
             Value::String(text) => text,
             other => other.to_string(),
         }
+    }
+}
+
+/// A number in its range, with upstream's messages (`options/endpointslicecontroller.go` `Validate`).
+fn in_range(number: i32, min: i32, max: i32) -> Result<u32, String> {
+    match u32::try_from(number) {
+        _ if number < min => Err(format!(" must not be less than {min}, but got {number}")),
+        _ if number > max => Err(format!(" must not be more than {max}, but got {number}")),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!(": {error}")),
     }
 }
 

@@ -76,7 +76,7 @@ fn configz_has_upstreams_shape() {
 }
 
 #[test]
-fn what_configz_shows_can_be_a_file() {
+fn the_output_of_configz_is_a_valid_file() {
     let shown = configz(&values("--max-endpoints-per-slice=250 --kube-api-qps=2.5"));
     let file = parse(&shown.to_string()).unwrap();
     let flags: Vec<String> =
@@ -89,7 +89,7 @@ fn what_configz_shows_can_be_a_file() {
 }
 
 #[test]
-fn other_controllers_sections_are_accepted_whole() {
+fn sections_of_other_controllers_are_accepted() {
     let text = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
                 kind: KubeControllerManagerConfiguration\n\
                 GarbageCollectorController: {Anything: [goes, {here: 1}]}\n\

@@ -8,7 +8,7 @@ use super::{config, file};
 use crate::controllers::Controller;
 
 #[test]
-fn the_file_counts_and_flags_win() {
+fn flags_take_precedence_over_the_file() {
     let (_folder, flag) = file(
         "Generic: {Controllers: [endpoint, endpointslice], ClientConnection: {qps: 50, burst: null}}\n\
          EndpointSliceController: {MaxEndpointsPerSlice: 200, EndpointUpdatesBatchPeriod: 1m30s}\n\
@@ -27,7 +27,7 @@ fn the_file_counts_and_flags_win() {
 }
 
 #[test]
-fn the_samples_are_files() {
+fn the_sample_files_are_valid() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config");
     let defaults = config("").unwrap();
     let sample = config(&format!("--config={samples}/endpoint-controller-manager.yaml")).unwrap();
@@ -38,7 +38,7 @@ fn the_samples_are_files() {
 }
 
 #[test]
-fn without_flags_everything_is_upstreams_default() {
+fn defaults_are_upstreams() {
     let config = config("").unwrap();
     assert_eq!(config.controllers.len(), 3);
     assert_eq!((config.endpoints.workers, config.endpointslice.workers, config.mirroring.workers), (5, 5, 5));
@@ -54,7 +54,7 @@ fn without_flags_everything_is_upstreams_default() {
 }
 
 #[test]
-fn gates_of_ours_reach_the_controllers() {
+fn feature_gates_reach_the_controllers() {
     let effect = |line: &str| {
         let config = config(line).unwrap();
         let endpoints = config.endpoints;
@@ -121,7 +121,7 @@ fn the_rate_of_requests_is_read_as_client_go_does() {
 }
 
 #[test]
-fn nothing_is_checked_of_an_election_that_is_off() {
+fn an_election_that_is_off_is_not_checked() {
     let line = "--leader-elect=false --leader-elect-lease-duration=1s --leader-elect-resource-lock=x";
     assert_eq!(config(line).unwrap().leader_election, None);
 }

@@ -9,7 +9,7 @@ fn refused(line: &str) -> String {
     message
 }
 
-/// What pflag says.
+/// Messages of pflag.
 const SYNTAX: &[(&str, &str)] = &[
     ("--no-such-flag", "unknown flag: --no-such-flag"),
     ("--no_such_flag=1", "unknown flag: --no-such-flag"),
@@ -64,7 +64,7 @@ const SYNTAX: &[(&str, &str)] = &[
     ),
 ];
 
-/// What upstream's validation says.
+/// Messages of upstream's validation.
 const UPSTREAM: &[(&str, &str)] = &[
     (
         "--controllers=foo,-bar,-*",
@@ -119,7 +119,7 @@ const UPSTREAM: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is refused here only.
+/// Values that only this program refuses.
 const OURS: &[(&str, &str)] = &[
     (
         "--emulated-version=1.33",
@@ -225,7 +225,7 @@ fn wrong_files_are_refused_in_one_line_that_names_the_field() {
 }
 
 #[test]
-fn files_that_are_none_are_refused_by_their_names() {
+fn unreadable_files_are_refused_by_name() {
     for broken in ["apiVersion: [", "- apiVersion", "apiVersion", "{\"apiVersion\": }"] {
         let (folder, flag) = file(broken);
         assert!(refused(&flag).starts_with(&*folder.path().to_string_lossy()), "{broken}");

@@ -42,7 +42,7 @@ fn flags_take_the_forms_that_kube_controller_manager_takes() {
 }
 
 #[test]
-fn of_several_values_the_last_counts() {
+fn the_last_of_several_values_counts() {
     let line = "--kube-api-burst=1 --profiling=false --kube-api-burst 2 --profiling --cluster-name=a --cluster-name=b \
          --cert-dir=a --cert_dir=";
     let typed = settings(line);
@@ -53,7 +53,7 @@ fn of_several_values_the_last_counts() {
 }
 
 #[test]
-fn values_are_left_as_they_are() {
+fn values_are_not_normalized() {
     let line = "--cert-dir --some_folder --kubeconfig -x --cluster_name=a_b";
     let typed = settings(line);
     assert_eq!(typed.server.serving.cert_dir, Some("--some_folder".into()));
@@ -127,7 +127,7 @@ fn help_is_in_upstreams_order_of_sections() {
 }
 
 #[test]
-fn version_is_an_printed() {
+fn version_is_printed() {
     for line in ["--version", "--version=true", "--version=1"] {
         assert!(printed(line).starts_with("endpoint-controller-manager v"), "{line}");
     }
@@ -136,7 +136,7 @@ fn version_is_an_printed() {
 }
 
 #[test]
-fn values_are_shown_in_gos_form() {
+fn flagz_shows_values_in_gos_form() {
     let values = values(
         "--kube-api-qps=20 --node-monitor-period=90s --profiling=F --controllers=a,b --secure-port=0x10 \
          --node-eviction-rate=0.25 --endpoint-updates-batch-period=1500ms \
@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn whatever_is_typed_has_one_printed(words in prop::collection::vec(word(), 0..5)) {
+    fn any_command_line_runs_prints_or_fails(words in prop::collection::vec(word(), 0..5)) {
         match parse_words(words.iter().map(String::as_str)) {
             Parsed::Run(_) => {}
             Parsed::Error(reason) => prop_assert!(!reason.contains(char::is_control) && !reason.is_empty(), "{reason:?}"),

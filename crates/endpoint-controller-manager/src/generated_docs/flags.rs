@@ -44,7 +44,7 @@ fn table<'a>(flags: impl Iterator<Item = &'a Flag>) -> String {
     let line = |flag: &Flag| {
         let more = if flag.choices.is_some() { "; `--help` lists them" } else { "" };
         let (default, key) = (optional_code(flag.default), optional_code(flag.key.unwrap_or_default()));
-        row(&[&name(flag), &default, &values(flag), &format!("{}{more}", flag.help), &key])
+        row(&[&name(flag), &default, &values(flag), &(flag.description() + more), &key])
     };
     let head = row(&["Flag", "Default", "Values", "Description", "Field"]) + "|---|---|---|---|---|\n";
     head + &flags.map(line).collect::<String>()

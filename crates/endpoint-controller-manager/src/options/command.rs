@@ -25,7 +25,8 @@ pub(super) fn build() -> Command {
 /// Values have Go's syntax: `--flag` and `--flag=false` for a boolean; anything, also `-1` and `--x`, as the value of
 /// another flag. Defaults are shown as pflag does: not if they are zero or empty.
 fn arg(flag: &'static Flag) -> Arg {
-    let help = flag.help() + &flag.choices.map(|choices| format!("\n{}", choices())).unwrap_or_default();
+    let help =
+        flag.help_with_range() + &flag.choices.map(|choices| format!("\n{}", choices())).unwrap_or_default();
     let arg = Arg::new(flag.name).long(flag.name).help(help).hide(flag.hidden);
     let arg = match flag.short {
         Some(short) => arg.short(short),

@@ -16,7 +16,7 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     /// The default as it would be typed; empty for a list without elements.
     pub(crate) default: &'static str,
-    pub(crate) help: &'static str,
+    help: &'static str,
     pub(crate) kind: Kind,
     /// Path of the field in `KubeControllerManagerConfiguration` that has this value.
     pub(crate) key: Option<&'static str>,
@@ -104,10 +104,9 @@ impl Flag {
         name: &'static str,
         default: &'static str,
         kind: Kind,
-        help: &'static str,
         reason: &'static str,
     ) -> Self {
-        Self { effect: Effect::Unsupported(reason), ..Self::new(name, default, help, kind) }
+        Self { effect: Effect::Unsupported(reason), ..Self::new(name, default, "", kind) }
     }
 
     pub(super) const fn key(self, key: &'static str) -> Self {
@@ -233,12 +232,20 @@ impl Flag {
         self.value_name.unwrap_or(by_type)
     }
 
+    /// The help text.
+    pub(crate) fn description(&self) -> String {
+        match self.effect {
+            Effect::Unsupported(reason) => format!("Not supported: {reason}"),
+            Effect::Applies | Effect::Ignored => self.help.to_owned(),
+        }
+    }
+
     /// The help text, with the range after it.
-    pub(crate) fn help(&self) -> String {
+    pub(super) fn help_with_range(&self) -> String {
         match self.kind {
             Kind::Count { min, max: i32::MAX, .. } => format!("{} (at least {min})", self.help),
             Kind::Count { min, max, .. } => format!("{} ({min} to {max})", self.help),
-            _ => self.help.to_owned(),
+            _ => self.description(),
         }
     }
 

@@ -5,14 +5,14 @@ use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Parsed, Quantity, Repeated};
 use crate::strconv::parse_u32;
 
-const BUFFERED: (&str, &str) = ("Not supported: logs are not buffered", "logs are not buffered");
-const SPLIT: (&str, &str) = ("Not supported: all logs go to stderr", "all logs go to stderr");
+const BUFFERED: &str = "logs are not buffered";
+const SPLIT: &str = "all logs go to stderr";
 
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::unsupported("log-json-info-buffer-size", "0", Quantity, BUFFERED.0, BUFFERED.1),
-    Flag::unsupported("log-json-split-stream", "false", Bool(|_, _| ()), SPLIT.0, SPLIT.1),
-    Flag::unsupported("log-text-info-buffer-size", "0", Quantity, BUFFERED.0, BUFFERED.1),
-    Flag::unsupported("log-text-split-stream", "false", Bool(|_, _| ()), SPLIT.0, SPLIT.1),
+    Flag::unsupported("log-json-info-buffer-size", "0", Quantity, BUFFERED),
+    Flag::unsupported("log-json-split-stream", "false", Bool(|_, _| ()), SPLIT),
+    Flag::unsupported("log-text-info-buffer-size", "0", Quantity, BUFFERED),
+    Flag::unsupported("log-text-split-stream", "false", Bool(|_, _| ()), SPLIT),
     Flag::new(
         "logging-format",
         "text",
@@ -38,13 +38,7 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value_name("LEVEL")
     .short('v'),
-    Flag::unsupported(
-        "vmodule",
-        "",
-        Repeated(|_, _| Ok(())),
-        "Not supported: -v applies to all files",
-        "-v applies to all files",
-    )
-    .value_name("PATTERN=N")
-    .join(|patterns| patterns.join(",")),
+    Flag::unsupported("vmodule", "", Repeated(|_, _| Ok(())), "-v applies to all files")
+        .value_name("PATTERN=N")
+        .join(|patterns| patterns.join(",")),
 ];

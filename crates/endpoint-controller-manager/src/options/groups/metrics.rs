@@ -6,21 +6,21 @@ use crate::options::flag::Kind::{Checked, List, Repeated, Text};
 /// The release whose hidden metrics may be shown.
 const PREVIOUS_VERSION: &str = "1.35";
 
+const BOUNDED: &str = "no metric has a label with unbounded values";
+
 pub(super) const FLAGS: &[Flag] = &[
     Flag::unsupported(
         "allow-metric-labels",
         "",
         Repeated(|_, _| Ok(())),
-        "Not supported: no metric has a label with unbounded values",
-        "no metric has a label with unbounded values",
+        BOUNDED,
     )
     .value_name("LABEL=VALUES"),
     Flag::unsupported(
         "allow-metric-labels-manifest",
         "",
         Text(|_, _| ()),
-        "Not supported, like --allow-metric-labels",
-        "no metric has a label with unbounded values",
+        BOUNDED,
     )
     .value_name("FILE"),
     Flag::new(

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_found_by_its_name_in_the_namespace_of_the_pod_or_another() {
+    fn a_network_is_found_by_name_in_any_namespace() {
         assert_eq!(read(STATUS, "storage").unwrap(), ["192.168.7.7", "fd00:7::7"]);
         assert_eq!(read(STATUS, "shop/storage").unwrap(), ["192.168.7.7", "fd00:7::7"]);
         assert_eq!(read(STATUS, "ops/storage").unwrap(), ["192.168.8.7"]);
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_need_not_be_attached_nor_have_an_address() {
+    fn an_unattached_pod_has_no_address() {
         for (status, network) in
             [(STATUS, "idle"), (STATUS, "other"), (STATUS, "ops/cbr0"), ("[]", "storage")]
         {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_named() {
+    fn a_malformed_annotation_is_described() {
         for (status, reason) in [
             ("", "EOF while parsing a value"),
             ("net1", "expected ident"),
@@ -89,7 +89,7 @@ mod tests {
 
     /// Somebody else's network is not ours to judge.
     #[test]
-    fn an_address_of_another_network_does_not_matter() {
+    fn a_malformed_address_of_another_network_is_ignored() {
         let status = r#"[{"name": "storage", "ips": ["192.168.7.7"]}, {"name": "other", "ips": ["?"]}]"#;
         assert_eq!(read(status, "storage").unwrap(), ["192.168.7.7"]);
     }

@@ -1,5 +1,5 @@
-//! Services that belong to another controller. The cache shows two views, of ours and of theirs, and neither waits for
-//! the other.
+//! Services of another controller. Two watches fill the cache, of our Services and of the labelled ones, and neither
+//! waits for the other.
 
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
@@ -16,19 +16,19 @@ fn delegated(api: &FakeApi<Endpoints>, name: &str) {
     api.has_service(name);
 }
 
-/// The object of `name` as this controller, or somebody else, wrote it.
+/// The Endpoints `name`, written by this controller or another client.
 fn object(name: &str, managed_by: Option<&str>) -> Endpoints {
     let labels: Value = managed_by.map(|value| json!({ENDPOINTS_MANAGED_BY: value})).unwrap_or_default();
     let subsets = json!([{"addresses": [{"ip": "192.0.2.1"}]}]);
     endpoints(stored(name, subsets, json!({"metadata": {"labels": labels}})))
 }
 
-/// The ways to say whose an object is, and whether that is ours.
+/// Values of the label `managed-by`, and whether they are ours.
 const OWNERS: [(Option<&str>, bool); 4] =
     [(Some(ENDPOINTS_CONTROLLER), true), (Some("them"), false), (Some(""), false), (None, false)];
 
 #[tokio::test(start_paused = true)]
-async fn our_object_goes_and_comes_back_with_the_service() {
+async fn our_endpoints_are_deleted_and_created_again_with_the_label() {
     let web = || service("web", json!({}));
     for delegated_is_seen_first in [true, false] {
         let harness = Harness::start_delegating(|api| {
@@ -39,7 +39,7 @@ async fn our_object_goes_and_comes_back_with_the_service() {
         if delegated_is_seen_first {
             delegated(&harness.api, "web");
             harness.api.settle().await;
-            assert_eq!(harness.api.requests(), ["POST web"], "still in our view");
+            assert_eq!(harness.api.requests(), ["POST web"], "our watch still shows the Service");
         }
         harness.api.remove::<Service>("web");
         harness.api.settle().await;
@@ -49,12 +49,12 @@ async fn our_object_goes_and_comes_back_with_the_service() {
         harness.api.service(web());
         harness.api.settle().await;
         assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
-        assert_eq!(harness.api.service_lookups(), NONE, "whose it is says the label");
+        assert_eq!(harness.api.service_lookups(), NONE, "the label is enough to decide");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
+async fn endpoints_that_others_wrote_stay_and_the_service_is_looked_up_only_in_doubt() {
     for (managed_by, is_ours) in OWNERS {
         for in_doubt in [false, true] {
             let harness = Harness::start_delegating(|api| {
@@ -78,9 +78,9 @@ async fn what_others_wrote_stays_and_the_api_server_is_asked_only_in_doubt() {
     }
 }
 
-/// They may have been ours while the Service had a selector, and still carry the label.
+/// They may have been ours while the Service had a selector, and still carry our label.
 #[tokio::test(start_paused = true)]
-async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say() {
+async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_labels() {
     for (managed_by, _) in OWNERS {
         for in_doubt in [false, true] {
             let fill = |api: &FakeApi<Endpoints>| {
@@ -99,7 +99,7 @@ async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_label
             harness.api.settle().await;
             assert_eq!(harness.api.requests(), NONE, "{managed_by:?}");
             assert_eq!(harness.api.service_lookups().len(), usize::from(in_doubt), "{managed_by:?}");
-            // And at the next start.
+            // The same after a restart.
             let harness = Harness::start_delegating(|api| {
                 fill(api);
                 if !in_doubt {
@@ -112,7 +112,7 @@ async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_label
     }
 }
 
-/// A Service that loses its selector keeps its Endpoints, as upstream; from then on they are its users'.
+/// A Service that loses its selector keeps its Endpoints, as upstream; from then on they belong to its users.
 #[tokio::test(start_paused = true)]
 async fn endpoints_edited_after_their_service_lost_its_selector_outlive_the_label() {
     let harness = Harness::start_delegating(|api| api.service(service("web", json!({}))));
@@ -130,7 +130,7 @@ async fn endpoints_edited_after_their_service_lost_its_selector_outlive_the_labe
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
+async fn the_endpoints_of_a_deleted_service_are_deleted_whichever_client_wrote_them() {
     for (managed_by, _) in OWNERS {
         let harness = Harness::start_delegating(|api| {
             api.service(service("web", json!({"spec": {"selector": null}})));
@@ -145,7 +145,7 @@ async fn the_object_of_a_service_that_was_deleted_goes_whoever_wrote_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted() {
+async fn a_failed_lookup_of_the_service_is_retried_and_nothing_is_deleted() {
     let harness = Harness::start_delegating(|api| {
         api.service(service("web", json!({"spec": {"selector": null}})));
         api.put(object("web", None));
@@ -159,7 +159,7 @@ async fn an_api_server_that_does_not_say_is_asked_again_and_nothing_is_deleted()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
+async fn only_our_endpoints_of_delegated_services_are_deleted_at_start_up() {
     let harness = Harness::start_delegating(|api| {
         for name in ["ours", "theirs", "unseen", "leader"] {
             api.has_service(name);
@@ -184,7 +184,7 @@ async fn what_is_left_of_ours_goes_at_start_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_what_others_wrote_cost_nothing() {
+async fn changes_of_endpoints_that_others_wrote_cause_no_request() {
     let harness = Harness::start_delegating(|api| {
         delegated(api, "web");
         api.pod(pod("web-1", &["10.0.0.1"], true));

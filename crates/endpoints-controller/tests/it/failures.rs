@@ -10,7 +10,7 @@ use crate::objects::{pod, stored};
 use crate::{MOMENT, web};
 
 #[tokio::test(start_paused = true)]
-async fn a_cache_behind_our_own_write_is_waited_for() {
+async fn a_sync_waits_for_a_cache_behind_our_own_write() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.settle().await;
     harness.api.forget_requests();
@@ -24,17 +24,21 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     assert_eq!(harness.api.requests(), ["PUT web"], "the cache doesn't show the first write");
     harness.api.release_events();
     harness.api.advance(MOMENT).await;
-    assert_eq!(harness.api.requests(), ["PUT web", "PUT web"], "the event wakes it, not the back-off");
+    assert_eq!(
+        harness.api.requests(),
+        ["PUT web", "PUT web"],
+        "the event requeues the key, not the back-off"
+    );
     assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
     assert_eq!(harness.api.events(), []);
     let annotations = harness.api.stored("web").unwrap().metadata.annotations.unwrap();
     let time = &annotations["endpoints.kubernetes.io/last-change-trigger-time"];
-    assert_eq!(time, "2026-01-02T00:00:00Z", "not lost while waiting");
+    assert_eq!(time, "2026-01-02T00:00:00Z", "the trigger time survives the wait");
 }
 
-/// Upstream warns each time that it creates what exists already.
+/// Upstream emits a Warning for each such create.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
+async fn a_create_that_finds_an_unseen_object_emits_no_warning() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.put_without_event(endpoints(stored("web", json!([]), json!({}))));
         api.service(web());
@@ -51,7 +55,7 @@ async fn an_object_that_exists_unseen_is_no_reason_for_a_warning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_that_heals_is_not_told() {
+async fn a_conflict_is_retried_without_an_event() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([]), json!({}))));
         api.service(web());
@@ -64,7 +68,7 @@ async fn a_conflict_that_heals_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_is_tried_again_for_ever() {
+async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.refuse(40);
     for _ in 0..40 {
@@ -77,8 +81,8 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
-    let told = async |harness: Harness| {
+async fn a_failed_write_emits_an_event_in_the_namespace_of_the_service() {
+    let events = async |harness: Harness| {
         harness.api.refuse(1);
         harness.api.settle().await;
         let [event] = &harness.api.event_objects()[..] else { panic!("{:?}", harness.api.event_objects()) };
@@ -93,10 +97,10 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
         );
         (harness.api.events().remove(0), object["uid"].clone())
     };
-    let create = told(Harness::start(Duration::ZERO, |api| api.service(web()))).await;
+    let create = events(Harness::start(Duration::ZERO, |api| api.service(web()))).await;
     let message = "Failed to create endpoint for service default/web: exceeded quota";
     assert_eq!(create, (("FailedToCreateEndpoint".to_owned(), message.to_owned()), json!(null)));
-    let ((reason, message), uid) = told(Harness::start(Duration::ZERO, |api| {
+    let ((reason, message), uid) = events(Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("web", json!([{"addresses": [{"ip": "6.7.8.9"}]}]), json!({}))));
         api.service(web());
     }))
@@ -107,7 +111,7 @@ async fn a_write_that_fails_is_told_in_the_namespace_of_the_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_created_in_a_namespace_that_is_being_deleted() {
+async fn nothing_is_created_in_a_terminating_namespace() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.terminate_namespace();
         api.service(web());

@@ -10,7 +10,7 @@ use crate::harness::{Harness, endpoints};
 use crate::objects::{pod, service, stored};
 use crate::{MOMENT, web};
 
-/// A Service with one pod, and its object; requests are forgotten.
+/// Starts with a Service, one pod and its Endpoints, and an empty list of writes.
 async fn settled() -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
@@ -26,7 +26,7 @@ fn annotations(endpoints: &mut Endpoints) -> &mut BTreeMap<String, String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_somebody_deletes_comes_back() {
+async fn endpoints_that_another_client_deletes_are_created_again() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
@@ -41,9 +41,9 @@ async fn an_object_that_somebody_deletes_comes_back() {
     );
 }
 
-/// Upstream's resync repairs such an object some time between 12 and 24 hours later.
+/// Upstream repairs such Endpoints at its resync, 12 to 24 hours later.
 #[tokio::test(start_paused = true)]
-async fn what_upstream_repairs_at_a_resync_is_repaired_within_two_seconds() {
+async fn changes_that_upstream_repairs_at_a_resync_are_repaired_within_two_seconds() {
     let edits: [(&str, fn(&mut Endpoints)); 5] = [
         ("content", |endpoints| endpoints.subsets = None),
         ("labels", |endpoints| endpoints.metadata.labels = Some([("a".into(), "b".into())].into())),
@@ -73,7 +73,7 @@ async fn what_upstream_repairs_at_a_resync_is_repaired_within_two_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_upstream_leaves_alone_is_left_alone() {
+async fn changes_that_upstream_ignores_cause_no_write() {
     let edits: [(&str, fn(&mut Endpoints)); 4] = [
         ("finalizers", |endpoints| endpoints.metadata.finalizers = Some(vec!["example.com/hold".into()])),
         ("other annotations", |endpoints| drop(annotations(endpoints).insert("a".into(), "b".into()))),
@@ -94,9 +94,9 @@ async fn what_upstream_leaves_alone_is_left_alone() {
     }
 }
 
-/// Ten repairs at once, then one a minute; other Services don't notice, and the Service's own changes don't wait.
+/// Ten repairs at once, then one a minute. Changes of pods, and other Services, don't wait.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
+async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
     type Attack = fn(&Harness);
     let edit: Attack = |harness| {
         if harness.api.stored("web").is_some() {
@@ -115,7 +115,7 @@ async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
     for (what, attack, actor) in [
         ("edits", edit, "field manager \"somebody\""),
         ("deletes", take, "a client that is not known"),
-        ("makes it anew", replace, "field manager \"somebody\""),
+        ("replaces", replace, "field manager \"somebody\""),
     ] {
         let harness = settled().await;
         harness.api.service(service("db", json!({})));
@@ -146,9 +146,9 @@ async fn a_client_that_fights_for_an_object_costs_a_write_a_minute() {
     }
 }
 
-/// The object changes each time that a write is sent.
+/// The Endpoints change before each write.
 #[tokio::test(start_paused = true)]
-async fn conflicts_with_a_client_that_fights_for_an_object_count_as_writes() {
+async fn conflicts_with_a_client_that_keeps_changing_an_object_count_as_writes() {
     let harness = settled().await;
     harness.api.conflict(usize::MAX);
     for _ in 0..2 * 60 * 30 {

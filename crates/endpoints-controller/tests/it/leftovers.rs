@@ -11,7 +11,7 @@ use crate::objects::{pod, service, stored};
 use crate::{MOMENT, NONE, web};
 
 #[tokio::test(start_paused = true)]
-async fn what_services_left_behind_is_deleted_at_start() {
+async fn endpoints_of_deleted_services_are_deleted_at_start_up() {
     let leader = json!({"metadata": {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}});
     let harness = Harness::start(Duration::ZERO, |api| {
         api.put(endpoints(stored("gone", json!([]), json!({}))));
@@ -26,7 +26,7 @@ async fn what_services_left_behind_is_deleted_at_start() {
 
 /// Upstream deletes a second time, after the event of its own deletion.
 #[tokio::test(start_paused = true)]
-async fn the_object_of_a_service_that_goes_is_deleted_once() {
+async fn the_endpoints_of_a_deleted_service_are_deleted_once() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.settle().await;
     harness.api.forget_requests();
@@ -36,13 +36,13 @@ async fn the_object_of_a_service_that_goes_is_deleted_once() {
     assert!(harness.api.stored("web").is_none());
 }
 
-/// Upstream deletes whatever has the name, also what somebody else has made since the cache was last up to date.
+/// Upstream deletes by name, also Endpoints that another client created and the cache does not show yet.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
+async fn endpoints_that_the_cache_does_not_show_are_not_deleted() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.settle().await;
     let ours = harness.api.stored("web").unwrap();
-    // Service and Endpoints are deleted and made by hand, and of all that only the first event arrives
+    // The Service and its Endpoints are deleted and created by hand; only the first event arrives.
     harness.api.delete_without_event("web");
     harness.api.put_without_event(endpoints(
         json!({"metadata": {"name": "web"}, "subsets": [{"addresses": [{"ip": "6.7.8.9"}]}]}),
@@ -55,7 +55,7 @@ async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
     assert_eq!(harness.addresses("web"), ["6.7.8.9"]);
     assert_ne!(harness.api.stored("web").unwrap().metadata.uid, ours.metadata.uid);
     assert_eq!(harness.api.events(), []);
-    // an object that nobody has seen yet is not deleted either
+    // Endpoints that the cache never showed are not deleted either.
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(service("manual", json!({"spec": {"selector": null}})))
     });
@@ -67,7 +67,7 @@ async fn an_object_that_the_cache_does_not_show_is_not_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_deleted_and_created_again_at_once_is_served() {
+async fn a_service_recreated_at_once_is_synced() {
     for hold in [false, true] {
         let harness = Harness::start(Duration::ZERO, |api| {
             api.service(web());
@@ -86,9 +86,9 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
     }
 }
 
-/// Nothing of a Service that was there for a moment stays behind, though its object shows in the cache only later.
+/// The Service existed for a moment, and the cache shows its Endpoints only after it was deleted.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_appears_after_its_service_is_deleted() {
+async fn endpoints_that_appear_after_their_service_was_deleted_are_deleted() {
     for lost in [0, 1] {
         let harness = Harness::start(Duration::ZERO, |api| {
             api.hold_events();
@@ -105,9 +105,9 @@ async fn an_object_that_appears_after_its_service_is_deleted() {
     }
 }
 
-/// Other programs keep things in Endpoints without a Service.
+/// Other programs store data in Endpoints without a Service.
 #[tokio::test(start_paused = true)]
-async fn objects_without_a_service_that_come_later_are_left_alone() {
+async fn endpoints_created_without_a_service_are_left_alone() {
     let harness = Harness::start(Duration::ZERO, |_| {});
     harness.api.settle().await;
     harness.api.put(endpoints(json!({"metadata": {"name": "by-hand"}})));
@@ -117,10 +117,9 @@ async fn objects_without_a_service_that_come_later_are_left_alone() {
     assert!(harness.api.stored("by-hand").is_some());
 }
 
-/// Not even where something was left to be done for a Service of that name, and not if it is a copy of what was ours, as
-/// of a backup that a user restores.
+/// Also if a retry for a Service of that name is pending, and if they are a copy of ours, such as a restored backup.
 #[tokio::test(start_paused = true)]
-async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone() {
+async fn endpoints_created_under_the_name_of_a_deleted_service_are_left_alone() {
     let by_hand = json!({"metadata": {"name": "web"}});
     for restored in [by_hand, stored("web", json!([]), json!({"metadata": {"uid": "restored"}}))] {
         leave_alone(restored).await;
@@ -130,12 +129,12 @@ async fn what_comes_under_the_name_of_a_service_that_is_long_gone_is_left_alone(
 async fn leave_alone(restored: Value) {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.settle().await;
-    // To be looked at half a day later.
+    // Half a day later.
     harness.edit("web", |endpoints| endpoints.subsets = Some(vec![]));
     harness.api.remove::<Service>("web");
     harness.api.settle().await;
-    assert!(harness.api.stored("web").is_none(), "deleted with its Service");
-    // A create that fails waits for the object to appear.
+    assert!(harness.api.stored("web").is_none(), "deleted with the Service");
+    // After a failed create, the controller expects the object to appear.
     harness.api.refuse(usize::MAX);
     harness.api.service(web());
     harness.api.settle().await;
@@ -151,9 +150,9 @@ async fn leave_alone(restored: Value) {
     assert!(harness.api.stored("web").is_some());
 }
 
-/// The deletion fails until the object is gone by other means, and a user restores it.
+/// The deletion fails until another client deletes the Endpoints, and a user restores them.
 #[tokio::test(start_paused = true)]
-async fn what_is_restored_while_a_deletion_fails_stays() {
+async fn endpoints_restored_while_their_deletion_fails_stay() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
     harness.api.settle().await;
     harness.api.refuse(usize::MAX);

@@ -14,14 +14,14 @@
 //!
 //! | Upstream's test | Here |
 //! |---|---|
-//! | `TestSyncEndpointsItemsPreserveNoSelector`, `TestSyncServiceExternalNameType` (4) | `services::services_without_endpoints_of_ours_cost_no_request` |
-//! | `TestCheckLeftoverEndpoints`, `TestSyncEndpointsServiceNotFound` | `leftovers::what_services_left_behind_is_deleted_at_start`, `leftovers::the_object_of_a_service_that_goes_is_deleted_once` |
+//! | `TestSyncEndpointsItemsPreserveNoSelector`, `TestSyncServiceExternalNameType` (4) | `services::services_that_we_do_not_manage_cause_no_request` |
+//! | `TestCheckLeftoverEndpoints`, `TestSyncEndpointsServiceNotFound` | `leftovers::endpoints_of_deleted_services_are_deleted_at_start_up`, `leftovers::the_endpoints_of_a_deleted_service_are_deleted_once` |
 //! | `TestWaitsForAllInformersToBeSynced2` | the manager runs controllers once the cache is synced (`tests` `binary`) |
 //! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `services::pod_changes_within_a_batch_period_are_one_write` |
-//! | `TestMultipleServiceChanges` | `foreign_changes::an_object_that_somebody_deletes_comes_back`, `leftovers::a_service_deleted_and_created_again_at_once_is_served` |
-//! | `TestMultiplePodChanges` | `failures::a_cache_behind_our_own_write_is_waited_for` |
-//! | `TestEndpointsDeletionEvents` | `foreign_changes::an_object_that_somebody_deletes_comes_back` |
-//! | `TestGetPodServicesToUpdate`, `TestDetermineNeededServiceUpdates`, `Test_podChanged` | `services::a_pod_concerns_the_services_that_select_it_or_did` |
+//! | `TestMultipleServiceChanges` | `foreign_changes::endpoints_that_another_client_deletes_are_created_again`, `leftovers::a_service_recreated_at_once_is_synced` |
+//! | `TestMultiplePodChanges` | `failures::a_sync_waits_for_a_cache_behind_our_own_write` |
+//! | `TestEndpointsDeletionEvents` | `foreign_changes::endpoints_that_another_client_deletes_are_created_again` |
+//! | `TestGetPodServicesToUpdate`, `TestDetermineNeededServiceUpdates`, `Test_podChanged` | `services::a_pod_change_syncs_the_services_that_select_it_or_did` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Objects as a test wants them, and one pure sync over them.
+//! Test objects, and one pure sync over them.
 
 use endpoints_controller::{Plan, Unready, desired_subsets, plan};
 use endpointslice::{Interner, Pod, Service};
@@ -7,13 +7,13 @@ pub(crate) use fake_api::{object, pod, service};
 use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
 use serde_json::{Value, json};
 
-/// The addresses of a pod as an Endpoints object lists them.
+/// The address of a pod in an Endpoints object.
 pub(crate) fn address(pod: &str, ip: &str) -> Value {
     json!({"ip": ip, "nodeName": "node-1",
         "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": pod, "uid": format!("uid-{pod}")}})
 }
 
-/// An object as upstream would have stored it for [`service`], with `changes` merged in.
+/// The Endpoints that upstream would have stored for [`service`], with `changes` merged in.
 pub(crate) fn stored(name: &str, subsets: Value, changes: Value) -> Value {
     let object = json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": format!("endpoints-{name}"),
@@ -23,7 +23,7 @@ pub(crate) fn stored(name: &str, subsets: Value, changes: Value) -> Value {
     merged(object, changes)
 }
 
-/// The subsets that these pods give the Service.
+/// The desired subsets of a Service with these pods.
 pub(crate) fn desired(service: &Value, pods: &[Value], old_annotation: bool) -> Vec<EndpointSubset> {
     let mut interner = Interner::default();
     let service = Service::from_api(&object::<core::Service>(service.clone()), &mut interner);
@@ -32,7 +32,7 @@ pub(crate) fn desired(service: &Value, pods: &[Value], old_annotation: bool) -> 
     desired_subsets(&service, &pods, Unready::of(&service, old_annotation))
 }
 
-/// What a sync would write, as JSON; `None` for nothing. `time` is that of the last change.
+/// The write of a sync as JSON; `None` if there is none. `time` is the trigger time.
 pub(crate) fn sync(
     service: &Value,
     pods: &[Value],

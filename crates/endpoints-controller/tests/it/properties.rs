@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties that hold for any input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,13 +47,13 @@ fn any_subsets(app_protocols: bool) -> impl Strategy<Value = Vec<EndpointSubset>
     vec(subset, 0..5)
 }
 
-/// An address and its target, behind a port or behind none; is it ready?
+/// Port (if any), address and target, and readiness.
 type Content = BTreeMap<(Option<String>, String), bool>;
 
-/// Which address is behind which port, and ready or not.
+/// The readiness of each address behind each port.
 ///
-/// Addresses without ports say nothing of their own if they are just the ones that are behind some port, in the same
-/// readiness: the canonical form, as upstream's, lists them with that port.
+/// A group of addresses without ports that equals the group behind some port adds nothing: the canonical form, as
+/// upstream's, lists these addresses with that port.
 fn content(subsets: &[EndpointSubset]) -> Content {
     let mut content = Content::new();
     for subset in subsets {
@@ -89,8 +89,8 @@ fn addresses<'a>(content: &'a Content, port: Option<&String>) -> Vec<(&'a String
     listed.map(|((_, address), ready)| (address, *ready)).collect()
 }
 
-/// A crowd in few groups: how many ready and other addresses each.
-fn crowd() -> impl Strategy<Value = Vec<(usize, usize)>> {
+/// Few subsets with many addresses: the number of ready and unready addresses of each.
+fn over_capacity() -> impl Strategy<Value = Vec<(usize, usize)>> {
     let count = prop_oneof![Just(0_usize), 1..4_usize, 1..1500_usize];
     vec((count.clone(), count), 0..8)
 }
@@ -160,7 +160,7 @@ proptest! {
             }
         }
         shuffled.reverse();
-        // an address with an empty target and one without are the same; which one is kept depends on the order
+        // An address with an empty target equals one without; the order decides which is kept.
         let plain = |mut subsets: Vec<EndpointSubset>| {
             for subset in &mut subsets {
                 for list in [&mut subset.addresses, &mut subset.not_ready_addresses].into_iter().flatten() {
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn truncation_keeps_to_the_limit_and_leaves_no_subset_empty(given in crowd()) {
+    fn truncation_keeps_to_the_limit_and_leaves_no_subset_empty(given in over_capacity()) {
         let mut subsets = of_counts(&given);
         let before = counts(&subsets);
         let total = |counts: &[(usize, usize)]| counts.iter().map(|(ready, not_ready)| ready + not_ready).sum::<usize>();
@@ -183,10 +183,10 @@ proptest! {
         let truncated = truncate(&mut subsets);
         let after = counts(&subsets);
         prop_assert_eq!(truncated, total(&before) > CAPACITY);
-        prop_assert_eq!(total(&after), total(&before).min(CAPACITY), "no room is wasted");
+        prop_assert_eq!(total(&after), total(&before).min(CAPACITY), "the capacity is used");
         prop_assert_eq!(ready(&after), ready(&before).min(CAPACITY), "ready addresses come first");
         prop_assert!(after.iter().all(|(ready, not_ready)| ready + not_ready > 0));
-        prop_assert!(!truncate(&mut subsets), "once is enough");
+        prop_assert!(!truncate(&mut subsets), "truncating again changes nothing");
         let kept_ready = before.iter().filter(|(ready, _)| *ready > 0).count();
         prop_assert_eq!(after.iter().filter(|(ready, _)| *ready > 0).count(), kept_ready);
     }
@@ -198,7 +198,7 @@ proptest! {
         let written = sync(&service, &pods, before, Some("2026-01-01T00:00:00Z"));
         let mut reversed = pods.clone();
         reversed.reverse();
-        prop_assert_eq!(&sync(&service, &reversed, before, Some("2026-01-01T00:00:00Z")), &written, "in whatever order");
+        prop_assert_eq!(&sync(&service, &reversed, before, Some("2026-01-01T00:00:00Z")), &written, "in any order");
         if let Some(written) = written {
             let identity = stored("web", json!([]), json!({"metadata": {"labels": null}}));
             let stored = json!({"metadata": merged(identity["metadata"].clone(), written["metadata"].clone()),

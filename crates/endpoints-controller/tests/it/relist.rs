@@ -1,4 +1,4 @@
-//! A new list after a broken watch: what we wrote and nobody will ever tell us about.
+//! A relist after a broken watch, and our writes whose watch events were lost.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::harness::Harness;
 use crate::objects::{pod, service};
 use crate::{MOMENT, NONE};
 
-/// By then a key that waits for the cache is in its longest back-off.
+/// Long enough for a key that waits for the cache to reach its longest back-off.
 const LONG: Duration = Duration::from_secs(5000);
 
-/// A Service without pods, and its object, which the cache shows unless the watch is `broken`.
+/// A Service without pods, and its Endpoints, which the cache shows unless the watch is `broken`.
 async fn begun(broken: bool) -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| api.upsert::<Service>(service("web", json!({}))));
     if broken {
@@ -24,9 +24,9 @@ async fn begun(broken: bool) -> Harness {
     harness
 }
 
-/// No event tells of an object that was never in the cache.
+/// An object that was never in the cache causes no deletion event.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_gone_before_the_cache_shows_it_is_made_again() {
+async fn endpoints_deleted_before_the_cache_showed_them_are_created_again() {
     for waiting in [false, true] {
         let harness = begun(true).await;
         harness.api.delete_without_event("web");
@@ -37,14 +37,14 @@ async fn an_object_that_is_gone_before_the_cache_shows_it_is_made_again() {
         }
         harness.api.relist();
         harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.requests(), ["POST web"], "the list wakes it, not the back-off");
+        assert_eq!(harness.api.requests(), ["POST web"], "the relist requeues the key, not the back-off");
         assert!(harness.api.stored("web").is_some());
     }
 }
 
-/// The API server is restored from a backup: its versions go back or are bumped, as etcd's restore does it if asked.
+/// The API server is restored from a backup: its versions go back, or are raised with etcd's `--bump-revision`.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_a_restored_backup_undoes_is_made_again() {
+async fn a_write_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
         for (seen, waiting) in [(false, false), (false, true), (true, false)] {
             let harness = begun(false).await;
@@ -66,14 +66,14 @@ async fn a_write_that_a_restored_backup_undoes_is_made_again() {
             assert_eq!(harness.addresses("web").len(), 1 + usize::from(waiting));
             harness.api.pod(pod("web-3", &["10.0.0.3"], true));
             harness.api.advance(MOMENT).await;
-            assert_eq!(harness.addresses("web").len(), 2 + usize::from(waiting), "and life goes on");
+            assert_eq!(harness.addresses("web").len(), 2 + usize::from(waiting), "later changes are written");
         }
     }
 }
 
-/// The list may be older than a write that is acknowledged while it is under way.
+/// The list may be older than a write that is acknowledged during it.
 #[tokio::test(start_paused = true)]
-async fn a_write_during_a_list_is_still_waited_for() {
+async fn a_write_during_a_relist_is_still_expected() {
     let harness = begun(false).await;
     harness.api.break_watch();
     let list = harness.api.begin_list();

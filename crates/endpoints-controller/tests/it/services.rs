@@ -26,27 +26,27 @@ async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing
     assert_eq!(harness.api.requests(), NONE);
 }
 
-/// Its event comes before its answer here, as it often does.
+/// The watch event arrives before the response to the write, as it often does.
 #[tokio::test(start_paused = true)]
-async fn a_write_of_our_own_is_no_reason_to_look_again() {
+async fn the_event_of_our_own_write_causes_no_sync() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["10.0.0.1"], true));
     });
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["POST web"]);
-    let looked = || harness.metric("workqueue_adds_total{name=\"endpoint\"}");
-    let before = looked();
+    let syncs = || harness.metric("workqueue_adds_total{name=\"endpoint\"}");
+    let before = syncs();
     harness.api.advance(Duration::from_hours(25)).await;
-    assert_eq!(looked(), before);
+    assert_eq!(syncs(), before);
     harness.edit("web", |endpoints| endpoints.subsets = None);
     harness.api.advance(Duration::from_hours(25)).await;
-    assert_eq!(looked(), before + 1, "another client's change is");
+    assert_eq!(syncs(), before + 1, "another client's change causes one");
     assert_eq!(harness.addresses("web"), ["10.0.0.1"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn services_without_endpoints_of_ours_cost_no_request() {
+async fn services_that_we_do_not_manage_cause_no_request() {
     let external = json!({"spec": {"type": "ExternalName"}});
     let no_ports = json!({"spec": {"type": "ExternalName", "ports": null}});
     let no_selector = json!({"spec": {"type": "ExternalName", "selector": null}});
@@ -96,7 +96,7 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_concerns_the_services_that_select_it_or_did() {
+async fn a_pod_change_syncs_the_services_that_select_it_or_did() {
     let harness = Harness::start(Duration::ZERO, |api| {
         for name in ["web", "db", "other"] {
             api.service(service(name, json!({})));
@@ -108,7 +108,7 @@ async fn a_pod_concerns_the_services_that_select_it_or_did() {
     let changed = |change| merged(pod("web-1", &["10.0.0.1"], true), change);
     harness.api.pod(changed(json!({"metadata": {"annotations": {"a": "b"}}})));
     harness.api.settle().await;
-    assert_eq!(harness.api.requests(), NONE, "nothing that matters");
+    assert_eq!(harness.api.requests(), NONE, "changes that affect no endpoint");
     harness.api.pod(changed(json!({"metadata": {"labels": {"app": "db"}}})));
     harness.api.settle().await;
     let mut requests = harness.api.requests();
@@ -121,9 +121,9 @@ async fn a_pod_concerns_the_services_that_select_it_or_did() {
     assert_eq!(harness.api.requests(), ["PUT db"]);
 }
 
-/// Upstream's whole object is refused for one bad address, for ever.
+/// Upstream sends the address, and the API server refuses the whole object at every retry.
 #[tokio::test(start_paused = true)]
-async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
+async fn a_refused_address_is_left_out_and_named_in_an_event() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
         api.pod(pod("web-1", &["127.0.0.1"], true));
@@ -135,7 +135,7 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     assert_eq!(harness.api.events(), [("InvalidIPAddress".to_owned(), message.to_owned())]);
 }
 
-/// The API server looks at subsets only if they change.
+/// The API server validates subsets only if they change.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_refused_address_is_left_alone_until_its_addresses_change() {
     let addresses = json!([address("web-1", "169.254.0.1"), address("web-2", "10.0.0.2")]);

@@ -1,4 +1,4 @@
-//! Objects that the first list shows and that can't be read.
+//! Objects of the first list that can't be decoded.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::harness::Harness;
 use crate::objects::{pod, service};
 use crate::{NONE, web};
 
-/// A controller that has written `web`, and another that starts on a cache that `damage` has filled.
+/// Writes `web` with one controller, and starts another on the cache after `damage`.
 async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.service(web());
@@ -27,7 +27,7 @@ async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_object_of_a_service_that_cannot_be_read_is_not_deleted() {
+async fn the_endpoints_of_a_service_that_cannot_be_decoded_are_not_deleted() {
     for name in ["web", ""] {
         let harness = restarted(|harness| {
             harness.api.remove::<Service>("web");
@@ -37,13 +37,13 @@ async fn the_object_of_a_service_that_cannot_be_read_is_not_deleted() {
         assert_eq!(harness.api.requests(), NONE, "{name:?}");
         harness.api.service(service("web", json!({})));
         harness.api.settle().await;
-        assert_eq!(harness.api.requests(), NONE, "it is as it should be");
+        assert_eq!(harness.api.requests(), NONE, "the Endpoints are right already");
     }
 }
 
-/// A Service that could not be read and is then deleted takes its object with it, when the sync is tried again.
+/// The Endpoints are deleted by a retry once the Service is deleted.
 #[tokio::test(start_paused = true)]
-async fn the_object_goes_when_the_service_is_deleted() {
+async fn the_endpoints_of_an_undecodable_service_are_deleted_with_it() {
     let harness = restarted(|harness| {
         harness.api.remove::<Service>("web");
         harness.api.upsert_unreadable::<Service>("web");
@@ -55,7 +55,7 @@ async fn the_object_goes_when_the_service_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_address_of_a_pod_that_cannot_be_read_is_kept() {
+async fn the_address_of_a_pod_that_cannot_be_decoded_is_kept() {
     let harness = restarted(|harness| {
         harness.api.remove::<Pod>("web-1");
         harness.api.upsert_unreadable::<Pod>("web-1");
@@ -71,9 +71,9 @@ async fn the_address_of_a_pod_that_cannot_be_read_is_kept() {
     );
 }
 
-/// To create it would be refused for ever.
+/// The API server would refuse the create at every retry.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_is_not_created() {
+async fn endpoints_that_cannot_be_decoded_are_not_created() {
     let harness = restarted(|harness| {
         harness.api.remove::<CachedEndpoints>("web");
         harness.api.upsert_unreadable::<CachedEndpoints>("web");

@@ -1,5 +1,5 @@
-//! Services that belong to another controller. The cache shows two views, of ours and of theirs, and neither waits for
-//! the other.
+//! Services of another controller. Two watches fill the cache, of our Services and of the labelled ones, and neither
+//! waits for the other.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use serde_json::json;
 
 use crate::harness::{self, Harness, pod, service};
 
-/// A slice of `web` by this controller.
+/// A slice of `web` that the controller `managed_by` manages.
 fn slice(name: &str, managed_by: &str) -> EndpointSlice {
     let labels = json!({SERVICE_NAME: "web", MANAGED_BY: managed_by});
     let metadata = json!({"name": name, "namespace": NAMESPACE, "labels": labels});
     harness::slice(json!({"metadata": metadata, "addressType": "IPv4", "endpoints": [], "ports": []}))
 }
 
-/// A Service with one slice of ours and one of another controller.
+/// Starts with a Service that has one slice of ours and one of another controller.
 async fn settled() -> Harness {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
@@ -34,7 +34,7 @@ async fn settled() -> Harness {
 }
 
 #[tokio::test(start_paused = true)]
-async fn our_slices_go_when_both_views_say_so_in_whatever_order() {
+async fn our_slices_are_deleted_once_both_watches_show_the_delegation() {
     type Step = fn(&Harness);
     let steps: [Step; 2] =
         [|harness| harness.api.remove::<Service>("web"), |harness| harness.api.delegate("web")];
@@ -42,7 +42,7 @@ async fn our_slices_go_when_both_views_say_so_in_whatever_order() {
         let harness = settled().await;
         steps[order[0]](&harness);
         harness.api.settle().await;
-        assert_eq!(harness.api.requests(), crate::NONE, "after one");
+        assert_eq!(harness.api.requests(), crate::NONE, "after one of the two events");
         steps[order[1]](&harness);
         harness.api.settle().await;
         assert_eq!(harness.api.requests(), ["DELETE web-1"]);
@@ -51,21 +51,21 @@ async fn our_slices_go_when_both_views_say_so_in_whatever_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_deleted_costs_no_request() {
+async fn a_deleted_service_causes_no_request() {
     let harness = settled().await;
     harness.api.remove::<Service>("web");
     harness.api.settle().await;
-    assert_eq!(harness.api.requests(), crate::NONE, "the garbage collector does it");
+    assert_eq!(harness.api.requests(), crate::NONE, "the garbage collector deletes the slices");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_comes_back_gets_its_slices_back() {
+async fn slices_are_created_again_when_the_label_is_removed() {
     let harness = settled().await;
     harness.api.remove::<Service>("web");
     harness.api.delegate("web");
     harness.api.settle().await;
     harness.api.forget_requests();
-    // The other view may stay behind for a while.
+    // The other watch may lag behind.
     harness.api.service(service("web", json!({})));
     harness.api.settle().await;
     harness.api.remove::<DelegatedService>("web");
@@ -75,7 +75,7 @@ async fn a_service_that_comes_back_gets_its_slices_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delegated_service_costs_nothing() {
+async fn a_delegated_service_causes_no_request() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.delegate("web");
         cache.put(slice("theirs", "them"));
@@ -90,7 +90,7 @@ async fn a_delegated_service_costs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_ours_goes_at_start() {
+async fn our_slices_of_delegated_services_are_deleted_at_start_up() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.delegate("web");
         cache.put(slice("ours", ENDPOINTSLICE_CONTROLLER));
@@ -104,7 +104,7 @@ async fn what_is_left_of_ours_goes_at_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_fails_is_tried_again() {
+async fn a_failed_deletion_is_retried() {
     let harness = settled().await;
     harness.api.refuse(2);
     harness.api.remove::<Service>("web");
@@ -114,9 +114,9 @@ async fn a_deletion_that_fails_is_tried_again() {
     assert_eq!(harness.slice_count("web"), 1, "theirs");
 }
 
-/// The slice was given to another controller as well, and the cache doesn't show that yet.
+/// The slice was relabelled too, and the cache doesn't show that yet.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_is_not_ours_any_more_stays() {
+async fn a_slice_given_to_another_controller_is_not_deleted() {
     let harness = settled().await;
     let mut given = harness.api.stored("web-1").unwrap();
     given.metadata.labels.get_or_insert_default().insert(MANAGED_BY.to_owned(), "them".to_owned());
@@ -124,7 +124,11 @@ async fn a_slice_that_is_not_ours_any_more_stays() {
     harness.api.remove::<Service>("web");
     harness.api.delegate("web");
     harness.api.settle().await;
-    assert_eq!(harness.api.requests().first().map(String::as_str), Some("DELETE web-1"), "it was tried");
+    assert_eq!(
+        harness.api.requests().first().map(String::as_str),
+        Some("DELETE web-1"),
+        "the write was sent"
+    );
     assert!(harness.api.stored("web-1").is_some());
     harness.api.put(given);
     harness.api.settle().await;
@@ -134,7 +138,7 @@ async fn a_slice_that_is_not_ours_any_more_stays() {
     assert_eq!(harness.api.events(), []);
 }
 
-/// Between the two views nothing is known of the Service, and its slices were written a moment ago.
+/// Between the two events neither watch shows the Service, whose slices were just written.
 #[tokio::test(start_paused = true)]
 async fn no_deletion_is_sent_before_the_cache_shows_our_last_write() {
     let harness = settled().await;
@@ -148,12 +152,12 @@ async fn no_deletion_is_sent_before_the_cache_shows_our_last_write() {
     assert_eq!(harness.api.requests(), ["PUT web-1"]);
     harness.api.release_events();
     harness.api.advance(Duration::from_millis(1)).await;
-    assert_eq!(harness.api.requests(), ["PUT web-1", "DELETE web-1"], "not refused, and at once");
+    assert_eq!(harness.api.requests(), ["PUT web-1", "DELETE web-1"], "not refused, and without delay");
 }
 
-/// The garbage collector's deletions cost no sync.
+/// The deletions are the garbage collector's.
 #[tokio::test(start_paused = true)]
-async fn slices_that_go_after_their_service_are_no_reason_to_look() {
+async fn deletions_of_slices_after_their_service_cause_no_sync() {
     let harness = settled().await;
     harness.api.remove::<Service>("web");
     harness.api.settle().await;
@@ -163,9 +167,9 @@ async fn slices_that_go_after_their_service_are_no_reason_to_look() {
     assert_eq!((harness.syncs(), harness.api.requests()), (syncs, vec![]));
 }
 
-/// Our own write may become visible only after the Service has changed hands.
+/// The cache may show our own write only after the Service was labelled.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_shows_late_goes_as_well() {
+async fn a_slice_that_the_cache_shows_late_is_deleted_too() {
     let delegate: fn(&Harness) = |harness| {
         harness.api.delegate("web");
         harness.api.remove::<Service>("web");
@@ -184,7 +188,7 @@ async fn a_slice_that_shows_late_goes_as_well() {
         harness.api.settle().await;
         harness.api.delegate("web");
         harness.api.settle().await;
-        assert_eq!(harness.api.requests(), ["POST web-"], "not seen yet");
+        assert_eq!(harness.api.requests(), ["POST web-"], "the cache does not show the slice");
         harness.api.release_events();
         harness.api.settle().await;
         assert_eq!(harness.api.requests(), ["POST web-", "DELETE web-1"]);

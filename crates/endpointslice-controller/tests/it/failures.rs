@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::harness::{Harness, pod, service};
 
-/// The API answers, but its watch is silent for a while.
+/// The API server answers, but its watch delivers nothing for a while.
 #[tokio::test(start_paused = true)]
-async fn a_cache_behind_our_own_write_is_waited_for() {
+async fn a_sync_waits_for_a_cache_behind_our_own_write() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -28,12 +28,16 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     );
     harness.api.release_events();
     harness.api.advance(Duration::from_millis(1)).await;
-    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
+    assert_eq!(
+        harness.api.requests(),
+        ["PUT web-1", "PUT web-1"],
+        "the event requeues the key, not the back-off"
+    );
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_is_tried_again_for_ever() {
+async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
     harness.api.refuse(40);
     harness.api.settle().await;
@@ -46,7 +50,7 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_write_is_told_and_a_conflict_that_heals_is_not() {
+async fn a_failed_write_emits_an_event_and_a_conflict_does_not() {
     let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
     harness.api.conflict(2);
     harness.api.settle().await;
@@ -62,9 +66,9 @@ async fn a_failed_write_is_told_and_a_conflict_that_heals_is_not() {
     assert_eq!(message, expected);
 }
 
-/// The garbage collector may be faster, or somebody else.
+/// The garbage collector or another client deletes it first.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_is_gone_when_it_is_updated_is_no_news() {
+async fn an_update_of_a_deleted_slice_emits_no_event() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -74,14 +78,14 @@ async fn a_slice_that_is_gone_when_it_is_updated_is_no_news() {
     let name = harness.api.delete_slice_without_event("web");
     harness.api.pod(pod("web-1", "10.0.0.1", true));
     harness.api.settle().await;
-    assert_eq!(harness.api.requests().first(), Some(&format!("PUT {name}")), "it was tried");
+    assert_eq!(harness.api.requests().first(), Some(&format!("PUT {name}")), "the write was sent");
     harness.api.remove::<CachedSlice>(&name);
     harness.api.settle().await;
     assert_eq!((harness.api.addresses("web"), harness.api.events()), (vec!["10.0.0.1".to_owned()], vec![]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_address_type_that_fails_does_not_keep_the_other_from_counting() {
+async fn a_failed_address_type_does_not_keep_the_other_from_being_counted() {
     let families = json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}});
     let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", families)));
     harness.api.refuse(1);
@@ -91,9 +95,9 @@ async fn one_address_type_that_fails_does_not_keep_the_other_from_counting() {
     assert_eq!((harness.slice_count("web"), harness.changed_per_sync()), (2, [3, 2]));
 }
 
-/// k3s#12552: upstream's whole slice is refused for one bad address.
+/// k3s#12552: upstream sends the address, and the API server refuses the whole slice.
 #[tokio::test(start_paused = true)]
-async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
+async fn a_refused_address_is_left_out_and_named_in_an_event() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -108,9 +112,9 @@ async fn an_address_that_the_api_server_refuses_is_left_out_and_named() {
     assert_eq!(harness.addresses_skipped(), harness.syncs(), "one in each sync");
 }
 
-/// As upstream, whose sync ends at the create that is refused.
+/// As upstream, whose sync ends at the refused create.
 #[tokio::test(start_paused = true)]
-async fn nothing_is_counted_as_changed_in_a_namespace_that_is_being_deleted() {
+async fn no_change_is_counted_in_a_terminating_namespace() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.terminate_namespace();
         api.service(service("web", json!({})));
@@ -120,7 +124,7 @@ async fn nothing_is_counted_as_changed_in_a_namespace_that_is_being_deleted() {
     assert_eq!(harness.changed_per_sync(), [0, 0]);
 }
 
-/// The API server looks at endpoints only if they change.
+/// The API server validates endpoints only if they change.
 #[tokio::test(start_paused = true)]
 async fn a_slice_with_a_refused_address_is_left_alone_until_its_endpoints_change() {
     let harness = Harness::start(Duration::ZERO, |cache| {

@@ -1,4 +1,4 @@
-//! Whose turn it is: many writes for one Service, work that may wait, and failures of a part of a Service.
+//! Services with many writes, low-priority keys, and failures of a part of a Service.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::harness::{Harness, pod, service};
 
 const MANY: usize = 120;
 
-/// A Service `big` with many pods, each of which is a slice of its own.
+/// A Service `big` with many pods, each in a slice of its own.
 fn big(api: &FakeApi) {
     api.node("node-1", "zone-a");
     api.service(service("big", json!({})));
@@ -24,9 +24,9 @@ fn count(requests: &[String], request: &str) -> usize {
     requests.iter().filter(|seen| *seen == request).count()
 }
 
-/// With one worker: after fifty writes it is the others' turn.
+/// With one worker: a sync makes fifty writes, and then other keys are synced.
 #[tokio::test(start_paused = true)]
-async fn a_service_of_many_slices_lets_others_pass_and_writes_nothing_twice() {
+async fn a_service_with_many_slices_lets_others_pass_and_writes_nothing_twice() {
     let api = FakeApi::default();
     big(&api);
     (0..20).for_each(|n| api.service(service(&format!("small{n}"), json!({}))));
@@ -36,9 +36,9 @@ async fn a_service_of_many_slices_lets_others_pass_and_writes_nothing_twice() {
     let is_big = |request: &&String| request.ends_with("big-");
     let last_of_others = requests.iter().rposition(|request| !is_big(&request)).unwrap();
     let before_others = requests[..last_of_others].iter().filter(is_big).count();
-    // In which order a start looks at Services is up to chance: `big` may come last.
+    // The order of initial keys is random: `big` may be last.
     assert!([0, 50].contains(&before_others), "{requests:?}");
-    assert_eq!((requests.len(), harness.slice_count("big")), (MANY + 20, MANY), "no request but these");
+    assert_eq!((requests.len(), harness.slice_count("big")), (MANY + 20, MANY), "no other request");
     let time = |slice: &EndpointSlice| {
         slice.metadata.annotations.clone().unwrap_or_default().get(LAST_CHANGE_TRIGGER_TIME).cloned()
     };
@@ -49,9 +49,9 @@ async fn a_service_of_many_slices_lets_others_pass_and_writes_nothing_twice() {
     assert_eq!(harness.changed_per_sync(), [20 + 3, (MANY + 20) as u64], "in three syncs");
 }
 
-/// The next turn plans on what the cache shows, so it waits until that is everything.
+/// The next sync plans on the cache, so it waits until the cache shows all writes.
 #[tokio::test(start_paused = true)]
-async fn the_next_turn_waits_for_the_cache_to_show_the_last_one() {
+async fn the_next_part_of_a_plan_waits_for_the_cache_to_show_the_last_one() {
     let api = FakeApi::default();
     big(&api);
     api.hold_events();
@@ -63,10 +63,10 @@ async fn the_next_turn_waits_for_the_cache_to_show_the_last_one() {
     assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, MANY));
 }
 
-/// A policy that adds a label to every slice: each sync would write each slice again, as upstream's does; but one sync is not
-/// the reason for the next.
+/// A webhook adds a label to every slice. Each sync writes each slice again, as upstream's does, but no sync causes the
+/// next.
 #[tokio::test(start_paused = true)]
-async fn slices_that_are_stored_otherwise_than_they_are_sent_cause_no_endless_turns() {
+async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
     let api = FakeApi::default();
     api.mutate(|slice: &mut EndpointSlice| {
         drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
@@ -79,9 +79,9 @@ async fn slices_that_are_stored_otherwise_than_they_are_sent_cause_no_endless_tu
     assert_eq!(count(&requests, "POST big-"), MANY);
 }
 
-/// What is created and taken away at once is repaired ever more rarely, however many turns it would take.
+/// The rate of repairs falls, however many syncs the plan takes.
 #[tokio::test(start_paused = true)]
-async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes() {
+async fn many_slices_that_a_webhook_relabels_are_replaced_once_in_two_minutes() {
     let api = FakeApi::default();
     api.mutate(|slice: &mut EndpointSlice| {
         drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
@@ -93,9 +93,9 @@ async fn many_slices_that_a_webhook_takes_away_are_made_anew_once_in_two_minutes
     assert!((20..=45).contains(&turns), "{turns} turns in an hour");
 }
 
-/// Slices that cannot be deleted are tried again with the back-off, all of them.
+/// All refused deletions are retried with the back-off.
 #[tokio::test(start_paused = true)]
-async fn refused_deletions_back_off_and_stop_none_of_the_others() {
+async fn refused_deletions_back_off_and_stop_no_other_deletion() {
     let api = FakeApi::default();
     big(&api);
     let harness = Harness::start_small(&api);
@@ -108,12 +108,12 @@ async fn refused_deletions_back_off_and_stop_none_of_the_others() {
     let requests = harness.api.requests();
     assert!(requests.len() <= 8 * MANY, "{} requests in a minute", requests.len());
     let different: std::collections::BTreeSet<_> = requests.iter().collect();
-    assert_eq!(different.len(), MANY, "each was tried");
+    assert_eq!(different.len(), MANY, "each deletion was sent");
 }
 
-/// Also the slices of a Service that is handed to another controller go turn by turn.
+/// A sync deletes at most fifty slices of a delegated Service.
 #[tokio::test(start_paused = true)]
-async fn many_slices_are_handed_over_in_turns() {
+async fn many_slices_of_a_delegated_service_are_deleted_in_several_syncs() {
     let api = FakeApi::default();
     big(&api);
     let harness = Harness::start_small(&api);
@@ -125,7 +125,7 @@ async fn many_slices_are_handed_over_in_turns() {
     assert_eq!((harness.api.requests().len(), harness.slice_count("big")), (MANY, 0));
 }
 
-/// A pod of a dual-stack Service that has only some of the families.
+/// A pod of a dual-stack Service with some of the families.
 fn dual(name: &str, addresses: &[&str]) -> Value {
     fake_api::pod(name, addresses, true)
 }
@@ -137,9 +137,9 @@ fn dual_stack(api: &FakeApi) {
     api.pod(dual("web-1", &["10.0.0.1", "fd00::1"]));
 }
 
-/// Upstream doubles one delay for the whole Service, and gives up.
+/// Upstream doubles one delay for the whole Service, and drops the key after 15 retries.
 #[tokio::test(start_paused = true)]
-async fn a_family_that_is_refused_for_ever_does_not_delay_the_other() {
+async fn a_refused_address_family_does_not_delay_the_other() {
     let harness = Harness::start(Duration::ZERO, dual_stack);
     harness.api.refuse_if(|slice| slice.address_type == "IPv4");
     harness.api.advance(Duration::from_secs(10_000)).await;
@@ -156,9 +156,9 @@ async fn a_family_that_is_refused_for_ever_does_not_delay_the_other() {
     assert!((9..=11).contains(&again), "{again} tries of the family that is refused, every 1000 s");
 }
 
-/// What failed was the old content.
+/// The back-off belongs to the content that failed.
 #[tokio::test(start_paused = true)]
-async fn new_content_does_not_wait_for_the_back_off_of_the_old() {
+async fn new_content_does_not_wait_for_the_backoff_of_the_old() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
@@ -174,9 +174,9 @@ async fn new_content_does_not_wait_for_the_back_off_of_the_old() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
 }
 
-/// Half a minute of a slow watch used to cost the next failure a thousand seconds.
+/// A slow watch of half a minute must not delay the retry of the next failure by 1000 s.
 #[tokio::test(start_paused = true)]
-async fn waiting_for_the_cache_does_not_count_as_failing() {
+async fn a_stale_cache_does_not_count_as_a_failure() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
@@ -194,12 +194,12 @@ async fn waiting_for_the_cache_does_not_count_as_failing() {
     assert_eq!(harness.api.addresses("web").len(), 20);
     let syncs = harness.syncs();
     harness.api.advance(Duration::from_secs(5000)).await;
-    assert_eq!(harness.syncs(), syncs, "the nets are cancelled");
+    assert_eq!(harness.syncs(), syncs, "the fallback requeues are cancelled");
 }
 
-/// A conflict waits for the event of what it met.
+/// A conflict waits for the event of the newer slice.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_over_with_the_event_of_the_newer_slice() {
+async fn a_conflict_ends_with_the_event_of_the_newer_slice() {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
         api.service(service("web", json!({})));
@@ -220,7 +220,7 @@ async fn a_conflict_is_over_with_the_event_of_the_newer_slice() {
     assert_eq!(harness.api.events(), vec![]);
 }
 
-/// Services that are right, each with a pod on `node-1`, and one worker that looks at them all once more.
+/// Services in sync, each with a pod on `node-1`, and one worker that syncs the initial keys.
 async fn restarted(services: usize) -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
@@ -233,7 +233,7 @@ async fn restarted(services: usize) -> Harness {
     Harness::start_small(&harness.end().await)
 }
 
-/// The PUTs, in order, as names of Services.
+/// The Services of the updates, in order.
 fn updated(harness: &Harness) -> Vec<String> {
     let slices = (0..100).flat_map(|n| {
         let service = format!("web{n}");
@@ -245,7 +245,7 @@ fn updated(harness: &Harness) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_goes_before_zones_of_nodes() {
+async fn readiness_changes_overtake_zone_changes_of_nodes() {
     let harness = restarted(40).await;
     harness.api.settle().await;
     harness.api.node("node-1", "zone-b");
@@ -256,9 +256,9 @@ async fn readiness_goes_before_zones_of_nodes() {
     assert_eq!(updated[0], "web7");
 }
 
-/// It is late already.
+/// The change is late already.
 #[tokio::test(start_paused = true)]
-async fn a_change_that_a_list_brings_goes_before_the_look_at_everything() {
+async fn a_change_from_a_relist_is_synced_before_the_initial_keys() {
     let harness = restarted(40).await;
     tokio::task::yield_now().await; // the controller is attached, and no worker has begun
     harness.api.node("node-1", "zone-b"); // gives every Service something to write

@@ -1,4 +1,4 @@
-//! Other clients that change our slices: once, by mistake, or as fast as they can.
+//! Other clients that change our slices, once or continuously.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::{Harness, pod, service};
 
-/// A Service with one pod and its slice, and another without pods; requests are forgotten.
+/// Starts with a Service, one pod and its slice, another Service without pods, and an empty list of writes.
 async fn settled() -> Harness {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
@@ -25,9 +25,9 @@ fn set_label(slice: &mut EndpointSlice, key: &str, value: &str) {
     slice.metadata.labels.get_or_insert_default().insert(key.into(), value.into());
 }
 
-/// Upstream does it with its resync, 12 to 24 hours later.
+/// Upstream replaces it at its resync, 12 to 24 hours later.
 #[tokio::test(start_paused = true)]
-async fn a_slice_whose_owner_is_taken_away_is_made_anew() {
+async fn a_slice_without_its_owner_reference_is_replaced() {
     let edits: [(&str, fn(&mut EndpointSlice)); 2] = [
         ("none", |slice| slice.metadata.owner_references = None),
         ("another", |slice| slice.metadata.owner_references.as_mut().unwrap()[0].uid = "other".into()),
@@ -53,9 +53,9 @@ async fn a_slice_whose_owner_is_taken_away_is_made_anew() {
     }
 }
 
-/// What upstream's reconciler doesn't compare costs a look, however often it changes.
+/// A change of a field that upstream's reconciler doesn't compare costs a sync without a write.
 #[tokio::test(start_paused = true)]
-async fn what_upstream_leaves_alone_is_left_alone() {
+async fn changes_that_upstream_ignores_cause_no_write() {
     let edits: [(&str, fn(&mut EndpointSlice)); 4] = [
         ("finalizers", |slice| slice.metadata.finalizers = Some(vec!["example.com/hold".into()])),
         ("annotations", |slice| slice.metadata.annotations = Some([("a".into(), "b".into())].into())),
@@ -75,17 +75,17 @@ async fn what_upstream_leaves_alone_is_left_alone() {
         }
         harness.api.advance(Duration::from_hours(25)).await;
         assert_eq!((harness.api.requests(), harness.api.events()), (vec![], vec![]), "{what}");
-        // And it was no dispute.
+        // These changes do not count as repairs.
         harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
         harness.api.advance(Duration::from_secs(2)).await;
         assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "{what}");
     }
 }
 
-type Attack = fn(&Harness);
+type ForeignChange = fn(&Harness);
 
-/// What a client may do to each slice of ours, and what users read of it.
-const ATTACKS: [(&str, Attack, &str); 6] = [
+/// Changes that a client makes to each of our slices, and the author that the event names.
+const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
     (
         "relabels",
         |harness| on_ours(harness, |slice| set_label(slice, MANAGED_BY, "them")),
@@ -137,22 +137,22 @@ fn on_ours(harness: &Harness, edit: fn(&mut EndpointSlice)) {
     }
 }
 
-/// Lets a client attack for that many minutes.
-async fn under_attack(harness: &Harness, minutes: u64, attack: Attack) {
+/// Repeats a change twice a second for this many minutes.
+async fn repeat_change(harness: &Harness, minutes: u64, change: ForeignChange) {
     for _ in 0..minutes * 60 * 1000 / 470 {
-        attack(harness);
+        change(harness);
         harness.api.advance(Duration::from_millis(470)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_fights_for_slices_costs_a_write_a_minute_and_is_named_once() {
-    for (what, attack, actor) in ATTACKS {
+async fn a_client_that_keeps_changing_slices_costs_one_write_a_minute_and_is_named_once() {
+    for (what, change, author) in FOREIGN_CHANGES {
         let harness = settled().await;
-        under_attack(&harness, 60, attack).await;
-        let (writes, told) = (harness.api.requests().len(), harness.api.events());
+        repeat_change(&harness, 60, change).await;
+        let (writes, events) = (harness.api.requests().len(), harness.api.events());
         assert!((60..=75).contains(&writes), "{what}: {writes} writes in an hour");
-        let [(reason, message)] = &told[..] else { panic!("{what}: {told:?}") };
+        let [(reason, message)] = &events[..] else { panic!("{what}: {events:?}") };
         assert_eq!(reason, "EndpointSlicesContested", "{what}");
         assert!(message.contains(actor), "{what}: {message}");
         let object = &harness.api.event_objects()[0]["involvedObject"];
@@ -161,10 +161,10 @@ async fn a_client_that_fights_for_slices_costs_a_write_a_minute_and_is_named_onc
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dispute_delays_no_change_of_pods_and_no_other_service() {
-    for (what, attack, _) in ATTACKS {
+async fn limited_repairs_delay_no_pod_change_and_no_other_service() {
+    for (what, change, _) in FOREIGN_CHANGES {
         let harness = settled().await;
-        under_attack(&harness, 5, attack).await;
+        repeat_change(&harness, 5, change).await;
         harness.api.pod(pod("web-2", "10.0.0.2", true));
         harness.api.pod(pod("db-1", "10.0.0.8", true));
         harness.api.advance(Duration::from_millis(1)).await;
@@ -179,20 +179,20 @@ async fn a_dispute_delays_no_change_of_pods_and_no_other_service() {
         harness.api.edit_slice("db", |slice| slice.endpoints = None);
         harness.api.advance(Duration::from_secs(2)).await;
         assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}: another Service is repaired at once");
-        // Left alone for a while, so is this one, and a new dispute is told of anew.
+        // After a quiet period the limit is reset, and the next series of changes emits another event.
         harness.api.advance(Duration::from_mins(15)).await;
         attack(&harness);
         harness.api.advance(Duration::from_secs(2)).await;
         assert!(!harness.ours().is_empty(), "{what}");
         assert_eq!(harness.api.events().len(), 1, "{what}");
-        under_attack(&harness, 5, attack).await;
+        repeat_change(&harness, 5, change).await;
         assert_eq!(harness.api.event_objects().len(), 2, "{what}: the first, and its repetition");
     }
 }
 
-/// Upstream makes one such slice, which is not its own, and then waits for it until it restarts.
+/// Upstream creates one such slice, which it does not manage, and waits for it until it restarts.
 #[tokio::test(start_paused = true)]
-async fn a_webhook_that_takes_new_slices_away_costs_a_write_a_minute_and_is_told_of_once() {
+async fn a_webhook_that_relabels_new_slices_costs_one_write_a_minute_and_one_event() {
     let webhooks: [fn(&mut EndpointSlice); 3] = [
         |slice| set_label(slice, MANAGED_BY, "them"),
         |slice| set_label(slice, SERVICE_NAME, "gone"),
@@ -213,9 +213,9 @@ async fn a_webhook_that_takes_new_slices_away_costs_a_write_a_minute_and_is_told
     }
 }
 
-/// The slice changes each time that a write is sent.
+/// The slice changes before each write.
 #[tokio::test(start_paused = true)]
-async fn conflicts_with_a_client_that_fights_for_slices_count_as_writes() {
+async fn conflicts_with_a_client_that_keeps_changing_slices_count_as_writes() {
     let harness = settled().await;
     harness.api.conflict(usize::MAX);
     for _ in 0..2 * 60 * 30 {
@@ -227,7 +227,7 @@ async fn conflicts_with_a_client_that_fights_for_slices_count_as_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_somebody_changes_or_deletes_is_repaired() {
+async fn a_slice_that_another_client_changes_or_deletes_is_repaired() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -245,9 +245,9 @@ async fn a_slice_that_somebody_changes_or_deletes_is_repaired() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
 }
 
-/// Upstream overlooks this: it tracks only the slices that it wrote itself since it started.
+/// Upstream overlooks this: it tracks only the slices that it wrote since it started.
 #[tokio::test(start_paused = true)]
-async fn a_slice_of_an_earlier_process_that_somebody_deletes_comes_back() {
+async fn a_deleted_slice_of_an_earlier_process_is_created_again() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -257,7 +257,7 @@ async fn a_slice_of_an_earlier_process_that_somebody_deletes_comes_back() {
     let harness = harness.restart().await;
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), Vec::<String>::new(), "a restart writes nothing");
-    assert_eq!(harness.syncs(), 1, "and looks once");
+    assert_eq!(harness.syncs(), 1, "one sync");
     harness.api.delete_slice("web");
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["POST web-"]);

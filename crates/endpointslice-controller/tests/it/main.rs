@@ -15,23 +15,23 @@
 //!
 //! | Upstream's test (`pkg/controller/endpointslice`) | Here |
 //! |---|---|
-//! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync` (4) | `services::services_without_endpoints_of_ours_cost_no_request` |
+//! | `TestSyncServiceNoSelector`, `TestServiceExternalNameTypeSync` (4) | `services::services_that_we_do_not_manage_cause_no_request` |
 //! | `TestSyncServicePendingDeletion` | `services::a_service_being_deleted_gets_no_new_slices` |
 //! | `TestSyncServiceWithSelector` | `ownership::a_new_service_gets_a_placeholder` |
-//! | `TestSyncServiceMissing` | `services::services_without_endpoints_of_ours_cost_no_request`; crate `endpointslice`, `src/trigger_time.rs` |
+//! | `TestSyncServiceMissing` | `services::services_that_we_do_not_manage_cause_no_request`; crate `endpointslice`, `src/trigger_time.rs` |
 //! | `TestSyncServicePodSelection` | `ownership::only_selected_pods_are_published` |
-//! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `ownership::a_slice_being_deleted_is_not_counted_on` |
+//! | `TestSyncServiceEndpointSlicePendingDeletion`, `Test_dropEndpointSlicesPendingDeletion` | `ownership::a_slice_being_deleted_is_replaced` |
 //! | `TestSyncServiceEndpointSliceLabelSelection` | `ownership::only_slices_with_both_labels_are_ours` |
-//! | `TestOnEndpointSliceUpdate` | `ownership::a_slice_that_changes_hands_is_repaired`, `ownership::a_slice_that_becomes_ours_is_looked_at` |
+//! | `TestOnEndpointSliceUpdate` | `ownership::a_slice_that_is_relabelled_to_another_owner_is_replaced`, `ownership::a_slice_that_is_relabelled_to_us_causes_a_sync` |
 //! | `TestSyncService` (6) | crate `endpointslice`, `upstream_cases` `sync_service` |
 //! | `TestPodAddsBatching`, `TestPodUpdatesBatching`, `TestPodDeleteBatching` (3 each) | `services::pod_changes_within_a_batch_period_are_one_write` |
-//! | `TestSyncServiceStaleInformer` | `failures::a_cache_behind_our_own_write_is_waited_for`; crate `endpointslice`, `upstream_cases` `tracker` |
+//! | `TestSyncServiceStaleInformer` | `failures::a_sync_waits_for_a_cache_behind_our_own_write`; crate `endpointslice`, `upstream_cases` `tracker` |
 //! | `Test_checkNodeTopologyDistribution` (9) | crate `endpointslice`, `src/topology/tests/remembering.rs` |
-//! | `TestUpdateNode` | `nodes::nodes_that_become_able_to_make_hints_possible` |
+//! | `TestUpdateNode` | `nodes::hints_appear_when_all_nodes_report_cpu` |
 //!
 //! | Upstream's test (`k8s.io/endpointslice`) | Here |
 //! |---|---|
-//! | `TestServiceControllerKey` | `ownership::a_slice_without_a_service_concerns_nobody` |
+//! | `TestServiceControllerKey` | `ownership::a_slice_without_a_service_causes_no_sync` |
 //! | `metrics` (all) | `src/metrics/tests.rs` |
 #![allow(
     clippy::unwrap_used,

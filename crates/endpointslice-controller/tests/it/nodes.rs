@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, pod, service};
 
-/// A node that is ready.
+/// A ready node.
 fn node(name: &str, zone: &str, cpu: &str) -> Value {
     json!({
         "metadata": {"name": name, "labels": {TOPOLOGY_ZONE: zone}},
@@ -40,19 +40,23 @@ fn zones() -> Vec<Option<String>> {
     ["zone-a", "zone-b"].map(|zone| Some(zone.to_owned())).into()
 }
 
-/// Upstream looks at the Service again only when something else changes, and doesn't notice CPU at all.
+/// Upstream syncs the Service again only when something else changes, and ignores changes of CPU.
 #[tokio::test(start_paused = true)]
-async fn nodes_that_become_able_to_make_hints_possible() {
+async fn hints_appear_when_all_nodes_report_cpu() {
     let harness = start(["", ""]);
     harness.api.settle().await;
     harness.api.upsert::<Node>(node("node-0", "zone-a", "0"));
     harness.api.upsert::<Node>(node("node-1", "zone-b", "0"));
     harness.api.settle().await;
-    assert_eq!((harness.zones("web"), hints(&harness)), (zones(), vec![None, None]), "no CPU, no hints");
+    assert_eq!(
+        (harness.zones("web"), hints(&harness)),
+        (zones(), vec![None, None]),
+        "without CPU there are no hints"
+    );
     harness.api.forget_requests();
     harness.api.upsert::<Node>(node("node-0", "zone-a", "4"));
     harness.api.settle().await;
-    assert_eq!(harness.api.requests(), Vec::<String>::new(), "one node is still without");
+    assert_eq!(harness.api.requests(), Vec::<String>::new(), "one node still reports no CPU");
     harness.api.upsert::<Node>(node("node-1", "zone-b", "4"));
     harness.api.settle().await;
     assert_eq!((harness.api.requests(), hints(&harness)), (vec!["PUT web-1".to_owned()], zones()));
@@ -60,12 +64,12 @@ async fn nodes_that_become_able_to_make_hints_possible() {
     let down = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
     harness.api.upsert::<Node>(merged(node("node-1", "zone-b", "4"), down));
     harness.api.settle().await;
-    assert_eq!(hints(&harness), [None, None], "one zone is left");
+    assert_eq!(hints(&harness), [None, None], "only one zone is left");
 }
 
-/// Nodes are known before the first sync. Upstream may remove the hints at every restart.
+/// The nodes are loaded before the first sync. Upstream may remove the hints at every restart.
 #[tokio::test(start_paused = true)]
-async fn hints_stay_over_a_restart() {
+async fn hints_survive_a_restart() {
     let harness = start(["zone-a", "zone-b"]);
     for (name, zone) in [("node-0", "zone-a"), ("node-1", "zone-b")] {
         harness.api.upsert::<Node>(node(name, zone, "4"));
@@ -78,7 +82,7 @@ async fn hints_stay_over_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_zone_change_of_a_node_reaches_the_slices_of_its_pods() {
+async fn a_zone_change_of_a_node_updates_the_slices_of_its_pods() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));

@@ -1,4 +1,4 @@
-//! Which slices are ours, and what becomes of them in other hands.
+//! Slices that are ours, and slices that another client relabels.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::harness::{Harness, pod, service};
 
-/// A Service with one pod, and its slice.
+/// Starts with a Service, one pod and its slice.
 async fn settled() -> Harness {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
@@ -68,7 +68,7 @@ async fn only_selected_pods_are_published() {
     );
 }
 
-/// Upstream makes a new placeholder of one of our two; here one stays as it is.
+/// Upstream turns one of our two slices into a placeholder; here one stays unchanged.
 #[tokio::test(start_paused = true)]
 async fn only_slices_with_both_labels_are_ours() {
     let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
@@ -94,7 +94,7 @@ async fn only_slices_with_both_labels_are_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_being_deleted_is_not_counted_on() {
+async fn a_slice_being_deleted_is_replaced() {
     let harness = settled().await;
     let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("web-2".into());
@@ -102,14 +102,14 @@ async fn a_slice_being_deleted_is_not_counted_on() {
     slice.endpoints = None;
     harness.api.put(slice);
     harness.api.settle().await;
-    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 2), "looked at, left alone");
+    assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 2), "synced without a write");
 }
 
-/// Upstream waits for a slice that it wrote and that leaves its view until the process ends.
+/// Upstream waits until the process ends for a slice that it wrote and that was relabelled.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_changes_hands_is_repaired() {
+async fn a_slice_that_is_relabelled_to_another_owner_is_replaced() {
     let edits: [fn(&mut EndpointSlice); 3] = [
-        |slice| set_label(slice, MANAGED_BY, "somebody-else"),
+        |slice| set_label(slice, MANAGED_BY, "other"),
         |slice| set_label(slice, SERVICE_NAME, "other"),
         |slice| slice.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH)),
     ];
@@ -124,16 +124,16 @@ async fn a_slice_that_changes_hands_is_repaired() {
         );
         harness.api.pod(pod("web-2", "10.0.0.2", true));
         harness.api.settle().await;
-        assert_eq!(harness.api.requests(), ["POST web-", "PUT web-2"], "{number}: and life goes on");
+        assert_eq!(harness.api.requests(), ["POST web-", "PUT web-2"], "{number}: later changes are written");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_becomes_ours_is_looked_at() {
+async fn a_slice_that_is_relabelled_to_us_causes_a_sync() {
     let harness = settled().await;
     let mut slice = harness.api.slices("web").remove(0);
     slice.metadata.name = Some("gift".into());
-    set_label(&mut slice, MANAGED_BY, "somebody-else");
+    set_label(&mut slice, MANAGED_BY, "other");
     harness.api.put(slice.clone());
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), Vec::<String>::new());
@@ -148,7 +148,7 @@ async fn a_slice_that_becomes_ours_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_without_a_service_concerns_nobody() {
+async fn a_slice_without_a_service_causes_no_sync() {
     let harness = settled().await;
     let slice = harness.api.slices("web").remove(0);
     for (name, labels) in [("empty", json!({SERVICE_NAME: ""})), ("absent", json!({}))] {

@@ -1,4 +1,4 @@
-//! A new list after a broken watch: what we wrote and nobody will ever tell us about.
+//! A relist after a broken watch, and our writes whose watch events were lost.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::MOMENT;
 use crate::harness::{Harness, pod, service};
 
-/// By then a key that waits for the cache is in its longest back-off.
+/// Long enough for a key that waits for the cache to reach its longest back-off.
 const LONG: Duration = Duration::from_secs(5000);
 
 /// A Service without pods, and its slice `web-1`, which the cache shows unless the watch is `broken`.
@@ -25,9 +25,9 @@ async fn begun(broken: bool) -> Harness {
     harness
 }
 
-/// No event tells of a slice that was never in the cache.
+/// A slice that was never in the cache causes no deletion event.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_is_gone_before_the_cache_shows_it_is_made_again() {
+async fn a_slice_deleted_before_the_cache_showed_it_is_created_again() {
     for waiting in [false, true] {
         let harness = begun(true).await;
         harness.api.delete_slice_without_event("web");
@@ -38,15 +38,19 @@ async fn a_slice_that_is_gone_before_the_cache_shows_it_is_made_again() {
         }
         harness.api.relist();
         harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.requests().len(), usize::from(waiting), "the list wakes it, not the back-off");
+        assert_eq!(
+            harness.api.requests().len(),
+            usize::from(waiting),
+            "the relist requeues the key, not the back-off"
+        );
         harness.api.settle().await;
         assert_eq!((harness.api.requests(), harness.slice_count("web")), (vec!["POST web-".to_owned()], 1));
     }
 }
 
-/// The API server is restored from a backup: its versions go back or are bumped, as etcd's restore does it if asked.
+/// The API server is restored from a backup: its versions go back, or are raised with etcd's `--bump-revision`.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_a_restored_backup_undoes_is_made_again() {
+async fn a_write_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
         for waiting in [false, true] {
             let harness = begun(false).await;
@@ -66,14 +70,18 @@ async fn a_write_that_a_restored_backup_undoes_is_made_again() {
             assert_eq!(harness.api.addresses("web").len(), 1 + usize::from(waiting));
             harness.api.pod(pod("web-3", "10.0.0.3", true));
             harness.api.advance(MOMENT).await;
-            assert_eq!(harness.api.addresses("web").len(), 2 + usize::from(waiting), "and life goes on");
+            assert_eq!(
+                harness.api.addresses("web").len(),
+                2 + usize::from(waiting),
+                "later changes are written"
+            );
         }
     }
 }
 
-/// The same for what the cache has shown already.
+/// The same for writes that the cache has shown already.
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_seen_and_is_undone_is_made_again() {
+async fn an_observed_write_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
         let harness = begun(false).await;
         let backup = harness.api.backup();
@@ -89,7 +97,7 @@ async fn a_write_that_was_seen_and_is_undone_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_a_restored_backup_undoes_is_made_again() {
+async fn a_deletion_that_a_restored_backup_undoes_is_repeated() {
     for bump in [0, 1000] {
         let harness = begun(false).await;
         let mut surplus = harness.api.slices("web").remove(0);
@@ -105,13 +113,13 @@ async fn a_deletion_that_a_restored_backup_undoes_is_made_again() {
         assert_eq!(harness.api.requests(), ["DELETE web-2", "DELETE web-2"]);
         harness.api.pod(pod("web-1", "10.0.0.1", true));
         harness.api.advance(MOMENT).await;
-        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "and life goes on");
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1"], "later changes are written");
     }
 }
 
-/// The list may be older than a write that is acknowledged while it is under way.
+/// The list may be older than a write that is acknowledged during it.
 #[tokio::test(start_paused = true)]
-async fn a_write_during_a_list_is_still_waited_for() {
+async fn a_write_during_a_relist_is_still_expected() {
     let harness = begun(false).await;
     harness.api.break_watch();
     let list = harness.api.begin_list();
@@ -129,9 +137,9 @@ async fn a_write_during_a_list_is_still_waited_for() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
 }
 
-/// Until the list, the cache takes low versions for seen, and doesn't wait for what it hasn't seen.
+/// Until the relist, the cache counts lower versions as observed, and no sync waits for them.
 #[tokio::test(start_paused = true)]
-async fn what_was_written_twice_while_versions_went_back_is_put_right() {
+async fn duplicates_written_while_versions_went_back_are_removed() {
     let harness = begun(false).await;
     let backup = harness.api.backup();
     harness.api.restore(harness.api.backup(), 1000);
@@ -149,7 +157,7 @@ async fn what_was_written_twice_while_versions_went_back_is_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_shows_what_is_expected_causes_no_sync() {
+async fn a_relist_that_shows_what_is_expected_causes_no_sync() {
     let harness = begun(false).await;
     let syncs = harness.syncs();
     harness.api.relist();

@@ -21,7 +21,7 @@ async fn a_service_with_a_ready_pod_gets_one_slice_and_no_second_sync() {
     assert_eq!(
         harness.syncs(),
         1,
-        "the echo of our own write, which arrives before the answer, causes no sync"
+        "the event of our own write, which arrives before the response, causes no sync"
     );
 }
 
@@ -73,7 +73,7 @@ async fn pod_changes_within_a_batch_period_are_one_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn services_without_endpoints_of_ours_cost_no_request() {
+async fn services_that_we_do_not_manage_cause_no_request() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         for (number, selector) in [json!({"app": "external"}), Value::Null].into_iter().enumerate() {
             for (ports, which) in [(json!([{"port": 80}]), "a"), (Value::Null, "b")] {
@@ -101,9 +101,9 @@ async fn a_service_being_deleted_gets_no_new_slices() {
     assert_eq!(harness.api.requests(), Vec::<String>::new());
 }
 
-/// kubernetes#141592: upstream's tracker can wait for ever for slices of the Service that was.
+/// kubernetes#141592: upstream's tracker can wait for slices of the deleted Service without end.
 #[tokio::test(start_paused = true)]
-async fn a_service_deleted_and_created_again_at_once_is_served() {
+async fn a_service_recreated_at_once_is_synced() {
     for hold in [false, true] {
         let harness = Harness::start(Duration::ZERO, |cache| {
             cache.node("node-1", "zone-a");
@@ -115,7 +115,7 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
             harness.api.hold_events();
         }
         harness.recreate_service("web", "uid-new");
-        // The garbage collector takes the old slice, perhaps before the controller does.
+        // The garbage collector deletes the old slice, possibly before the controller does.
         harness.api.delete_slice("web");
         harness.api.advance(Duration::from_millis(1)).await;
         harness.recreate_service("web", "uid-newer");
@@ -128,13 +128,13 @@ async fn a_service_deleted_and_created_again_at_once_is_served() {
         );
         harness.api.pod(pod("web-2", "10.0.0.2", true));
         harness.api.advance(Duration::from_millis(1)).await;
-        assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"], "and it goes on working");
+        assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"], "later changes are written");
     }
 }
 
-/// Upstream sees only labels, readiness, addresses and the end of a pod.
+/// Upstream compares only labels, readiness, addresses and termination of a pod.
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
+async fn a_pod_change_of_phase_node_or_uid_alone_causes_a_sync() {
     for (change, what) in [
         (json!({"status": {"phase": "Failed"}}), "phase"),
         (json!({"spec": {"nodeName": "node-2"}}), "node"),
@@ -151,7 +151,7 @@ async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
         harness.api.forget_requests();
         harness.api.pod(pod("web-1", "10.0.0.1", true));
         harness.api.settle().await;
-        assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1), "nothing that matters");
+        assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1), "changes that affect no endpoint");
         harness.api.pod(merged(pod("web-1", "10.0.0.1", true), change));
         harness.api.settle().await;
         assert_eq!(harness.api.requests(), ["PUT web-1"], "{what}");
@@ -160,7 +160,7 @@ async fn a_pod_that_changes_in_phase_node_or_uid_alone_is_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_whose_node_is_missing_appears_with_the_node() {
+async fn a_pod_whose_node_is_missing_is_published_with_the_node() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.service(service("web", json!({})));
         cache.pod(pod("web-1", "10.0.0.1", true));
@@ -168,7 +168,7 @@ async fn a_pod_whose_node_is_missing_appears_with_the_node() {
     harness.api.settle().await;
     assert_eq!(harness.api.addresses("web"), Vec::<String>::new());
     assert_eq!(harness.api.events()[0].0, "FailedToUpdateEndpointSlices");
-    assert_eq!(harness.addresses_skipped(), 0, "nothing is wrong with its address");
+    assert_eq!(harness.addresses_skipped(), 0, "its address is valid");
     harness.api.node("node-1", "zone-a");
     harness.api.advance(Duration::from_millis(1)).await;
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);

@@ -1,4 +1,4 @@
-//! The feature gate `EndpointSliceTerminatingCondition`, switched by a restart.
+//! The feature gate `EndpointSliceTerminatingCondition`, changed by a restart.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn terminating(name: &str, address: &str) -> Value {
     merged(pod(name, address, true), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
 }
 
-/// Address and conditions of each endpoint, in order of address.
+/// The address and conditions of each endpoint, ordered by address.
 fn shown(harness: &Harness) -> Vec<Value> {
     let endpoints = harness.api.endpoints("web").into_iter();
     let mut shown: Vec<Value> = endpoints.map(|it| json!([it.addresses.first(), it.conditions])).collect();
@@ -21,7 +21,7 @@ fn shown(harness: &Harness) -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn switched_off_it_drops_terminating_pods_and_their_conditions_and_nothing_is_written_for_it() {
+async fn disabling_the_gate_drops_terminating_pods_and_conditions_without_extra_writes() {
     let harness = Harness::start(Duration::ZERO, |cache| {
         cache.node("node-1", "zone-a");
         cache.service(service("web", json!({})));
@@ -38,7 +38,7 @@ async fn switched_off_it_drops_terminating_pods_and_their_conditions_and_nothing
 
     let harness = harness.restart_with(Conditions::ReadyOnly).await;
     harness.api.settle().await;
-    assert_eq!(harness.api.requests(), Vec::<String>::new(), "no write of its own");
+    assert_eq!(harness.api.requests(), Vec::<String>::new(), "the gate alone causes no write");
     harness.api.pod(terminating("web-2", "10.0.0.2"));
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["PUT web-1"]);

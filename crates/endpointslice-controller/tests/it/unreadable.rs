@@ -1,4 +1,4 @@
-//! Objects that the first list shows and that can't be read.
+//! Objects of the first list that can't be decoded.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::NONE;
 use crate::harness::{Harness, pod, service};
 
-/// A controller that has published `web-1` and `web-2`, and another that starts on a cache that `damage` has filled.
+/// Publishes `web-1` and `web-2` with one controller, and starts another on the cache after `damage`.
 async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
     let harness = Harness::start(Duration::ZERO, |api| {
         api.node("node-1", "zone-a");
@@ -19,7 +19,7 @@ async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["POST web-"]);
     harness.api.forget_requests();
-    // What the first list of the next process shows.
+    // The first list of the next process.
     for name in ["web-1", "web-2"] {
         harness.api.remove::<Pod>(name);
     }
@@ -29,10 +29,10 @@ async fn restarted(damage: impl FnOnce(&Harness)) -> Harness {
     harness
 }
 
-/// Upstream can't start on such a list. A pod that can't be read may be ready, so its endpoint stays, and with it all
-/// that the Service has published.
+/// Upstream's informer fails on such a list. The pod may be ready, so its endpoint stays, and so do all slices of the
+/// Service.
 #[tokio::test(start_paused = true)]
-async fn the_endpoint_of_a_pod_that_cannot_be_read_is_kept() {
+async fn the_endpoint_of_a_pod_that_cannot_be_decoded_is_kept() {
     let harness = restarted(|harness| {
         harness.api.upsert_unreadable::<Pod>("web-1");
         harness.api.pod(pod("web-2", "10.0.0.2", false));
@@ -42,11 +42,11 @@ async fn the_endpoint_of_a_pod_that_cannot_be_read_is_kept() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
     harness.api.pod(pod("web-1", "10.0.0.1", true));
     harness.api.settle().await;
-    assert_eq!(harness.api.requests(), ["PUT web-1"], "as soon as it can be read");
+    assert_eq!(harness.api.requests(), ["PUT web-1"], "once the pod can be decoded");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_cannot_be_read_and_has_no_endpoint_holds_up_nobody() {
+async fn an_undecodable_pod_without_an_endpoint_delays_no_sync() {
     let harness = restarted(|harness| {
         harness.api.upsert_unreadable::<Pod>("web-3");
         harness.api.upsert_unreadable::<Pod>("");
@@ -56,9 +56,9 @@ async fn a_pod_that_cannot_be_read_and_has_no_endpoint_holds_up_nobody() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1"]);
 }
 
-/// Without its Node, a pod has no endpoint.
+/// A pod without its Node has no endpoint.
 #[tokio::test(start_paused = true)]
-async fn the_endpoints_on_a_node_that_cannot_be_read_are_kept() {
+async fn the_endpoints_on_a_node_that_cannot_be_decoded_are_kept() {
     for name in ["node-1", ""] {
         let harness = restarted(|harness| {
             harness.api.remove::<Node>("node-1");
@@ -75,12 +75,12 @@ async fn the_endpoints_on_a_node_that_cannot_be_read_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_slices_of_a_service_that_cannot_be_read_are_left_alone() {
+async fn the_slices_of_a_service_that_cannot_be_decoded_are_left_alone() {
     let harness = restarted(|harness| {
         harness.api.remove::<Service>("web");
         harness.api.upsert_unreadable::<Service>("web");
         harness.api.delegate("web");
     })
     .await;
-    assert_eq!(harness.api.requests(), NONE, "it has not been given to another controller");
+    assert_eq!(harness.api.requests(), NONE, "the Service was not labelled");
 }

@@ -1,4 +1,4 @@
-//! Endpoints, their slices, and what an API server makes of writes.
+//! Endpoints, their slices, and the state after the writes of a reconcile.
 
 use endpoint_informers::slice_metrics::OwnerTotals;
 use endpointslice::plan::AddressTypePlan;
@@ -22,7 +22,7 @@ pub(crate) struct Cluster {
     pub(crate) max: usize,
 }
 
-/// What a reconcile came to.
+/// The result of a reconcile.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) created: usize,
@@ -46,7 +46,7 @@ impl Cluster {
         mirror(&endpoints, &self.slices, self.max)
     }
 
-    /// Reconciles, makes the writes, and finds nothing more to do.
+    /// Reconciles, applies the writes, and asserts that a second reconcile writes nothing.
     pub(crate) fn sync(&mut self) -> Outcome {
         let Mirror { plan, skipped, .. } = self.mirror();
         let OwnerTotals { endpoints, slices, desired_slices } = OwnerTotals::of(&plan, self.max);
@@ -79,7 +79,7 @@ impl Cluster {
         }
         let again = self.mirror().plan;
         let held_back = again.types.iter().all(|plan| plan.creates_suppressed);
-        assert!(again.is_empty() || held_back, "a second time: {again:#?}");
+        assert!(again.is_empty() || held_back, "a second reconcile writes: {again:#?}");
         outcome
     }
 

@@ -7,7 +7,7 @@ use crate::NONE;
 use crate::harness::{Harness, MAX, endpoints, service};
 
 #[tokio::test(start_paused = true)]
-async fn addresses_that_are_not_mirrored_get_an_event() {
+async fn addresses_that_are_not_mirrored_emit_an_event() {
     let too_many = "A max of 1000 addresses can be mirrored to EndpointSlices per Endpoints subset. 1 addresses were \
                     skipped";
     let cases: [(usize, &[&str], usize, &[(&str, &str)]); 5] = [

@@ -1,4 +1,4 @@
-//! Slices that somebody else has been at, and a cache that is behind.
+//! Slices that other clients change, and a cache behind our own writes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::NONE;
 use crate::harness::{Harness, endpoints, service, slice};
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
+async fn a_slice_that_another_client_changes_or_deletes_is_repaired_at_once() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
     harness.now().await;
@@ -21,16 +21,16 @@ async fn a_slice_that_somebody_changes_or_deletes_is_repaired_at_once() {
     assert_eq!(harness.writes().await, ["POST web-"]);
     harness.api.edit_slice("web", |slice| {
         let labels = slice.metadata.labels.get_or_insert_default();
-        labels.insert(MANAGED_BY.into(), "somebody-else".into());
+        labels.insert(MANAGED_BY.into(), "other".into());
     });
     harness.now().await;
-    assert_eq!(harness.writes().await, ["POST web-"], "theirs is left alone, and the Endpoints get another");
+    assert_eq!(harness.writes().await, ["POST web-"], "the relabelled slice is left alone and replaced");
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.1"]);
 }
 
-/// The watch broke before its event, so that none tells that it is gone.
+/// The watch broke before the deletion event.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_only_a_list_shows_gone_is_made_again() {
+async fn a_slice_that_only_a_relist_shows_deleted_is_created_again() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.break_watch();
     harness.api.delete_slice("web");
@@ -42,7 +42,7 @@ async fn a_slice_that_only_a_list_shows_gone_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_moves_to_another_service_concerns_both() {
+async fn a_slice_that_moves_to_another_service_causes_a_sync_of_both() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.edit_slice("web", |slice| {
         slice.metadata.labels.get_or_insert_default().insert(SERVICE_NAME.into(), "gone".into());
@@ -52,9 +52,9 @@ async fn a_slice_that_moves_to_another_service_concerns_both() {
     assert_eq!(writes, ["DELETE web-1", "POST web-"]);
 }
 
-/// Only changes of slices wait; those of Endpoints and Services never do.
+/// Only changes of slices are batched, not those of Endpoints and Services.
 #[tokio::test(start_paused = true)]
-async fn foreign_changes_within_a_batch_period_are_met_once() {
+async fn foreign_changes_within_a_batch_period_are_repaired_once() {
     let harness = Harness::start_with_batch_period(Duration::from_secs(2), |api| {
         api.service(service("web", json!({})));
         api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
@@ -109,15 +109,15 @@ async fn slices_of_others_are_left_alone() {
     );
 }
 
-/// A finalizer keeps the slice of the Service that is being deleted.
+/// A finalizer keeps the slice.
 fn mark_for_deletion(slice: &mut EndpointSlice) {
     slice.metadata.finalizers = Some(vec!["example.com/hold".into()]);
     slice.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
 }
 
-/// Upstream takes such a slice for one that stays, and writes to it.
+/// Upstream counts such a slice as existing, and updates it.
 #[tokio::test(start_paused = true)]
-async fn a_slice_being_deleted_is_left_to_go() {
+async fn a_slice_being_deleted_is_not_updated() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.edit_slice("web", mark_for_deletion);
     assert_eq!(harness.writes().await, ["POST web-"]);
@@ -127,9 +127,9 @@ async fn a_slice_being_deleted_is_left_to_go() {
     assert_eq!(harness.writes().await, ["DELETE web-2"]);
 }
 
-/// Consumers don't ask whether a slice is being deleted.
+/// Consumers use slices that are being deleted.
 #[tokio::test(start_paused = true)]
-async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
+async fn a_slice_being_deleted_publishes_only_addresses_of_the_endpoints() {
     let harness = Harness::mirroring(&["10.0.0.1", "10.0.0.2"]).await;
     harness.api.edit_slice("web", mark_for_deletion);
     assert_eq!(harness.writes().await, ["POST web-"]);
@@ -143,14 +143,14 @@ async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
         harness.api.upsert::<CachedEndpoints>(endpoints("web", &endpoints_now, json!({})));
         let syncs = harness.syncs();
         assert_eq!(harness.writes().await, ["PUT web-2", "PUT web-1"]);
-        assert_eq!(harness.syncs(), syncs + 1, "no echo asks for another");
+        assert_eq!(harness.syncs(), syncs + 1, "the events of our own writes cause no sync");
         assert_eq!(addresses("web-1"), leaving);
         assert_eq!(addresses("web-2"), endpoints_now);
-        assert!(harness.api.stored("web-1").unwrap().metadata.finalizers.is_some(), "left to its owner");
+        assert!(harness.api.stored("web-1").unwrap().metadata.finalizers.is_some(), "the finalizer is kept");
     }
     harness.api.advance(Duration::from_secs(3600)).await;
     assert_eq!(harness.writes().await, NONE);
-    // In a protocol that is no longer asked for at all.
+    // With a protocol that is no longer desired.
     harness.api.edit_slice("web", |slice| {
         slice.endpoints = serde_json::from_value(json!([{"addresses": ["10.0.0.9"]}])).unwrap()
     });
@@ -158,9 +158,9 @@ async fn a_slice_being_deleted_publishes_nothing_that_the_endpoints_do_not() {
     assert_eq!(addresses("web-1"), [""; 0]);
 }
 
-/// Upstream repairs these with its resync, 12 to 24 hours later.
+/// Upstream repairs these at its resync, 12 to 24 hours later.
 #[tokio::test(start_paused = true)]
-async fn what_does_not_raise_the_generation_is_repaired_as_well() {
+async fn changes_that_do_not_raise_the_generation_are_repaired_too() {
     let edits: [(&str, fn(&mut EndpointSlice)); 3] = [
         ("an annotation", |slice| slice.metadata.annotations = Some([("note".into(), "B".into())].into())),
         ("no annotations", |slice| slice.metadata.annotations = None),
@@ -191,7 +191,7 @@ async fn what_does_not_raise_the_generation_is_repaired_as_well() {
 
 /// Upstream compares neither at a resync (`endpointslicemirroring/reconciler.go` `reconcileByPortMapping`).
 #[tokio::test(start_paused = true)]
-async fn what_upstream_leaves_alone_is_left_alone() {
+async fn changes_that_upstream_ignores_cause_no_write() {
     let edits: [(&str, fn(&mut EndpointSlice)); 2] = [
         ("finalizers", |slice| slice.metadata.finalizers = Some(vec!["example.com/hold".into()])),
         ("no owner", |slice| slice.metadata.owner_references = None),
@@ -204,9 +204,9 @@ async fn what_upstream_leaves_alone_is_left_alone() {
     }
 }
 
-/// By the generation alone, the slice looks as if the first write had never been made.
+/// By its generation alone, the slice looks as if the first write had not been made.
 #[tokio::test(start_paused = true)]
-async fn an_annotation_that_changes_back_before_the_cache_shows_it_changes_back() {
+async fn an_annotation_that_is_reverted_before_the_cache_shows_it_is_written() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.hold_events();
     let note = json!({"metadata": {"annotations": {"note": "B"}}});
@@ -220,9 +220,9 @@ async fn an_annotation_that_changes_back_before_the_cache_shows_it_changes_back(
     assert_eq!(harness.api.stored("web-1").unwrap().metadata.annotations, None);
 }
 
-/// The API answers, but its watch is silent for a while.
+/// The API server answers, but its watch delivers nothing for a while.
 #[tokio::test(start_paused = true)]
-async fn a_cache_behind_our_own_write_is_waited_for() {
+async fn a_sync_waits_for_a_cache_behind_our_own_write() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.hold_events();
     harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
@@ -236,13 +236,17 @@ async fn a_cache_behind_our_own_write_is_waited_for() {
     );
     harness.api.release_events();
     harness.now().await;
-    assert_eq!(harness.api.requests(), ["PUT web-1", "PUT web-1"], "the event wakes it, not the back-off");
+    assert_eq!(
+        harness.api.requests(),
+        ["PUT web-1", "PUT web-1"],
+        "the event requeues the key, not the back-off"
+    );
     assert_eq!(harness.api.addresses("web"), ["10.0.0.3"]);
 }
 
-/// Upstream looks at the cache without asking whether it is behind, and misses the slice until its event comes.
+/// Upstream does not check whether the cache is stale, and misses the slice until its event arrives.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_the_cache_does_not_show_yet_is_cleaned_up_too() {
+async fn a_slice_that_the_cache_does_not_show_yet_is_deleted_too() {
     let harness = Harness::start(|api| api.service(service("web", json!({})))).await;
     harness.api.hold_events();
     harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));

@@ -1,12 +1,12 @@
 //! The same writes as upstream's own controller, on thousands of random inputs.
 //!
-//! `hack/golden` calls `syncEndpoints` of `pkg/controller/endpointslicemirroring` and records what it writes, tells and
-//! counts; here the pure part of this crate gets the same input.
+//! `hack/golden` calls `syncEndpoints` of `pkg/controller/endpointslicemirroring` and records its writes, events and
+//! metrics. The pure part of this crate gets the same input here.
 //!
-//! Upstream leaves two things to chance, the order of endpoints in a slice and which doomed slice gets which new content.
-//! All else agrees: the number of creates, updates and deletes, the slices deleted or recycled, members, ports in order,
-//! metadata, events, figures. Where we differ on purpose, `Differences` says what still holds. `golden-cases` says how to
-//! replay one case, or others.
+//! Two things are random upstream: the order of endpoints in a slice, and which obsolete slice gets which new content.
+//! Everything else is compared: the number of creates, updates and deletes, the slices deleted or recycled, endpoints,
+//! ports in order, metadata, events, metrics. `Differences` holds what is compared where we differ on purpose.
+//! `golden-cases` describes how to replay one case or others.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/golden.jsonl.gz");
-/// As many as the issue asks for, three times.
+/// The minimum number of cases.
 const AT_LEAST: usize = 3000;
 
 /// One call of `syncEndpoints`.
@@ -47,7 +47,7 @@ struct Case {
     events: Vec<String>,
     /// Endpoints added, updated, removed; addresses skipped.
     figures: [i64; 4],
-    /// Endpoints desired, slices, slices desired; without meaning if nothing is mirrored.
+    /// Endpoints desired, slices, slices desired; meaningless if nothing is mirrored.
     gauges: [i64; 3],
 }
 
@@ -110,7 +110,7 @@ fn replay(case: &Case) -> Differences {
     compare_numbers(&planned, &recorded, &mirror.plan, &mut found);
     MIRRORED.fetch_add(1, Ordering::Relaxed);
     if shares_beyond_maximum(&endpoints, case.max) {
-        // Upstream desires more than fits, and writes what it drew.
+        // Upstream desires more than fits, and writes a random choice.
         found.equal(
             "updates that upstream doesn't make",
             vec![],
@@ -130,7 +130,7 @@ struct Writes {
     create: Vec<EndpointSlice>,
     /// Slices that keep their family and ports, by name.
     ordinary: BTreeMap<String, EndpointSlice>,
-    /// Doomed slices with new content, by name.
+    /// Obsolete slices with new content, by name.
     recycled: BTreeMap<String, EndpointSlice>,
     delete: BTreeSet<String>,
 }
@@ -160,7 +160,7 @@ impl Writes {
         Self::new(create.collect(), update.collect(), delete.collect(), existing)
     }
 
-    /// Slices built from nothing, without what tells them apart as objects.
+    /// New slices, without their names.
     fn built(&self) -> Vec<String> {
         let anonymous = |slice: &EndpointSlice| {
             let metadata = ObjectMeta { name: None, generate_name: None, ..slice.metadata.clone() };
@@ -187,7 +187,7 @@ fn compare_numbers(ours: &Writes, theirs: &Writes, plan: &SlicePlan, found: &mut
 
 fn compare_contents(ours: &Writes, theirs: &Writes, plan: &SlicePlan, found: &mut Differences) {
     let held_back = plan.types.iter().any(|plan| plan.creates_suppressed && !plan.create.is_empty());
-    // Which of the new slices are recycled is chance, and the others are not to be seen.
+    // The choice of new slices that are recycled is random, and the others have no name to compare.
     if !held_back {
         found.equal("new slices", ours.built(), theirs.built());
     }
@@ -213,7 +213,7 @@ fn compare_updates(
     for (name, theirs) in &theirs.ordinary {
         match ours.ordinary.get(name) {
             Some(ours) => found.equal("update", text(ours), text(theirs)),
-            // Upstream writes in every sync, what is there already.
+            // Upstream writes the existing content in every sync.
             None if has_reserved_label(endpoints) => {
                 let present = case.existing.iter().find(|slice| slice.metadata.name.as_ref() == Some(name));
                 let labels = &present.unwrap().metadata.labels;
@@ -233,7 +233,7 @@ fn compare_figures(case: &Case, mirror: &Mirror, found: &mut Differences) {
         figures[2] += count(statistics.endpoints_removed);
     }
     if case.existing.iter().any(has_an_endpoint_twice) {
-        // Upstream counts such an endpoint as less than added, here it is removed.
+        // Upstream counts one endpoint less as added; here it counts as removed.
         let [added, _, removed, skipped] = case.figures;
         found.equal("balance", [figures[0] - figures[2], figures[3]], [added - removed, skipped]);
     } else {
@@ -241,10 +241,10 @@ fn compare_figures(case: &Case, mirror: &Mirror, found: &mut Differences) {
     }
     let OwnerTotals { endpoints, slices, desired_slices } = OwnerTotals::of(plan, case.max);
     found.equal("gauges", [endpoints, slices, desired_slices], case.gauges);
-    let told =
+    let emitted =
         |reason: &str| case.events.iter().any(|event| event.starts_with(&format!("Warning {reason} ")));
-    found.equal("InvalidIPAddress", *invalid > 0, told("InvalidIPAddress"));
-    found.equal("TooManyAddressesToMirror", skipped > invalid, told("TooManyAddressesToMirror"));
+    found.equal("InvalidIPAddress", *invalid > 0, emitted("InvalidIPAddress"));
+    found.equal("TooManyAddressesToMirror", skipped > invalid, emitted("TooManyAddressesToMirror"));
     for event in &case.events {
         let numbers: Vec<usize> = event.split(' ').filter_map(|word| word.parse().ok()).collect();
         let expected = if numbers.len() == 1 { vec![*invalid] } else { vec![case.max, *skipped] };
@@ -268,8 +268,7 @@ fn shares_beyond_maximum(endpoints: &Endpoints, max: usize) -> bool {
     sizes.values().any(|sizes| sizes.len() > 1 && sizes.iter().sum::<usize>() > max)
 }
 
-/// True if somebody has put an endpoint into a slice a second time. Upstream counts both as what is desired, and may
-/// overlook that another is missing.
+/// True if a slice has an endpoint twice. Upstream counts both as desired, and may overlook a missing one.
 fn has_an_endpoint_twice(slice: &EndpointSlice) -> bool {
     let identity = |endpoint: &Endpoint| {
         let target = endpoint.target_ref.as_ref();
@@ -309,7 +308,7 @@ fn place(slice: &EndpointSlice) -> (&str, PortSet) {
     (&slice.address_type, PortSet::new(slice.ports.clone().unwrap_or_default()))
 }
 
-/// A slice with its endpoints in one order, and without a difference between absent and empty.
+/// A slice with its endpoints sorted, and empty fields absent.
 fn text(slice: &EndpointSlice) -> String {
     let mut object = json!(slice);
     let mut endpoints: Vec<Value> = object["endpoints"].as_array().cloned().unwrap_or_default();

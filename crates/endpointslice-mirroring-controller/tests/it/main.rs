@@ -12,14 +12,14 @@
 //!
 //! | Upstream's test | Here |
 //! |---|---|
-//! | `TestSyncEndpoints`: no addresses; 1000 addresses; 1001 addresses | `events::addresses_that_are_not_mirrored_get_an_event` |
+//! | `TestSyncEndpoints`: no addresses; 1000 addresses; 1001 addresses | `events::addresses_that_are_not_mirrored_emit_an_event` |
 //! | …: skip label true or false; missing Service; Service with selector | `selection::which_endpoints_are_mirrored` |
-//! | …: existing slices that need to be cleaned up | `selection::slices_left_behind_are_cleaned_up_at_the_start` |
+//! | …: existing slices that need to be cleaned up | `selection::orphaned_slices_are_deleted_at_start_up` |
 //! | …: existing slices managed by a different controller | `foreign_changes::slices_of_others_are_left_alone` |
-//! | `TestShouldMirror` | `selection::which_endpoints_are_mirrored`, `selection::endpoints_that_begin_or_cease_to_opt_out` |
+//! | `TestShouldMirror` | `selection::which_endpoints_are_mirrored`, `selection::slices_follow_the_opt_out_of_their_endpoints` |
 //! | `TestEndpointSlicesMirroredForService` | `foreign_changes::slices_of_others_are_left_alone` |
-//! | `TestEndpointSliceMirroringUpdates` (integration) | `writes::each_change_costs_one_write_and_the_excluded_ones_none` |
-//! | `TestEndpointSliceMirroringSelectorTransition` (integration) | `selection::a_service_that_gains_or_loses_its_selector` |
+//! | `TestEndpointSliceMirroringUpdates` (integration) | `writes::each_change_costs_one_write_and_ignored_ones_none` |
+//! | `TestEndpointSliceMirroringSelectorTransition` (integration) | `selection::slices_follow_the_selector_of_the_service` |
 //! | `TestEndpointSliceMirroring` (integration): Service with selector; without; Endpoints without Service | `selection::which_endpoints_are_mirrored` |
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What holds for every mirroring, whatever the Endpoints and whatever slices there are.
+//! Properties that hold for any Endpoints and any existing slices.
 use std::collections::BTreeSet;
 
 use endpointslice::PortSet;
@@ -38,7 +38,7 @@ fn subsets() -> impl Strategy<Value = Value> {
     proptest::collection::vec(subset, 0..4).prop_map(|subsets| json!(subsets))
 }
 
-/// Somebody has been at a slice.
+/// A foreign change of a slice.
 fn edit(slice: &mut EndpointSlice, what: u8) {
     match what {
         0 => slice.endpoints = None,
@@ -59,7 +59,7 @@ fn name(slice: &EndpointSlice) -> &str {
 proptest! {
     /// [`Cluster::sync`] also asserts that planning again gives nothing, and that no slice has an address twice.
     #[test]
-    fn slices_come_to_rest_with_one_for_each_family_and_ports(
+    fn slices_converge_to_one_per_family_and_ports(
         before in subsets(),
         after in subsets(),
         labels in proptest::collection::btree_map("(a|kubernetes.io/service-name)", "(x|)", 0..2),
@@ -83,7 +83,7 @@ proptest! {
 
         let Mirror { plan, .. } = cluster.mirror();
         cluster.slices.reverse();
-        prop_assert_eq!(&plan, &cluster.mirror().plan, "whatever the order of slices");
+        prop_assert_eq!(&plan, &cluster.mirror().plan, "in any order of slices");
         let existing: BTreeSet<&str> = cluster.slices.iter().map(name).collect();
         let types = plan.types.iter();
         let touched = types.clone().flat_map(|plan| plan.update.iter().chain(&plan.delete)).chain(&plan.delete_if_unchanged);

@@ -1,4 +1,4 @@
-//! Which Endpoints are mirrored, and what becomes of slices when they no longer are.
+//! The Endpoints that are mirrored, and the slices of those that no longer are.
 
 use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::Service;
@@ -36,7 +36,7 @@ async fn which_endpoints_are_mirrored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endpoints_that_begin_or_cease_to_opt_out() {
+async fn slices_follow_the_opt_out_of_their_endpoints() {
     for metadata in [json!({"labels": {SKIP_MIRROR: "true"}}), json!({"annotations": {LEADER: "{}"}})] {
         let harness = Harness::mirroring(&["10.0.0.1"]).await;
         let opting_out = endpoints("web", &["10.0.0.1"], json!({"metadata": metadata}));
@@ -45,14 +45,18 @@ async fn endpoints_that_begin_or_cease_to_opt_out() {
         let syncs = harness.syncs();
         harness.api.upsert::<CachedEndpoints>(opting_out);
         assert_eq!(harness.writes().await, NONE);
-        assert_eq!(harness.syncs(), syncs, "those that opted out before and now are nobody's concern");
+        assert_eq!(
+            harness.syncs(),
+            syncs,
+            "a change of Endpoints that opted out before and after causes no sync"
+        );
         harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})));
         assert_eq!(harness.writes().await, ["POST web-"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_gains_or_loses_its_selector() {
+async fn slices_follow_the_selector_of_the_service() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     let with = |selector: Value| service("web", json!({"spec": {"selector": selector}}));
     for (selector, expected) in [
@@ -72,12 +76,12 @@ async fn a_service_that_gains_or_loses_its_selector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endpoints_and_service_come_and_go() {
+async fn slices_follow_endpoints_and_service() {
     let harness =
         Harness::start(|api| api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], json!({})))).await;
     assert_eq!(harness.writes().await, NONE);
     harness.api.service(service("web", json!({})));
-    assert_eq!(harness.writes().await, ["POST web-"], "the Service comes late");
+    assert_eq!(harness.writes().await, ["POST web-"], "the Service appears later");
     harness.api.remove::<Service>("web");
     assert_eq!(harness.writes().await, ["DELETE web-1"]);
     harness.api.service(service("web", json!({})));
@@ -91,7 +95,7 @@ async fn endpoints_and_service_come_and_go() {
         &["10.0.0.1"],
         json!({"metadata": {"uid": "another"}}),
     ));
-    assert_eq!(harness.writes().await, ["PUT web-3"], "created again, before the garbage collector came");
+    assert_eq!(harness.writes().await, ["PUT web-3"], "created again before the garbage collector ran");
     let owner = harness.api.slices("web")[0].metadata.owner_references.clone().unwrap().remove(0);
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Endpoints", "another"));
 }
@@ -108,7 +112,7 @@ async fn endpoints_being_deleted_get_no_new_slices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slices_left_behind_are_cleaned_up_at_the_start() {
+async fn orphaned_slices_are_deleted_at_start_up() {
     let harness = Harness::start(|api| {
         api.put(slice("without-endpoints", "gone", "10.0.0.1", json!({})));
         api.service(service("skipped", json!({})));
@@ -123,8 +127,8 @@ async fn slices_left_behind_are_cleaned_up_at_the_start() {
     let mut requests = harness.api.requests();
     requests.sort();
     assert_eq!(requests, ["DELETE of-selecting", "DELETE of-skipped", "DELETE without-endpoints"]);
-    assert_eq!(harness.syncs(), 3, "deletions that were to be expected cause no sync");
-    assert_eq!(harness.metric("changes{operation=\"delete\"}"), 0, "not counted, as upstream doesn't");
+    assert_eq!(harness.syncs(), 3, "expected deletions cause no sync");
+    assert_eq!(harness.metric("changes{operation=\"delete\"}"), 0, "not counted, as upstream");
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +142,7 @@ async fn a_takeover_writes_nothing() {
     assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1));
     let harness = harness.restart().await;
     assert_eq!((harness.api.requests(), harness.syncs()), (vec![], 1));
-    // Upstream has the first slice of each group in its tracker, and overlooks the deletion of others.
+    // Upstream tracks the first slice of each group, and overlooks the deletion of others.
     harness.api.delete_slice("web");
     assert_eq!(harness.writes().await, ["POST web-"]);
 }

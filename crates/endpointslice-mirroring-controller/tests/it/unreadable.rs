@@ -1,4 +1,4 @@
-//! Objects that the first list shows and that can't be read.
+//! Objects of the first list that can't be decoded.
 
 use endpoint_informers::cache::CachedEndpoints;
 use endpointslice::Service;
@@ -8,7 +8,7 @@ use crate::NONE;
 use crate::harness::{Harness, endpoints, service};
 
 #[tokio::test(start_paused = true)]
-async fn the_slices_of_what_cannot_be_read_are_left_alone() {
+async fn the_slices_of_undecodable_objects_are_left_alone() {
     for name in ["web", ""] {
         let harness = Harness::mirroring(&["10.0.0.1"]).await;
         harness.api.remove::<CachedEndpoints>("web");

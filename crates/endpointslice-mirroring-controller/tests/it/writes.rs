@@ -1,4 +1,4 @@
-//! What changes of Endpoints cost.
+//! The writes that changes of Endpoints cause.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ async fn custom_endpoints_get_a_slice_and_no_second_sync() {
     assert_eq!(
         harness.syncs(),
         1,
-        "the echo of our own write, which arrives before the answer, causes no sync"
+        "the event of our own write, which arrives before the response, causes no sync"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_change_costs_one_write_and_the_excluded_ones_none() {
+async fn each_change_costs_one_write_and_ignored_ones_none() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     let ports = |ports: Value| json!({"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": ports}]});
     let meta = |metadata: Value| json!({"metadata": metadata});
@@ -52,7 +52,7 @@ async fn each_change_costs_one_write_and_the_excluded_ones_none() {
     }
 }
 
-/// Upstream posts an existing name here, in two of four orders of its maps.
+/// Upstream creates a slice with an existing name here, in two of four orders of its maps.
 #[tokio::test(start_paused = true)]
 async fn both_families_are_recycled_without_a_failing_post() {
     let dual = ["10.0.0.1", "fd00::1"];
@@ -75,11 +75,11 @@ async fn both_families_are_recycled_without_a_failing_post() {
     assert_eq!(harness.api.addresses("web"), dual);
 }
 
-/// Upstream writes in every sync here, because it never finds these labels among those it compares.
+/// Upstream writes in every sync here, because it compares the slice without these labels.
 #[tokio::test(start_paused = true)]
 async fn reserved_labels_of_endpoints_cause_no_writes() {
     let reserved =
-        json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "somebody", "team": "a"}}});
+        json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "other", "team": "a"}}});
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     for expected in [vec!["PUT web-1"], vec![], vec![]] {
         harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));
@@ -89,9 +89,9 @@ async fn reserved_labels_of_endpoints_cause_no_writes() {
     assert_eq!(slice.metadata.labels.unwrap()["team"], "a");
 }
 
-/// Upstream writes a part of them by chance in every sync, and tells nobody.
+/// Upstream writes a random part of them in every sync, without an event.
 #[tokio::test(start_paused = true)]
-async fn subsets_that_share_a_slice_keep_to_its_maximum() {
+async fn subsets_that_share_a_slice_stay_within_its_maximum() {
     let subset = |third: usize| {
         let addresses: Vec<Value> = (0..700)
             .map(|number| json!({"ip": format!("10.{third}.{}.{}", number / 200, number % 200 + 1)}))
@@ -114,7 +114,7 @@ async fn subsets_that_share_a_slice_keep_to_its_maximum() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_is_tried_again_for_ever() {
+async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(|api| {
         api.refuse(30);
         api.service(service("web", json!({})));
@@ -124,7 +124,7 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
     for _ in 0..30 {
         harness.api.advance(Duration::from_millis(100_001)).await;
     }
-    assert_eq!(harness.api.requests().len(), 31, "a hundred seconds is the longest wait");
+    assert_eq!(harness.api.requests().len(), 31, "the longest delay is 100 s");
     assert_eq!(
         (harness.api.slices("web").len(), harness.api.events()),
         (1, vec![]),
@@ -133,7 +133,7 @@ async fn a_write_that_fails_is_tried_again_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_the_garbage_collector_took_first_counts_as_deleted() {
+async fn a_slice_that_the_garbage_collector_deleted_first_counts_as_deleted() {
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     harness.api.delete_slice_without_event("web");
     harness.api.remove::<CachedEndpoints>("web");

@@ -14,7 +14,7 @@ use fake_api::{FakeApi, NAMESPACE, Running, merged};
 use secondary_network_controller::{ANNOTATIONS, NAME, NETWORK, NETWORK_STATUS, SecondaryNetworkController};
 use serde_json::{Value, json};
 
-fn show<K: Kind>(api: &FakeApi, object: Value) {
+fn upsert<K: Kind>(api: &FakeApi, object: Value) {
     let mut interner = Interner::keeping_annotations(ANNOTATIONS);
     api.upsert_object(K::from_json(&object.to_string(), &mut interner).unwrap());
 }
@@ -30,7 +30,7 @@ fn service(version: u32, changes: Value) -> Value {
     merged(object, changes)
 }
 
-/// What the network plugin says of a pod: `number` is the last part of its addresses.
+/// The network status of a pod; `number` is the last part of its addresses.
 fn status(number: u8) -> String {
     json!([
         {"name": "cbr0", "interface": "eth0", "ips": [format!("10.1.0.{number}")], "default": true},
@@ -57,17 +57,17 @@ fn run(api: &FakeApi) -> Running {
 
 /// `db` with pods `db-1` and `db-2`.
 fn fill(api: &FakeApi) {
-    show::<Node>(
+    upsert::<Node>(
         api,
         json!({"metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "a"}}}),
     );
-    show::<Service>(api, service(1, json!({})));
+    upsert::<Service>(api, service(1, json!({})));
     for number in [1, 2] {
-        show::<Pod>(api, pod(&format!("db-{number}"), 1, &status(number)));
+        upsert::<Pod>(api, pod(&format!("db-{number}"), 1, &status(number)));
     }
 }
 
-/// The controller beside it, at rest.
+/// Starts the controller, and waits until `db` is published.
 async fn start() -> FakeApi {
     let api = FakeApi::default();
     fill(&api);
@@ -96,9 +96,9 @@ async fn pods_are_published_with_their_addresses_in_the_network() {
     }
 }
 
-/// The watch broke before their events, so that none tells that they are gone.
+/// The watch broke before the deletion events.
 #[tokio::test(start_paused = true)]
-async fn slices_that_only_a_list_shows_gone_are_made_again() {
+async fn slices_that_only_a_relist_shows_deleted_are_created_again() {
     let api = FakeApi::default();
     fill(&api);
     api.break_watch();
@@ -111,14 +111,14 @@ async fn slices_that_only_a_list_shows_gone_are_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_follows_its_annotation() {
+async fn endpoints_follow_the_annotation_of_their_pod() {
     let api = start().await;
     api.forget_requests();
-    show::<Pod>(&api, pod("db-2", 2, &status(3)));
+    upsert::<Pod>(&api, pod("db-2", 2, &status(3)));
     api.settle().await;
     assert_eq!(api.addresses("db"), ["192.168.7.1", "192.168.7.3", "fd00:7::1", "fd00:7::3"]);
     assert_eq!(api.requests().len(), 2, "one update for each family: {:?}", api.requests());
-    show::<Pod>(&api, pod("db-2", 3, "[]"));
+    upsert::<Pod>(&api, pod("db-2", 3, "[]"));
     api.settle().await;
     assert_eq!(api.addresses("db"), ["192.168.7.1", "fd00:7::1"]);
 }
@@ -126,8 +126,8 @@ async fn a_pod_follows_its_annotation() {
 #[tokio::test(start_paused = true)]
 async fn a_malformed_annotation_skips_that_pod_and_blocks_nothing() {
     let api = start().await;
-    show::<Pod>(&api, pod("db-3", 1, "net1: 192.168.7.3"));
-    show::<Pod>(&api, pod("db-4", 1, &status(4)));
+    upsert::<Pod>(&api, pod("db-3", 1, "net1: 192.168.7.3"));
+    upsert::<Pod>(&api, pod("db-4", 1, &status(4)));
     api.settle().await;
     let published = ["192.168.7.1", "192.168.7.2", "192.168.7.4", "fd00:7::1", "fd00:7::2", "fd00:7::4"];
     assert_eq!(api.addresses("db"), published);
@@ -138,37 +138,40 @@ async fn a_malformed_annotation_skips_that_pod_and_blocks_nothing() {
     let message = event["message"].as_str().unwrap();
     assert!(message.starts_with(&format!("Not published for Service db: {NETWORK_STATUS}: ")), "{message}");
 
-    show::<Pod>(&api, pod("db-3", 2, &status(3)));
+    upsert::<Pod>(&api, pod("db-3", 2, &status(3)));
     api.settle().await;
-    assert!(api.addresses("db").contains(&"192.168.7.3".to_owned()), "repaired");
+    assert!(
+        api.addresses("db").contains(&"192.168.7.3".to_owned()),
+        "published once the annotation is valid"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_concern_us_costs_no_request() {
+async fn changes_that_do_not_affect_us_cause_no_request() {
     let api = start().await;
     api.forget_requests();
-    show::<Pod>(
+    upsert::<Pod>(
         &api,
         merged(pod("db-1", 2, &status(1)), json!({"metadata": {"annotations": {"other": "changed"}}})),
     );
-    show::<Service>(&api, service(2, json!({"metadata": {"annotations": {"other": "changed"}}})));
+    upsert::<Service>(&api, service(2, json!({"metadata": {"annotations": {"other": "changed"}}})));
     for changes in [
         json!({"metadata": {"name": "plain", "annotations": null}}),
-        json!({"metadata": {"name": "theirs", "labels": {ENDPOINT_CONTROLLER_NAME: "somebody-else"}}}),
+        json!({"metadata": {"name": "theirs", "labels": {ENDPOINT_CONTROLLER_NAME: "other.example.com"}}}),
         json!({"metadata": {"name": "manual"}, "spec": {"selector": null}}),
     ] {
-        show::<Service>(&api, service(1, changes));
+        upsert::<Service>(&api, service(1, changes));
     }
     api.settle().await;
     assert_eq!(api.requests(), Vec::<String>::new());
 }
 
-/// Before a Service is labelled and after, so that it is never without endpoints.
+/// Both before and after the label is set, so that the Service is never without endpoints.
 #[tokio::test(start_paused = true)]
 async fn a_service_without_a_controller_is_published_too() {
     let api = start().await;
     api.forget_requests();
-    show::<Service>(&api, service(2, json!({"metadata": {"labels": null}})));
+    upsert::<Service>(&api, service(2, json!({"metadata": {"labels": null}})));
     api.settle().await;
     assert_eq!(api.addresses("db"), BOTH);
     // Slices carry the labels of their Service.
@@ -176,23 +179,23 @@ async fn a_service_without_a_controller_is_published_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_given_away_loses_our_slices() {
+async fn our_slices_of_a_service_of_another_controller_are_deleted() {
     for changes in [
         json!({"metadata": {"annotations": null}}),
-        json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "somebody-else"}}}),
+        json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: "other.example.com"}}}),
     ] {
         let api = start().await;
-        show::<Service>(&api, service(2, changes));
+        upsert::<Service>(&api, service(2, changes));
         api.settle().await;
         assert_eq!(api.slices("db"), []);
-        show::<Service>(&api, service(3, json!({})));
+        upsert::<Service>(&api, service(3, json!({})));
         api.settle().await;
-        assert_eq!(api.addresses("db"), BOTH, "and gets them back");
+        assert_eq!(api.addresses("db"), BOTH, "created again");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_writes_nothing_but_what_was_missed() {
+async fn a_restart_writes_only_what_was_missed() {
     let api = FakeApi::default();
     fill(&api);
     let first = run(&api);
@@ -203,7 +206,7 @@ async fn a_restart_writes_nothing_but_what_was_missed() {
     assert_eq!(api.requests(), Vec::<String>::new());
 
     second.stop().await;
-    show::<Service>(&api, service(2, json!({"metadata": {"annotations": null}})));
+    upsert::<Service>(&api, service(2, json!({"metadata": {"annotations": null}})));
     run(&api);
     api.settle().await;
     assert_eq!(api.slices("db"), []);

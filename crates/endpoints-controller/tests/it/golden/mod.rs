@@ -1,8 +1,8 @@
 //! The same subsets and the same writes as upstream, byte for byte, on thousands of random inputs.
 //!
-//! `hack/golden` calls `RepackSubsets` on subsets as somebody might have written them by hand, and runs upstream's
-//! Endpoints controller on client-go's fake API server; here the same input goes through the canonical form, and through
-//! `plan`. Where we differ on purpose stands in `syncs`. `golden-cases` says how to replay one case, or others.
+//! `hack/golden` calls `RepackSubsets` on subsets as a user might write them, and runs upstream's Endpoints controller on
+//! client-go's fake API server. The same input goes through `repack_subsets` and `plan` here. `syncs` describes the
+//! differences that are deliberate, `golden-cases` how to replay one case or others.
 mod syncs;
 
 use endpointslice::endpoints::repack_subsets;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use syncs::Step;
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/golden.jsonl.gz");
-/// 2,000 about the canonical form, and whole syncs.
+/// 2,000 cases of the canonical form, and 500 of whole syncs.
 const AT_LEAST: usize = 2500;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_same_subsets_and_writes_as_upstream() {
     golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpoints-controller --test golden");
 }
 
-/// One call of `RepackSubsets`, or a few syncs of one Service.
+/// One call of `RepackSubsets`, or several syncs of one Service.
 #[derive(Deserialize)]
 struct Case {
     number: usize,
@@ -48,7 +48,7 @@ impl golden_cases::Case for Case {
     }
 }
 
-/// The form in which objects are compared: as they are sent.
+/// The form in which objects are compared: the JSON that is sent.
 fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap()
 }

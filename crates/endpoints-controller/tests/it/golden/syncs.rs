@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::text;
 
-/// What upstream's controller saw, and what it wrote, if anything.
+/// The input of one sync of upstream's controller, and its write, if any.
 #[derive(Deserialize)]
 pub(crate) struct Step {
     service: core::Service,
@@ -20,7 +20,7 @@ pub(crate) struct Step {
     update: Option<Endpoints>,
 }
 
-/// Goes through the syncs of one Service, in order: times are remembered from one to the next.
+/// Replays the syncs of one Service in order; trigger times carry over from one to the next.
 pub(crate) fn differences(steps: &[Step]) -> Vec<String> {
     let mut times = TriggerTimes::default();
     let mut interner = Interner::default();
@@ -51,14 +51,15 @@ impl Step {
         }
     }
 
-    /// Two differences are deliberate. Where upstream never rests, because the Service carries a reserved label or has
-    /// too many pods, a write that changes nothing that matters is not made. And subsets that truncation leaves without
-    /// addresses, for which the API server refuses the whole object, are not written.
+    /// Two differences are deliberate. First, upstream writes at every sync if the Service carries a reserved label or
+    /// has too many pods; we don't if nothing relevant changes. Second, we don't write subsets that truncation leaves
+    /// without addresses, for which the API server refuses the whole object.
     fn is_deliberate(&self, ours: &Plan, theirs: &Plan) -> bool {
         match (ours, theirs) {
             (Plan::Nothing, Plan::Update(theirs)) => {
                 let stored = self.stored.as_ref().unwrap();
-                self.never_rests() && text(&what_matters(stored)) == text(&what_matters(theirs))
+                self.writes_at_every_sync()
+                    && text(&without_irrelevant_fields(stored)) == text(&without_irrelevant_fields(theirs))
             }
             (Plan::Create(ours), Plan::Create(theirs)) | (Plan::Update(ours), Plan::Update(theirs)) => {
                 has_empty_subset(theirs) && !has_empty_subset(ours) && addresses(ours) == CAPACITY
@@ -67,7 +68,7 @@ impl Step {
         }
     }
 
-    fn never_rests(&self) -> bool {
+    fn writes_at_every_sync(&self) -> bool {
         let labels = self.service.metadata.labels.as_ref();
         let reserved = labels
             .is_some_and(|labels| labels.contains_key(HEADLESS) || labels.contains_key(ENDPOINTS_MANAGED_BY));
@@ -75,9 +76,9 @@ impl Step {
     }
 }
 
-/// An object without what alone is no reason for a write: the time of the last change, the headless label, how subsets
-/// are divided, resourceVersions of pods.
-fn what_matters(endpoints: &Endpoints) -> Endpoints {
+/// The object without the fields that alone cause no write: the trigger time, the headless label, the division into
+/// subsets, the resourceVersions of pods.
+fn without_irrelevant_fields(endpoints: &Endpoints) -> Endpoints {
     let mut endpoints = endpoints.clone();
     if let Some(annotations) = &mut endpoints.metadata.annotations {
         annotations.remove(LAST_CHANGE_TRIGGER_TIME);

@@ -1,4 +1,4 @@
-//! Which pods are listed, where, and with which address.
+//! The pods that are listed, as ready or not, and with which address.
 
 use fake_api::merged;
 use k8s_openapi::api::core::v1::EndpointAddress;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::objects::{desired, pod, service};
 
-/// The IPs listed as ready, and those that are not.
+/// The ready and the unready IPs.
 fn listed(service: &Value, pods: &[Value]) -> (Vec<String>, Vec<String>) {
     let ips = |list: &Option<Vec<EndpointAddress>>| -> Vec<String> {
         list.iter().flatten().map(|address| address.ip.clone()).collect()
@@ -19,7 +19,7 @@ fn listed(service: &Value, pods: &[Value]) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn which_pods_are_listed_and_where() {
+fn ready_and_unready_pods_are_listed_by_their_conditions() {
     #[derive(Debug, PartialEq)]
     enum Place {
         Ready,
@@ -77,7 +77,7 @@ fn pods_that_ended_are_left_out() {
 }
 
 #[test]
-fn one_address_in_the_first_family() {
+fn a_pod_is_listed_with_one_address_of_the_first_family() {
     let (v4, v6): (&[&str], &[&str]) = (&["10.0.0.1"], &["fd00::1"]);
     let (both, v6_first): (&[&str], &[&str]) = (&["10.0.0.1", "fd00::1"], &["fd00::1", "10.0.0.1"]);
     for (families, cluster_ip, addresses, expected) in [
@@ -90,9 +90,9 @@ fn one_address_in_the_first_family() {
         (&["IPv6"], "None", v6, Some("fd00::1")),
         (&["IPv6"], "None", both, Some("fd00::1")),
         (&["IPv6"], "fd01::1", v4, None),
-        // of both, the first
+        // The first of both families.
         (&["IPv6", "IPv4"], "fd01::1", both, Some("fd00::1")),
-        // without families: that of the cluster IP, or of the pod
+        // Without families: that of the cluster IP, or of the pod.
         (&[], "10.96.0.1", v4, Some("10.0.0.1")),
         (&[], "fd01::1", v6, Some("fd00::1")),
         (&[], "10.96.0.1", v6, None),
@@ -135,7 +135,7 @@ fn an_unscheduled_pod_has_an_empty_node_name() {
 }
 
 #[test]
-fn the_old_annotation_counts_only_if_it_is_switched_on() {
+fn the_old_annotation_counts_only_with_its_feature_gate() {
     let annotated = |value: &str, published: bool| {
         let annotations = json!({"service.alpha.kubernetes.io/tolerate-unready-endpoints": value});
         let changes = json!({"metadata": {"annotations": annotations},

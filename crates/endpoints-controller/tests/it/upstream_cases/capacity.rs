@@ -1,4 +1,4 @@
-//! More addresses than one object may hold.
+//! More addresses than one Endpoints object may hold.
 
 use endpoints_controller::{CAPACITY, truncate};
 use fake_api::merged;
@@ -16,7 +16,7 @@ fn len(list: Option<&Vec<EndpointAddress>>) -> usize {
     list.map_or(0, Vec::len)
 }
 
-/// Cuts subsets of so many ready and other addresses; gives the counts that are left.
+/// Truncates subsets with these numbers of ready and unready addresses, and returns the numbers that are left.
 fn cut(counts: &[(usize, usize)]) -> (bool, Vec<(usize, usize)>) {
     let subset = |&(ready, not_ready): &(usize, usize)| EndpointSubset {
         addresses: addresses(ready),
@@ -32,24 +32,24 @@ fn cut(counts: &[(usize, usize)]) -> (bool, Vec<(usize, usize)>) {
 
 #[test]
 fn subsets_shrink_in_proportion() {
-    // few enough
+    // Within the capacity.
     assert_eq!(cut(&[(200, 200), (200, 200), (100, 100)]), (false, vec![(200, 200), (200, 200), (100, 100)]));
     assert_eq!(cut(&[]), (false, vec![]));
-    // those that are not ready have to go first
+    // Unready addresses are dropped first,
     let (truncated, left) = cut(&[(90, 101), (110, 200), (50, 200), (10, 201), (20, 298)]);
     assert!(truncated);
     assert_eq!(left, [(90, 73), (110, 144), (50, 144), (10, 145), (20, 214)]);
-    // and all of them before any that is
+    // and all of them before any ready one.
     let (_, left) = cut(&[(205, 100), (400, 200), (402, 200), (400, 200), (693, 300)]);
     assert_eq!(left, [(98, 0), (191, 0), (192, 0), (191, 0), (328, 0)]);
     assert_eq!(cut(&[(1000, 10)]), (true, vec![(1000, 0)]));
 }
 
-/// Upstream writes such subsets, and the API server refuses the whole object, again and again.
+/// Upstream writes such subsets, and the API server refuses the whole object at every retry.
 #[test]
 fn no_subset_is_left_without_addresses() {
     assert_eq!(cut(&[(600, 0), (600, 0), (1, 0)]).1, [(500, 0), (499, 0), (1, 0)]);
-    assert_eq!(cut(&[(1001, 0), (0, 5)]).1, [(1000, 0)], "there is no room for those that are not ready");
+    assert_eq!(cut(&[(1001, 0), (0, 5)]).1, [(1000, 0)], "no capacity is left for unready addresses");
     assert_eq!(cut(&[(0, 700), (500, 700), (0, 1)]).1, [(0, 250), (500, 249), (0, 1)]);
     let many = vec![(1, 0); 1200];
     assert_eq!(cut(&many).1, vec![(1, 0); 1000]);
@@ -69,7 +69,7 @@ fn annotated(value: Option<&str>) -> Value {
     stored("web", json!([]), json!({"metadata": {"annotations": annotations}}))
 }
 
-/// How many addresses are written, ready and not, and the annotation.
+/// The numbers of ready and unready addresses that are written, and the annotation.
 fn written(ready: usize, not_ready: usize, before: Option<&str>) -> Option<(usize, usize, Option<String>)> {
     let written = sync(&service("web", json!({})), &pods(ready, not_ready), Some(&annotated(before)), None)?;
     let count = |list: &str| written["subsets"][0][list].as_array().map_or(0, Vec::len);
@@ -78,7 +78,7 @@ fn written(ready: usize, not_ready: usize, before: Option<&str>) -> Option<(usiz
 }
 
 #[test]
-fn the_annotation_says_whether_addresses_were_cut() {
+fn the_annotation_says_whether_addresses_were_truncated() {
     let truncated = || Some("truncated".to_owned());
     for (before, (ready, not_ready), expected) in [
         (None, (3, 0), (3, 0, None)),
@@ -94,7 +94,7 @@ fn the_annotation_says_whether_addresses_were_cut() {
     }
 }
 
-/// The annotation alone is a reason to write, if it is wrong.
+/// A wrong annotation alone causes a write.
 #[test]
 fn a_wrong_annotation_is_corrected() {
     let (service, pods) = (service("web", json!({})), pods(CAPACITY + 1, 0));
@@ -109,8 +109,8 @@ fn a_wrong_annotation_is_corrected() {
 
 /// kubernetes#127370: upstream writes such objects at every sync.
 #[test]
-fn an_object_that_was_cut_as_it_should_be_is_left_alone() {
-    // two subsets, whose order after the cut is no longer that of their hashes
+fn endpoints_that_are_truncated_already_cause_no_write() {
+    // Two subsets whose order after truncation is no longer that of their hashes.
     let ports =
         json!([{"name": "a", "port": 80, "targetPort": "a"}, {"name": "b", "port": 81, "targetPort": 81}]);
     let service = service("web", json!({"spec": {"ports": ports}}));
@@ -126,5 +126,5 @@ fn an_object_that_was_cut_as_it_should_be_is_left_alone() {
     let mut reordered = stored.clone();
     reordered["subsets"].as_array_mut().unwrap().reverse();
     assert_eq!(sync(&service, &pods, Some(&reordered), None), None);
-    assert_ne!(sync(&service, &pods[1..], Some(&stored), None), None, "other addresses are another matter");
+    assert_ne!(sync(&service, &pods[1..], Some(&stored), None), None, "other addresses cause a write");
 }

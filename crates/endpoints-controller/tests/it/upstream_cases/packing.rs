@@ -1,4 +1,4 @@
-//! Canonical forms. The order of subsets is left to the golden cases.
+//! Canonical forms of subsets. The golden cases test the order of subsets.
 
 use endpointslice::endpoints::repack_subsets;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, ObjectReference};
@@ -22,7 +22,7 @@ fn list<T>(text: &str, parse: fn(&str) -> T) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// Ready addresses; others; ports.
+/// `READY ; UNREADY ; PORTS`.
 fn subset(text: &str) -> EndpointSubset {
     let mut parts = text.split(';');
     let mut next = || parts.next().unwrap();
@@ -59,13 +59,13 @@ fn canonical_forms() {
         (&[" ; 1.2.3.4@ ; 111"], &[" ; 1.2.3.4@ ; 111"]),
         (&["5.6.7.8 1.2.3.4 ; ; 111"], &["1.2.3.4 5.6.7.8 ; ; 111"]),
         (&["1.2.3.4 ; 5.6.7.8 ; 111"], &["1.2.3.4 ; 5.6.7.8 ; 111"]),
-        // not ready wins
+        // Not ready wins over ready.
         (&["1.2.3.4 ; 1.2.3.4 ; 111"], &[" ; 1.2.3.4 ; 111"]),
         (&["1.2.3.4 ; ; 111 222"], &["1.2.3.4 ; ; 111 222"]),
-        // mentioned twice
+        // The same address twice.
         (&["1.2.3.4 1.2.3.4 ; ; 111"], &["1.2.3.4 ; ; 111"]),
         (&["beef::1 beef::1 ; ; 111"], &["beef::1 ; ; 111"]),
-        // the first mention describes it
+        // The first one counts.
         (&["1.2.3.4@u:foo 1.2.3.4@u:bar ; ; 111"], &["1.2.3.4@u:foo ; ; 111"]),
         (&["1.2.3.4@u:foo ; 1.2.3.4@u:bar ; 111"], &[" ; 1.2.3.4@u:foo ; 111"]),
         (&["1.2.3.4 ; ; 111 111"], &["1.2.3.4 ; ; 111"]),
@@ -75,7 +75,7 @@ fn canonical_forms() {
         (&["1.2.3.4@u1 ; ; 111", "1.2.3.4@u1 ; ; 222"], &["1.2.3.4@u1 ; ; 111 222"]),
         (&["1.2.3.4@u1 ; ; 111", " ; 1.2.3.4@u1 ; 222"], &["1.2.3.4@u1 ; ; 111", " ; 1.2.3.4@u1 ; 222"]),
         (&["1.2.3.4 ; ; 111", "5.6.7.8 ; ; 111"], &["1.2.3.4 5.6.7.8 ; ; 111"]),
-        // another target is another address
+        // Addresses with different targets are different.
         (&["1.2.3.4@u1 ; ; 111", "1.2.3.4@u2 ; ; 111"], &["1.2.3.4@u1 1.2.3.4@u2 ; ; 111"]),
         (&["1.2.3.4 ; ; 111", "1.2.3.4@u2 ; ; 111"], &["1.2.3.4 1.2.3.4@u2 ; ; 111"]),
         (
@@ -103,10 +103,9 @@ fn canonical_forms() {
     }
 }
 
-/// Upstream compares application protocols by their place in memory, so two mentions of a port that has one are two
-/// ports.
+/// Upstream compares pointers to application protocols, so a port with one never equals another.
 #[test]
-fn a_port_with_an_application_protocol_is_another_port_each_time() {
+fn ports_with_an_application_protocol_are_never_merged() {
     let grpc =
         || EndpointPort { app_protocol: Some("grpc".to_owned()), port: 111, ..EndpointPort::default() };
     let with_grpc = |text| EndpointSubset { ports: Some(vec![grpc()]), ..subset(text) };

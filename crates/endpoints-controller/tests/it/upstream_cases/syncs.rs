@@ -1,4 +1,4 @@
-//! What a sync writes, on one stored object.
+//! The write of one sync.
 
 use fake_api::{NAMESPACE, merged};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn web() -> Value {
 }
 
 #[test]
-fn no_subsets_are_no_subsets() {
+fn absent_and_empty_subsets_are_equal() {
     for subsets in [json!(null), json!([])] {
         assert_eq!(sync(&web(), &[], Some(&stored("web", subsets, json!({}))), None), None);
     }
@@ -40,14 +40,14 @@ fn a_service_without_pods_gets_an_object() {
 }
 
 #[test]
-fn the_version_of_a_pod_does_not_matter() {
+fn the_resource_version_of_a_pod_causes_no_write() {
     let mut subsets = one_subset();
     subsets[0]["addresses"][0]["targetRef"]["resourceVersion"] = json!("7");
     assert_eq!(sync(&web(), &one_pod(), Some(&stored("web", subsets, json!({}))), None), None);
 }
 
 #[test]
-fn the_protocol_is_the_ports() {
+fn the_protocol_is_that_of_the_port() {
     for protocol in ["TCP", "UDP", "SCTP"] {
         let ports = json!([{"port": 80, "protocol": protocol, "targetPort": 8080}]);
         let service = service("web", json!({"spec": {"ports": ports, "clusterIP": ""}}));
@@ -60,12 +60,12 @@ fn the_protocol_is_the_ports() {
             "ports": [{"port": 8080, "protocol": protocol}]}]);
         assert_eq!(written["subsets"], expected);
         assert_eq!(written["metadata"]["labels"], json!({HEADLESS: "", MANAGED_BY: "endpoint-controller"}));
-        assert_eq!(written["metadata"]["resourceVersion"], "50", "only if nobody else was faster");
+        assert_eq!(written["metadata"]["resourceVersion"], "50", "with the version that was read");
     }
 }
 
 #[test]
-fn ports_are_in_order_of_their_hashes() {
+fn ports_are_ordered_by_hash() {
     let ports = json!([{"name": "", "port": 80, "protocol": "TCP", "targetPort": 8080},
         {"name": "", "port": 80, "protocol": "UDP", "targetPort": 8080}]);
     let written = sync(&service("web", json!({"spec": {"ports": ports}})), &one_pod(), None, None).unwrap();
@@ -74,14 +74,14 @@ fn ports_are_in_order_of_their_hashes() {
 }
 
 #[test]
-fn the_headless_label_alone_is_no_reason_to_write() {
+fn the_headless_label_alone_causes_no_write() {
     let with_label = stored("web", one_subset(), json!({"metadata": {"labels": {HEADLESS: ""}}}));
     assert_eq!(sync(&web(), &one_pod(), Some(&with_label), None), None);
     let headless = service("web", json!({"spec": {"clusterIP": "None"}}));
     let without = stored("web", one_subset(), json!({}));
     assert_eq!(sync(&headless, &one_pod(), Some(&without), None), None);
     let written = sync(&headless, &[], Some(&without), None).unwrap();
-    assert_eq!(written["metadata"]["labels"][HEADLESS], "", "a write sets it right");
+    assert_eq!(written["metadata"]["labels"][HEADLESS], "", "another write corrects it");
     let written = sync(&web(), &[], Some(&with_label), None).unwrap();
     assert_eq!(written["metadata"]["labels"], json!({MANAGED_BY: "endpoint-controller"}));
 }
@@ -122,14 +122,14 @@ fn an_object_is_replaced_only_if_its_content_differs() {
     let pods = [pod("web-1", &["10.0.0.1"], true), pod("web-2", &["10.0.0.2"], true)];
     let write = |subsets: Value| sync(&web(), &pods, Some(&stored("web", subsets, json!({}))), None);
     assert_eq!(write(subset(json!([one, two]))), None);
-    assert_eq!(write(subset(json!([two, one]))), None, "in whatever order");
+    assert_eq!(write(subset(json!([two, one]))), None, "in any order");
     assert_eq!(write(json!([subset(json!([one]))[0], subset(json!([two]))[0]])), None, "in whatever subsets");
     let written = write(subset(json!([{"ip": "6.7.8.9"}]))).unwrap();
     assert_eq!(written["subsets"], subset(json!([one, two])));
 }
 
 #[test]
-fn labels_are_the_services() {
+fn labels_are_those_of_the_service() {
     let labelled = service("web", json!({"metadata": {"labels": {"a": "1"}}}));
     let write = |labels: Value| {
         let stored = stored("web", one_subset(), json!({"metadata": {"labels": labels}}));
@@ -179,11 +179,11 @@ fn the_time_of_the_last_change_is_written_or_removed() {
     assert_eq!(write(json!({KEY: time}), None), json!(null));
     let steady =
         stored("web", one_subset(), json!({"metadata": {"annotations": {KEY: "old", "note": "keep"}}}));
-    assert_eq!(sync(&web(), &one_pod(), Some(&steady), Some(time)), None, "no reason to write by itself");
+    assert_eq!(sync(&web(), &one_pod(), Some(&steady), Some(time)), None, "alone causes no write");
 }
 
 #[test]
-fn the_application_protocol_is_carried() {
+fn the_application_protocol_is_copied() {
     for protocol in [json!(null), json!("kubernetes.io/h2c"), json!("")] {
         let ports = json!([{"name": "p", "port": 80, "protocol": "TCP", "targetPort": 8080, "appProtocol": protocol}]);
         let service = service("web", json!({"spec": {"ports": ports}}));
@@ -199,7 +199,7 @@ fn the_application_protocol_is_carried() {
 }
 
 #[test]
-fn what_counts_as_different() {
+fn differences_that_cause_a_write() {
     let pods = [pod("web-1", &["10.0.0.1"], true), pod("web-2", &["10.0.0.2"], false)];
     let subsets = json!([{"addresses": [address("web-1", "10.0.0.1")],
         "notReadyAddresses": [address("web-2", "10.0.0.2")], "ports": [port()]}]);
@@ -225,7 +225,7 @@ fn what_counts_as_different() {
 }
 
 #[test]
-fn ports_come_and_go() {
+fn ports_are_added_and_removed() {
     let named = |names: &[&str]| -> Value {
         let port = |name: &&str| json!({"name": name, "port": 80, "protocol": "TCP", "targetPort": name});
         service("web", json!({"spec": {"ports": names.iter().map(port).collect::<Vec<_>>()}}))
@@ -252,7 +252,7 @@ fn ports_come_and_go() {
 }
 
 #[test]
-fn what_is_not_ours_is_kept() {
+fn foreign_metadata_is_kept() {
     let metadata = json!({"finalizers": ["example.com/keep"], "ownerReferences": [{"apiVersion": "v1",
         "kind": "Node", "name": "n", "uid": "u"}], "creationTimestamp": "2026-01-01T00:00:00Z"});
     let before = stored("web", json!([]), json!({"metadata": metadata}));

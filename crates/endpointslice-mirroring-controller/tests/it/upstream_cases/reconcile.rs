@@ -43,7 +43,7 @@ fn without_addresses_there_are_no_slices() {
 }
 
 #[test]
-fn a_slice_for_each_set_of_ports() {
+fn each_set_of_ports_has_its_own_slice() {
     let subset = |port: i32, ip: &str| json!({"addresses": [address(ip, 1)], "ports": [{"name": format!("port-{port}"), "port": port, "protocol": "TCP"}]});
     for (what, subsets, slices, endpoints) in [
         ("one of each", one_address(), 1, 1),
@@ -89,7 +89,7 @@ fn readiness_is_mirrored() {
 }
 
 #[test]
-fn what_causes_a_write() {
+fn differences_that_cause_a_write() {
     type Edit = fn(&mut EndpointSlice);
     let cases: [(&str, usize, Edit); 8] = [
         ("nothing", 0, |_| ()),
@@ -217,9 +217,9 @@ fn annotations_are_mirrored_except_two() {
     }
 }
 
-/// Upstream counts the second mention as another desired endpoint, and so overlooks the one that is missing.
+/// Upstream counts the duplicate as another desired endpoint, and overlooks the missing one.
 #[test]
-fn an_endpoint_that_is_in_a_slice_twice_hides_no_other() {
+fn a_duplicate_endpoint_does_not_hide_a_missing_one() {
     let mut cluster = Cluster::new(
         json!([{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}], "ports": ports(80, 443)}]),
     );
@@ -230,9 +230,9 @@ fn an_endpoint_that_is_in_a_slice_twice_hides_no_other() {
     assert_eq!(cluster.addresses(), [ready(&["10.0.0.1", "10.0.0.2"])]);
 }
 
-/// A slice that is too many for its family and ports goes; its endpoints are in the one that stays.
+/// The duplicate is deleted; the slice that stays has its endpoints.
 #[test]
-fn of_several_slices_for_one_set_of_ports_one_stays() {
+fn duplicate_slices_for_one_set_of_ports_are_deleted() {
     let mut cluster = Cluster::new(one_address());
     cluster.sync();
     let mut another = cluster.slices[0].clone();

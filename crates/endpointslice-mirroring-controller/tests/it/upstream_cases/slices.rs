@@ -1,4 +1,4 @@
-//! What slices look like, and which are given new content.
+//! The content of slices, and the slices that are recycled.
 
 use endpointslice::AddressType;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
@@ -66,12 +66,12 @@ fn an_address_as_an_endpoint() {
     assert_eq!(json!(plan.types[0].create[0].endpoints), expected);
 }
 
-/// Slices with other ports than are wanted now, as `(family, how many)`: they are given new content.
+/// Slices with ports that are no longer desired get new content.
 #[test]
-fn what_is_recycled() {
+fn slices_with_obsolete_ports_are_recycled() {
     let of = |ip: &str, port: usize| json!({"addresses": [{"ip": ip}], "ports": [{"name": "p", "port": port, "protocol": "TCP"}]});
     let (four, six) = (|number: usize| format!("10.0.0.{number}"), |number: usize| format!("fd00::{number}"));
-    // new groups of IPv4 and IPv6, old slices of each, then creates, updates and deletes
+    // New groups of IPv4 and IPv6, old slices of each, then creates, updates and deletes.
     for (new, old, expected) in [
         ([0, 0], [0, 0], [0, 0, 0]),
         ([1, 0], [1, 0], [0, 1, 0]),
@@ -102,7 +102,7 @@ fn what_is_recycled() {
         let outcome = cluster.sync();
         assert_eq!([outcome.created, outcome.updated, outcome.deleted], expected, "{new:?} {old:?}");
     }
-    // One that stays and has changed doesn't keep another from being recycled.
+    // A changed slice that stays doesn't keep another from being recycled.
     let mut cluster = Cluster::new(json!([of("10.0.0.1", 1), of("10.0.0.2", 2)]));
     cluster.sync();
     cluster.endpoints["subsets"] = json!([of("10.0.0.3", 1), of("10.0.0.2", 3)]);

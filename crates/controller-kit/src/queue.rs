@@ -70,10 +70,6 @@ use self::metrics::Series;
 pub use self::priority::{NORMAL_PER_LOW, Priority};
 pub use self::rate_limit::{Bucket, RateLimit};
 
-/// The name of [`Priority`] that informers' handlers use until they take `is_initial_list`.
-#[doc(hidden)]
-pub type Lane = Priority;
-
 /// A work queue. Clones are handles to the same queue.
 ///
 /// ```

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
-use endpoint_informers::cache::{Cache, ObjectKey};
+use endpoint_informers::cache::Cache;
 use endpoint_informers::controller;
 use endpoints_controller::EndpointsController;
 use endpointslice_controller::EndpointSliceController;

@@ -1,7 +1,7 @@
 //! The informers: one for each kind that an enabled controller needs.
 
-use endpoint_informers::cache::{CachedEndpoints, CachedSlice, DelegatedService};
-use endpoint_informers::list_watch::ListWatches;
+use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
+use endpoint_informers::list_watch::Informers;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Node, Pod, Service};
 
@@ -9,7 +9,7 @@ use crate::controllers::Controller::{self, EndpointSlice, EndpointSliceMirroring
 
 /// Starts the informers of these controllers. With `delegation`, Services that carry the label
 /// [`ENDPOINT_CONTROLLER_NAME`] belong to other controllers.
-pub(crate) fn start(watches: &mut ListWatches, controllers: &[Controller], delegation: bool) {
+pub(crate) fn start(watches: &mut Informers, controllers: &[Controller], delegation: bool) {
     let needed_by = |users: &[Controller]| users.iter().any(|user| controllers.contains(user));
     let services = watches.of::<Service>();
     if delegation {

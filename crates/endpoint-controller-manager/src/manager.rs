@@ -8,7 +8,7 @@ use component_server::Checks;
 use controller_kit::election::ElectionMetrics;
 use controller_kit::queue::QueueMetrics;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::list_watch::{Behind, Caches, ListWatchMetrics, ListWatches};
+use endpoint_informers::list_watch::{Caches, Informers, ListWatchMetrics, RelistTimeout};
 use kube_api::error_chain;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -45,7 +45,7 @@ pub(crate) enum ManagerError {
     #[error("leader election lost: {0}")]
     LeaseLost(String),
     #[error("acquired the lease, but could not refresh the cache")]
-    Relist(#[from] Behind),
+    Relist(#[from] RelistTimeout),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
     #[error("an internal task ended")]
@@ -101,7 +101,7 @@ struct Manager {
 
 /// Tasks that run until the process ends.
 struct Background {
-    watches: ListWatches,
+    watches: Informers,
     /// Empty if nothing is served.
     server: JoinSet<String>,
 }
@@ -148,7 +148,7 @@ impl Manager {
         };
         let controllers = config.controllers.iter().map(prepare).collect();
 
-        let mut watches = ListWatches::new(reader, cache).with_metrics(watch_metrics);
+        let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
         let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
         informers::start(&mut watches, &config.controllers, delegation);
         let caches = watches.caches();
@@ -271,7 +271,7 @@ async fn lead<'a>(
         Acquired::Lease { alone_since } => {
             phase.send_replace(Phase::Relisting);
             tokio::select! {
-                relisted = caches.catch_up(alone_since) => if let Err(error) = relisted {
+                relisted = caches.relist_and_wait(alone_since) => if let Err(error) = relisted {
                     return error.into();
                 },
                 reason = lease.lost() => return ManagerError::LeaseLost(reason),

@@ -1,4 +1,4 @@
-//! What pods cost in the cache: `cargo run --release -p controller-runtime --example cache_cost [PODS...]`.
+//! What pods cost in the cache: `cargo run --release -p endpoint-informers --example cache_cost [PODS...]`.
 //!
 //! Prints, for pods whose labels no other pod has and for pods that share theirs: memory, the cost of each way in and
 //! out, and the longest single hold of the cache's lock, with a handler that asks which Services a pod concerns, as
@@ -9,8 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use controller_kit::queue::Lane;
-use endpoint_informers::cache::{Cache, Change, Handler, News, PORTION, State};
+use endpoint_informers::cache::{BATCH_SIZE, Cache, Change, Delta, Handler, State};
 use endpointslice::model::{LabelSet, PodFields, ServiceFields};
 use endpointslice::{Interner, Pod, Service};
 use parking_lot::Mutex;
@@ -58,8 +57,8 @@ impl Labels {
 struct Concerned(Mutex<Option<Instant>>);
 
 impl Handler for Concerned {
-    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
-        std::hint::black_box(state.services_concerned_by(change));
+    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+        std::hint::black_box(state.services_affected_by_pod(change));
         *self.0.lock() = Some(Instant::now());
     }
 }
@@ -128,7 +127,7 @@ fn filled_with_services(handler: &Arc<Concerned>, interner: &mut Interner) -> Ca
             (format!("ns-{}", number % NAMESPACES), format!("app-{}", number / NAMESPACES));
         let (name, selector) = (app.as_str(), vec![("app", app.as_str())]);
         let fields = ServiceFields { namespace: &namespace, name, selector, ..ServiceFields::default() };
-        cache.upsert(Service::new(fields, interner), Lane::Live);
+        cache.upsert(Service::new(fields, interner));
     }
     cache
 }
@@ -162,14 +161,14 @@ fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
     let names: Vec<(String, String)> = cache.read(|state| state.pods.iter().map(names).collect());
     let mut removed = Holds::default();
     for (namespace, name) in names {
-        removed.measure(&handler, || cache.remove::<Pod>(&namespace, &name, Lane::Live));
+        removed.measure(&handler, || cache.remove::<Pod>(&namespace, &name));
     }
     note(best, "removed one by one", &removed, pods);
 
     list(&cache, &handler, pods, labels, &mut interner);
     cache.begin_list::<Pod>();
     let mut vanished = Holds::default();
-    let mut end = vanished.measure(&handler, || cache.end_list::<Pod>("1"));
+    let mut end = vanished.measure(&handler, || cache.complete_list::<Pod>("1"));
     while vanished.measure(&handler, || end.step()) {}
     note(best, "vanished during a gap", &vanished, pods);
     used
@@ -178,11 +177,11 @@ fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
 fn list(cache: &Cache, handler: &Concerned, pods: usize, labels: Labels, interner: &mut Interner) -> Holds {
     let mut holds = Holds::default();
     cache.begin_list::<Pod>();
-    for first in (0..pods).step_by(PORTION) {
-        let numbers = first..pods.min(first + PORTION);
-        let news = numbers.map(|number| News::Present(pod(number, "1", labels, interner)));
-        let news: Vec<News<Pod>> = news.collect();
-        holds.measure(handler, || cache.apply(news, "", Lane::Background));
+    for first in (0..pods).step_by(BATCH_SIZE) {
+        let numbers = first..pods.min(first + BATCH_SIZE);
+        let deltas = numbers.map(|number| Delta::Upsert(pod(number, "1", labels, interner)));
+        let deltas: Vec<Delta<Pod>> = deltas.collect();
+        holds.measure(handler, || cache.apply(deltas, "", true));
     }
     cache.finish_list::<Pod>("1");
     holds

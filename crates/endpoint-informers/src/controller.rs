@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{SyncError, promote_out_of_sync, run_workers};
 
-use crate::cache::{Cache, Handler, ObjectKey, State};
+use crate::cache::{Cache, Handler, State};
 
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
 const DEFAULT_WORKERS: usize = 5;
@@ -17,10 +18,12 @@ const DEFAULT_WORKERS: usize = 5;
 /// ```
 /// use std::sync::Arc;
 ///
+/// use controller_kit::key::ObjectKey;
 /// use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 /// use controller_kit::worker::SyncError;
-/// use endpoint_informers::cache::{Cache, Cached as _, Handler, ObjectKey, State};
+/// use endpoint_informers::cache::{Cache, Handler, State};
 /// use endpoint_informers::controller::{Controller, run};
+/// use endpoint_informers::resource::Resource as _;
 ///
 /// /// Prints the name of each Service.
 /// struct Printer {

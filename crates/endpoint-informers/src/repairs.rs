@@ -1,48 +1,49 @@
-//! Repairs of what another client did to our objects: some at once, then one a minute for each Service.
+//! Repairs of objects that another client changed: ten at once for each Service, then one a minute.
 //!
-//! A client that relabels, edits, deletes or re-creates our objects, on purpose or because two controllers were told to
-//! manage the same ones, would otherwise cost a write for each of its own. Ten repairs of a Service may follow each
-//! other as its changes do; after that there is one a minute, until the Service has been left alone for a while: the
-//! allowance grows by one a minute, back to ten. The users of the Service are told once in each such dispute, with the
-//! name of the client where the object gives it.
+//! A client that relabels, edits, deletes or re-creates our objects, on purpose or because two controllers were configured
+//! to manage the same ones, would otherwise cost a write for each of its own. Ten repairs of a Service may follow each
+//! other as fast as its changes. After that there is one a minute, until no other client has interfered for a while: the
+//! allowance grows by one a minute, back to ten. Each time this limit is reached, the Service gets one event, with the
+//! name of the client if the object has it.
 //!
-//! Only what a foreign change causes waits. Changes of the Service or its endpoints are published at once, whatever
-//! became of the objects meanwhile. (Upstream has no such bound: it answers edits and deletions as fast as they come,
-//! one a second at most for slices, and a slice that leaves its view never.)
+//! Only repairs wait. Changes of the Service or its endpoints are published at once, whatever happened to the objects
+//! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second for
+//! slices, and never repairs a slice that loses its labels.)
 
-mod disputes;
+mod limiter;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::recorder::EventType;
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::WorkQueue;
+use controller_kit::recorder::{EventType, Recorder};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
-use self::disputes::Disputes;
-use crate::cache::{Cache, ObjectKey, Writers};
-use crate::references::service_reference;
-use controller_kit::queue::WorkQueue;
-use controller_kit::recorder::Recorder;
+use self::limiter::RepairLimiter;
+use crate::cache::Cache;
+use crate::events::service_reference;
+use crate::kinds::LastManagers;
 
-/// The client behind a foreign change, as far as it is known.
+/// The client that made a foreign change, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Actor {
-    /// Not known: a deletion leaves no trace in the object, nor does the mere removal of fields.
+pub enum Author {
+    /// Unknown: a deletion, or a change that only removes fields, leaves no trace in the object.
     Unknown,
-    /// What the API server stored differs from what was sent: a mutating admission webhook or policy.
+    /// The API server stored something other than what was sent: a mutating admission webhook or policy.
     Admission,
     /// The field manager that wrote the object last.
     Manager(Arc<str>),
 }
 
-impl fmt::Display for Actor {
+impl fmt::Display for Author {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str(
-                "a client that is not known (deletions and removed fields carry no field manager; see the audit log)",
+                "an unknown client (deletions and removed fields carry no field manager; see the audit log)",
             ),
             Self::Admission => f.write_str("an admission webhook or policy"),
             Self::Manager(manager) => write!(f, "field manager {manager:?}"),
@@ -55,62 +56,64 @@ pub struct Repairs {
     queue: WorkQueue<ObjectKey>,
     /// The field manager of our own writes.
     manager: Arc<str>,
-    disputes: Mutex<Disputes>,
+    limiter: Mutex<RepairLimiter>,
 }
 
 impl Repairs {
-    /// No disputes yet. `manager` is the field manager of the controller's own writes
-    /// ([`ApiClient::field_manager`](kube_api::ApiClient::field_manager)), which is never named to users.
+    /// Repairs of the Services in `queue`. `manager` is the field manager of the controller's own writes
+    /// ([`ApiClient::field_manager`](kube_api::ApiClient::field_manager)), which is never reported as the author of a
+    /// foreign change.
     pub fn new(queue: WorkQueue<ObjectKey>, manager: impl Into<Arc<str>>) -> Self {
-        Self { queue, manager: manager.into(), disputes: Mutex::default() }
+        Self { queue, manager: manager.into(), limiter: Mutex::default() }
     }
 
-    /// The last of these writers that is not this controller.
-    pub fn actor(&self, writers: &Writers) -> Actor {
-        writers
+    /// The last of these managers that is not this controller.
+    pub fn author(&self, managers: &LastManagers) -> Author {
+        managers
             .other_than(&self.manager)
-            .map_or(Actor::Unknown, |manager| Actor::Manager(Arc::clone(manager)))
+            .map_or(Author::Unknown, |manager| Author::Manager(Arc::clone(manager)))
     }
 
-    /// True if these say that this controller alone wrote last.
-    pub fn is_own(&self, writers: &Writers) -> bool {
-        writers.are_only(&self.manager)
+    /// True if these managers show that this controller alone wrote last.
+    pub fn is_own(&self, managers: &LastManagers) -> bool {
+        managers.are_only(&self.manager)
     }
 
-    /// Another client changed an object of this Service: it is synced after `delay`, or when the next repair is allowed.
-    pub fn foreign_change(&self, key: ObjectKey, delay: Duration, actor: Actor) {
-        let delay = self.disputes.lock().open(&key, actor, delay, Instant::now());
+    /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit requires
+    /// it.
+    pub fn foreign_change(&self, key: ObjectKey, delay: Duration, author: Author) {
+        let delay = self.limiter.lock().record_change(&key, author, delay, Instant::now());
         self.queue.add_after(key, delay);
     }
 
-    /// True if another client has changed an object of this Service since its sync began, and a repair is due later.
-    pub fn is_open(&self, key: &ObjectKey) -> bool {
-        self.disputes.lock().is_open(key)
+    /// True if another client has changed an object of this Service since its last sync began.
+    pub fn has_new_change(&self, key: &ObjectKey) -> bool {
+        self.limiter.lock().has_new_change(key)
     }
 
-    /// The time until what another client does to this Service's objects may be repaired.
-    pub fn wait(&self, key: &ObjectKey) -> Duration {
-        self.disputes.lock().wait(key, Instant::now())
+    /// The time until a repair of this Service is allowed.
+    pub fn delay(&self, key: &ObjectKey) -> Duration {
+        self.limiter.lock().delay(key, Instant::now())
     }
 
-    /// A sync of this Service begins.
-    pub fn begin(&self, key: &ObjectKey) {
-        self.disputes.lock().begin(key);
+    /// Records that a sync of this Service begins.
+    pub fn begin_sync(&self, key: &ObjectKey) {
+        self.limiter.lock().begin_sync(key);
     }
 
-    /// The sync of this Service made a write, or a write of it failed.
-    pub fn wrote(&self, key: &ObjectKey) {
-        self.disputes.lock().wrote(key, Instant::now());
+    /// Counts a write of the running sync of this Service, whether it succeeded or failed.
+    pub fn count_write(&self, key: &ObjectKey) {
+        self.limiter.lock().count_write(key, Instant::now());
     }
 
-    /// The sync of this Service has made all its writes. The Service is told, once in a dispute, when the next repair has
-    /// to wait; `objects` is the plural of what is contested, such as `EndpointSlices`.
-    pub fn settled(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder, objects: &str) {
-        let Some(actor) = self.disputes.lock().settled(key, Instant::now()) else { return };
-        warn!(service = %key, %actor, "{objects} of a Service are contested, repairing them once a minute at most");
+    /// Records that the sync of this Service made all its writes. If the next repair has to wait, the Service gets an event,
+    /// once until the limit is no longer reached. `objects` is the plural of the kind, such as `EndpointSlices`.
+    pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder, objects: &str) {
+        let Some(author) = self.limiter.lock().sync_succeeded(key, Instant::now()) else { return };
+        warn!(service = %key, %author, "Another client keeps changing {objects} of a Service, repairing them once a minute at most");
         if let Some(service) = cache.read(|state| state.services.get(&key.namespace, &key.name).cloned()) {
             let message = format!(
-                "{objects} that are managed for this Service keep being changed or deleted by {actor}; until that \
+                "{objects} that are managed for this Service keep being changed or deleted by {author}; until that \
                  ends, they are repaired once a minute at most"
             );
             let reason = format!("{objects}Contested");
@@ -118,8 +121,8 @@ impl Repairs {
         }
     }
 
-    /// The Service is gone.
+    /// Forgets a Service that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
-        self.disputes.lock().forget(key);
+        self.limiter.lock().forget(key);
     }
 }

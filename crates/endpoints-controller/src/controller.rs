@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use endpoint_informers::cache::{Cache, Cached as _, CachedEndpoints, ObjectKey, State};
+use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
-use endpoint_informers::echoes::Echoes;
+use endpoint_informers::deferred_events::DeferredEvents;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::repairs::Repairs;
+use endpoint_informers::resource::Resource as _;
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::well_known::LEADER;
 use kube_api::ApiClient;
@@ -43,7 +46,7 @@ pub struct EndpointsController {
     pub(crate) recorder: Recorder,
     pub(crate) repairs: Repairs,
     pub(crate) tracker: Mutex<Tracker>,
-    pub(crate) echoes: Echoes<CachedEndpoints>,
+    pub(crate) deferred: DeferredEvents<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
 }
 
@@ -71,7 +74,7 @@ impl EndpointsController {
             recorder,
             repairs,
             tracker: Mutex::default(),
-            echoes: Echoes::default(),
+            deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
         };
         (Arc::new(controller), events)

@@ -1,8 +1,8 @@
 //! What users are told, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
 
+use controller_kit::key::ObjectKey;
 use controller_kit::recorder::EventType;
 use controller_kit::write::{Verb, WriteError};
-use endpoint_informers::cache::ObjectKey;
 use k8s_openapi::api::core::v1::{Endpoints, ObjectReference};
 use kube_api::error_chain;
 

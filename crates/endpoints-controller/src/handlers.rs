@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use controller_kit::queue::Lane;
-use endpoint_informers::cache::{Cached as _, CachedEndpoints, Change, Handler, ListPhase, State};
-use endpoint_informers::repairs::Actor;
+use endpoint_informers::cache::{Change, Handler, ListPhase, State};
+use endpoint_informers::kinds::CachedEndpoints;
+use endpoint_informers::repairs::Author;
+use endpoint_informers::resource::Resource as _;
 use endpointslice::{Pod, Service};
 
 use crate::controller::EndpointsController;
@@ -20,13 +21,13 @@ const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 impl Handler for EndpointsController {
     /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
-    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
-        for key in state.services_concerned_by(change) {
+    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+        for key in state.services_affected_by_pod(change) {
             self.queue.add_after(key, self.config.batch_period);
         }
     }
 
-    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
+    fn service(&self, change: &Change<Service>, state: &State, _is_initial_list: bool) {
         let key = change.latest().key();
         let mut tracker = self.tracker.lock();
         match change {
@@ -41,9 +42,9 @@ impl Handler for EndpointsController {
         self.queue.add(key);
     }
 
-    fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _lane: Lane) {
-        if !self.echoes.keep(&change.latest().key(), change) {
-            self.judge(change, state);
+    fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _is_initial_list: bool) {
+        if !self.deferred.defer_if_syncing(&change.latest().key(), change) {
+            self.handle(change, state);
         }
     }
 
@@ -65,8 +66,8 @@ impl Handler for EndpointsController {
 }
 
 impl EndpointsController {
-    /// Takes in a change of an object, at the latest when its key is no longer under sync.
-    pub(crate) fn judge(&self, change: &Change<CachedEndpoints>, state: &State) {
+    /// Handles a change of an object, at the latest when the sync of its key ends.
+    pub(crate) fn handle(&self, change: &Change<CachedEndpoints>, state: &State) {
         let object = change.latest();
         let key = object.key();
         let deleted = matches!(change, Change::Deleted(_));
@@ -80,9 +81,9 @@ impl EndpointsController {
         // Otherwise the object is its users': other programs keep things in Endpoints.
         let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
         if ours && foreign {
-            let actor = if deleted { Actor::Unknown } else { self.repairs.actor(&object.writers) };
+            let author = if deleted { Author::Unknown } else { self.repairs.author(&object.last_managers) };
             let delay = if deleted || awaited { Duration::ZERO } else { FOREIGN_CHANGE_DELAY };
-            self.repairs.foreign_change(key, delay, actor);
+            self.repairs.foreign_change(key, delay, author);
         } else if awaited || deleted {
             self.queue.add(key);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{
     ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTS_OVER_CAPACITY, HEADLESS, LAST_CHANGE_TRIGGER_TIME,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::Cause;
 use controller_kit::worker;
 use controller_kit::write::{Verb, WriteError};
-use endpoint_informers::cache::{
-    CachedEndpoints, Change, ObjectKey, SelectedPods, State, UnreadableAround, UnreadableObject,
-};
+use endpoint_informers::cache::{Change, State, UnreadableObject};
 use endpoint_informers::controller::Controller as _;
-use endpoint_informers::references;
+use endpoint_informers::events::report_refused_addresses;
+use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
 use endpointslice::desired::Skipped;
 use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
@@ -89,16 +89,18 @@ enum Snapshot {
         service: Arc<Service>,
         pods: SelectedPods,
         stored: Option<Arc<CachedEndpoints>>,
-        unreadable: Option<UnreadableAround>,
+        unreadable: Option<UnreadableObjects>,
     },
 }
 
 impl EndpointsController {
     /// Makes the Endpoints of one Service as they should be.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let judge = |change: &Change<CachedEndpoints>| self.cache.read(|state| self.judge(change, state));
-        self.repairs.begin(key);
-        let _under_sync = self.echoes.begin(key, judge);
+        let handle = |deferred: Vec<Change<CachedEndpoints>>| {
+            deferred.iter().for_each(|change| self.cache.read(|state| self.handle(change, state)));
+        };
+        self.repairs.begin_sync(key);
+        let _sync = self.deferred.begin(key, handle);
         let result = match self.snapshot(key)? {
             Snapshot::NothingToDo => Ok(()),
             Snapshot::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,
@@ -123,7 +125,7 @@ impl EndpointsController {
             }
         };
         match &result {
-            Ok(()) => self.repairs.settled(key, &self.cache, &self.recorder, "Endpoints"),
+            Ok(()) => self.repairs.sync_succeeded(key, &self.cache, &self.recorder, "Endpoints"),
             // The cache may be behind, or the write may have been stored although the answer was lost.
             Err(error) if error.is_transient() || error.source.is_unavailable() => {
                 self.tracker.lock().wait(key);
@@ -169,7 +171,7 @@ impl EndpointsController {
                     state.endpoints.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
                     let pods = state.pods_selected(&key.namespace, selector);
-                    let unreadable = state.unreadable_around(&key.namespace);
+                    let unreadable = state.unreadable_in(&key.namespace);
                     let (service, stored) = (Arc::clone(service), stored.cloned());
                     Ok(Snapshot::Service { service, pods, stored, unreadable })
                 }
@@ -185,7 +187,7 @@ impl EndpointsController {
     /// long gone stays, unless it is a late create of our own.
     fn left_behind(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Snapshot {
         let mut tracker = self.tracker.lock();
-        let late = tracker.may_be_late(key) && self.repairs.is_own(&stored.writers);
+        let late = tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers);
         let orphan = tracker.take_orphan(key, &stored.uid);
         drop(tracker);
         let orphan = if late { Some(Orphan { uid: None, selected: true }) } else { orphan };
@@ -224,7 +226,7 @@ impl EndpointsController {
         // Also if nothing is written: the next change counts from here.
         let trigger_time = self.trigger_times.lock().compute(service, pods.iter().map(|pod| &**pod));
         let (plan, refused) = self.writes(service, pods, stored, trigger_time);
-        references::refused_addresses(&self.recorder, service, &refused, "Endpoints");
+        report_refused_addresses(&self.recorder, service, &refused, "Endpoints");
         plan
     }
 
@@ -272,7 +274,7 @@ impl EndpointsController {
         };
         match written {
             Ok(written) => {
-                self.repairs.wrote(key);
+                self.repairs.count_write(key);
                 let mut tracker = self.tracker.lock();
                 tracker.settled(key);
                 let metadata = written.map(|written| written.metadata).unwrap_or_default();
@@ -283,7 +285,7 @@ impl EndpointsController {
                 Ok(())
             }
             Err(error) => {
-                self.repairs.wrote(key);
+                self.repairs.count_write(key);
                 if may_be_stored(&error) {
                     self.tracker.lock().unanswered(key);
                 }
@@ -309,7 +311,7 @@ impl EndpointsController {
 }
 
 /// Fails if an address stands for a pod that exists and could not be read: to plan from here would remove it.
-fn check_pods(stored: &Endpoints, unreadable: &UnreadableAround) -> Result<(), UnreadableObject> {
+fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), UnreadableObject> {
     let subsets = stored.subsets.iter().flatten();
     let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);
     let targets = addresses.flatten().flatten().filter_map(|address| address.target_ref.as_ref());

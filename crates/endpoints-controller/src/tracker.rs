@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use endpoint_informers::cache::ObjectKey;
+use controller_kit::key::ObjectKey;
 use endpointslice::model::ResourceVersion;
 use tokio::time::Instant;
 

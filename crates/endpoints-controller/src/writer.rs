@@ -1,7 +1,8 @@
 //! The only place that writes Endpoints, and asks about them.
 
+use controller_kit::key::ObjectKey;
 use controller_kit::write::{ObjectWriter, WriteError};
-use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};

@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
-use endpoint_informers::own_slices::OwnSlices;
-use endpoint_informers::slice_sync::SyncError;
-use endpoint_informers::slice_writer::SliceWriter;
+use endpoint_informers::resource::Resource as _;
+use endpoint_informers::slices::{SliceExpectations, SliceWriter, SyncError};
 use endpointslice::desired::Conditions;
 use endpointslice::topology::TopologyCache;
 use endpointslice::trigger_times::TriggerTimes;
@@ -45,7 +45,7 @@ pub struct EndpointSliceController {
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) writer: SliceWriter,
     pub(crate) recorder: Recorder,
-    pub(crate) slices: OwnSlices,
+    pub(crate) slices: SliceExpectations,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     /// Services whose last sync ended before its plan, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
@@ -78,7 +78,7 @@ impl EndpointSliceController {
         let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
-        let slices = OwnSlices::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay)
+        let slices = SliceExpectations::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay)
             .with_field_manager(client.field_manager());
         let controller = Self {
             config,

@@ -2,8 +2,8 @@
 
 use controller_kit::recorder::EventType;
 use controller_kit::worker::SyncError as _;
-use endpoint_informers::references::service_reference;
-use endpoint_informers::slice_sync::SyncError;
+use endpoint_informers::events::service_reference;
+use endpoint_informers::slices::SyncError;
 use endpointslice::Service;
 use endpointslice::topology::TopologyEvent;
 

@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use endpoint_informers::cache::ObjectKey;
-use endpoint_informers::slice_metrics::{HintLabels, OwnerTotals, SliceMetrics};
-use endpoint_informers::slice_sync::SyncError;
-use endpoint_informers::slice_writer::Written;
-use endpointslice::plan::{AddressTypePlan, TrafficDistribution};
+use controller_kit::key::ObjectKey;
+use endpoint_informers::slices::{Applied, HintLabels, OwnerTotals, SliceMetrics, SyncError, WriteCounts};
+use endpointslice::plan::TrafficDistribution;
 use endpointslice::{Service, SlicePlan};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -53,7 +51,7 @@ impl Metrics {
         self.common.skipped(addresses);
     }
 
-    pub(crate) fn written(&self, written: &Written<'_>) {
+    pub(crate) fn written(&self, written: WriteCounts) {
         self.common.written(written);
     }
 
@@ -63,26 +61,17 @@ impl Metrics {
         for plan in plan.types.iter().filter(|_| !continues) {
             self.common.planned([plan]);
         }
-        let figures = OwnerTotals::of(plan, self.max_endpoints_per_slice);
-        let desired_slices = figures.desired_slices.max(1);
-        self.common.replace(key, Some(OwnerTotals { desired_slices, ..figures }));
+        let totals = OwnerTotals::of(plan, self.max_endpoints_per_slice);
+        let desired_slices = totals.desired_slices.max(1);
+        self.common.replace(key, Some(OwnerTotals { desired_slices, ..totals }));
         self.count_traffic(key, traffic_distribution(service));
     }
 
-    /// Counts the changes of complete plans, and those of one that was cut off.
-    pub(crate) fn applied<'a>(
-        &self,
-        service: &Service,
-        plans: impl Iterator<Item = &'a AddressTypePlan>,
-        cut_after: Option<usize>,
-    ) {
+    /// Counts the writes and changes of a plan.
+    pub(crate) fn applied(&self, service: &Service, plan: &SlicePlan, applied: &Applied) {
         let traffic_distribution = traffic_distribution(service).unwrap_or_default();
         let topology = if service.wants_topology_hints() { "Auto" } else { "Disabled" };
-        let distribution = HintLabels { topology, traffic_distribution };
-        self.common.applied(&distribution, plans);
-        if let Some(changes) = cut_after {
-            self.common.changed(&distribution, changes);
-        }
+        self.common.applied(&HintLabels { topology, traffic_distribution }, plan, applied);
     }
 
     pub(crate) fn forget(&self, key: &ObjectKey) {

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use endpoint_informers::cache::{Cached as _, CachedSlice, ObjectKey};
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
-use endpoint_informers::own_slices::decode_all;
-use endpoint_informers::references;
-use endpoint_informers::slice_sync::{Snapshot, SyncError, Unsorted, may_come};
-use endpoint_informers::slice_writer::Applied;
+use endpoint_informers::events::report_refused_addresses;
+use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::resource::Resource as _;
+use endpoint_informers::slices::{
+    ManagedSlices, Snapshot, StaleCache, SyncError, UnsortedSnapshot, decode_all, is_retryable,
+};
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::model::ServiceType;
 use endpointslice::topology::TopologyEvent;
@@ -19,14 +22,16 @@ use tracing::debug;
 
 use crate::controller::EndpointSliceController;
 
-/// Whose slices a sync is about.
+/// The state of a Service.
 enum Found {
-    /// Nobody's: a Service that is gone, or whose endpoints are not ours to publish.
-    Nothing,
-    /// Another controller's: these slices are all that is left of ours.
+    /// It was deleted.
+    Deleted,
+    /// It has no selector, or is of type `ExternalName`.
+    NotServed,
+    /// It belongs to another controller; these are the slices that we have left.
     Delegated(Vec<Arc<CachedSlice>>),
-    /// Ours.
-    Service(Unsorted),
+    /// Its endpoints are ours to publish.
+    Service(UnsortedSnapshot),
 }
 
 /// What a sync is going to do.
@@ -42,67 +47,55 @@ struct Planned {
 impl EndpointSliceController {
     /// Makes the slices of one Service as they should be.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let under_sync = self.slices.begin_sync(key);
+        let _sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
-            self.slices.settled(key, &self.cache, &self.recorder);
+            self.slices.sync_succeeded(key, &self.cache, &self.recorder);
         }
-        // Only then the events that came meanwhile are judged.
-        drop(under_sync);
-        self.slices.go_on(key);
         result
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let snapshot = match self.find(key)? {
-            Found::Nothing => return Ok(()),
+            Found::Deleted | Found::NotServed => return Ok(()),
             Found::Delegated(slices) => return self.hand_over(key, &slices).await,
-            Found::Service(found) => found.in_order(),
+            Found::Service(snapshot) => snapshot.sorted(),
         };
         let existing = snapshot.existing()?;
         let Planned { plan, skipped, events, trigger_time, continues } = self.plan(&snapshot, &existing);
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan, continues);
-        let applied = self.apply(key, &plan).await;
+        let applied = self.writer.apply(key, &plan, &self.slices).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone(), trigger_time);
         }
-        let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
-        self.metrics.applied(&snapshot.service, complete, applied.cut_after);
+        self.metrics.applied(&snapshot.service, &plan, &applied);
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(endpointslice::plan::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
-        let applied = applied.into_result();
-        let outcome = applied.map_err(SyncError::from).and_then(|()| SyncError::unless_complete(&skipped));
+        let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
         }
-        self.metrics.skipped(skipped.iter().filter(|skipped| !may_come(skipped)).count());
-        references::refused_addresses(&self.recorder, &snapshot.service, &skipped, "EndpointSlices");
+        self.metrics.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
+        report_refused_addresses(&self.recorder, &snapshot.service, &skipped, "EndpointSlices");
         self.report_hints(&snapshot.service, events);
         outcome
     }
 
-    /// Reads the cache.
-    ///
-    /// A Service that is gone leaves its slices to the garbage collector; one without a selector, or of type
-    /// `ExternalName`, keeps what it has (`endpointslice_controller.go` `syncService`). One that was given to another
-    /// controller still exists, so nobody but us removes our slices (KEP-4770).
+    /// Reads the cache for a sync.
     fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
         self.cache.read(|state| {
-            if state.is_delegated(key) {
-                return Ok(Found::Delegated(self.slices.read(key, state)?));
+            let found = look(key, state, || self.slices.read_or_wait(key, state))?;
+            match &found {
+                Found::Deleted => {
+                    self.forget(key);
+                    self.slices.release(key);
+                }
+                Found::NotServed => drop(self.unfinished.lock().remove(key)),
+                Found::Delegated(_) | Found::Service(_) => {}
             }
-            let Some(service) = state.services.get(&key.namespace, &key.name) else {
-                self.forget(key);
-                self.slices.leave(key);
-                return Ok(Found::Nothing);
-            };
-            if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
-                self.unfinished.lock().remove(key);
-                return Ok(Found::Nothing);
-            }
-            Ok(Found::Service(Snapshot::of(service, &self.slices, state)?))
+            Ok(found)
         })
     }
 
@@ -110,33 +103,22 @@ impl EndpointSliceController {
     async fn hand_over(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
-        let applied = self.apply(key, &plan).await;
+        let applied = self.writer.apply(key, &plan, &self.slices).await;
+        self.metrics.written(applied.written);
         debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Left to another controller");
-        Ok(applied.into_result()?)
+        applied.into_result()
     }
 
-    /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
-    async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
-        let mut turn = self.slices.turn(key, plan);
-        let applied = self.writer.apply_within(&mut turn, plan, |written| {
-            self.slices.written(key, &written);
-            self.metrics.written(&written);
-        });
-        let applied = applied.await;
-        self.slices.applied(key, plan, &applied);
-        applied
-    }
-
-    /// True if a sync of this key would write something. Plans without writing.
+    /// True if a sync of this key would write something. Plans without writing, and changes nothing.
     pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
-        match self.find(key) {
-            Ok(Found::Service(found)) => {
-                let snapshot = found.in_order();
+        match self.cache.read(|state| look(key, state, || self.slices.read(key, state))) {
+            Ok(Found::Service(snapshot)) => {
+                let snapshot = snapshot.sorted();
                 let existing = snapshot.existing();
                 existing.is_ok_and(|existing| !self.writes(&snapshot, &existing, None).0.is_empty())
             }
             Ok(Found::Delegated(slices)) => !slices.is_empty(),
-            Ok(Found::Nothing) | Err(_) => false,
+            Ok(Found::Deleted | Found::NotServed) | Err(_) => false,
         }
     }
 
@@ -185,4 +167,24 @@ impl EndpointSliceController {
         self.unfinished.lock().remove(key);
         self.metrics.forget(key);
     }
+}
+
+/// Reads a Service, and its slices by `read`.
+///
+/// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
+/// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
+/// controller still exists, so that only we remove our slices (KEP-4770).
+fn look(
+    key: &ObjectKey,
+    state: &State,
+    read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
+) -> Result<Found, StaleCache> {
+    if state.is_delegated(key) {
+        return Ok(Found::Delegated(read()?.current));
+    }
+    let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Found::Deleted) };
+    if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
+        return Ok(Found::NotServed);
+    }
+    Ok(Found::Service(Snapshot::of(service, read()?.current, state)))
 }

@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use endpoint_informers::cache::{Cached as _, Change, ObjectKey, State};
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::{Change, State};
+use endpoint_informers::resource::Resource as _;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::{Hints, Node, Service, SlicePlan};
 use tokio::time::sleep;

@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
-use endpoint_informers::cache::{Cache, Cached as _, ObjectKey, State};
+use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
-use endpoint_informers::own_slices::{OwnSlices, service_key};
-use endpoint_informers::slice_metrics::SliceMetrics;
-use endpoint_informers::slice_sync::SyncError;
-use endpoint_informers::slice_writer::SliceWriter;
+use endpoint_informers::resource::Resource as _;
+use endpoint_informers::slices::{SliceExpectations, SliceMetrics, SliceWriter, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
@@ -39,7 +38,7 @@ pub struct EndpointSliceMirroringController {
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) writer: SliceWriter,
     pub(crate) recorder: Recorder,
-    pub(crate) slices: OwnSlices,
+    pub(crate) slices: SliceExpectations,
     pub(crate) metrics: SliceMetrics,
     /// Endpoints whose last sync ended before its plan.
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
@@ -71,8 +70,9 @@ impl EndpointSliceMirroringController {
         let rate_limit =
             RateLimit { base_delay: MIN_BACKOFF, max_delay: MAX_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
-        let slices = OwnSlices::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period)
-            .with_field_manager(client.field_manager());
+        let slices =
+            SliceExpectations::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period)
+                .with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
         let unfinished = Mutex::default();
         (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics, unfinished }), events)

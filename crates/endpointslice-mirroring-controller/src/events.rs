@@ -1,9 +1,10 @@
 //! What users are told about their Endpoints, with upstream's reasons and messages
 //! (`endpointslicemirroring/reconciler.go`, `events.go`). Failures are not told, as upstream doesn't.
 
+use controller_kit::key::ObjectKey;
 use controller_kit::recorder::EventType;
-use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
-use endpoint_informers::references::object_reference;
+use endpoint_informers::events::object_reference;
+use endpoint_informers::kinds::CachedEndpoints;
 
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::Mirror;

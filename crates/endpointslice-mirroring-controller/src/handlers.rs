@@ -2,10 +2,9 @@
 //!
 //! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
 
-use controller_kit::queue::Lane;
-use endpoint_informers::cache::{
-    Cached as _, CachedEndpoints, CachedSlice, Change, Handler, ListPhase, State,
-};
+use endpoint_informers::cache::{Change, Handler, ListPhase, State};
+use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
+use endpoint_informers::resource::Resource as _;
 use endpointslice::Service;
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 
@@ -14,7 +13,7 @@ use crate::mirror::opts_out;
 
 impl Handler for EndpointSliceMirroringController {
     /// The Service is not asked here: Endpoints that belong to one with a selector cost a sync that finds nothing to do.
-    fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, _lane: Lane) {
+    fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, _is_initial_list: bool) {
         let (endpoints, old) = match change {
             Change::Added(endpoints) | Change::Deleted(endpoints) => (endpoints, None),
             Change::Updated { old, new } => (new, Some(old)),
@@ -27,7 +26,7 @@ impl Handler for EndpointSliceMirroringController {
 
     /// All that matters about a Service is whether it leaves its endpoints to others. One that could not be read before has
     /// kept its slices until now, whatever it says.
-    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
+    fn service(&self, change: &Change<Service>, state: &State, _is_initial_list: bool) {
         let (service, concerned) = match change {
             Change::Added(service) if service.selector.is_some() => {
                 let managed_by = ENDPOINTSLICE_MIRRORING_CONTROLLER;
@@ -42,11 +41,11 @@ impl Handler for EndpointSliceMirroringController {
         }
     }
 
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
-        self.slices.changed(change);
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
+        self.slices.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.listed(phase, state);
+        self.slices.observe_list(phase, state);
     }
 }

@@ -1,6 +1,6 @@
 //! Which Endpoints are mirrored, and what that comes to.
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
 use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, plan};

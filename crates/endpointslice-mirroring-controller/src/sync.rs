@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use endpoint_informers::cache::{CachedEndpoints, ObjectKey};
+use controller_kit::key::ObjectKey;
+use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
-use endpoint_informers::own_slices::{Found, decode_all};
-use endpoint_informers::slice_metrics::{HintLabels, OwnerTotals};
-use endpoint_informers::slice_sync::SyncError;
-use endpoint_informers::slice_writer::{Applied, Written};
+use endpoint_informers::kinds::CachedEndpoints;
+use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -21,31 +20,29 @@ use crate::mirror::{Mirror, is_mirrored, mirror_beside};
 struct Snapshot {
     /// The Endpoints, if they are to be mirrored.
     endpoints: Option<Arc<CachedEndpoints>>,
-    slices: Found,
+    slices: ManagedSlices,
 }
 
 impl EndpointSliceMirroringController {
     /// Makes the slices of one Endpoints object as they should be.
     pub(crate) async fn sync_endpoints(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let under_sync = self.slices.begin_sync(key);
+        let _sync = self.slices.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
-            self.slices.settled(key, &self.cache, &self.recorder);
+            self.slices.sync_succeeded(key, &self.cache, &self.recorder);
         }
-        // Only then the events that came meanwhile are judged.
-        drop(under_sync);
-        self.slices.go_on(key);
         result
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let Snapshot { endpoints, slices } = self.snapshot(key)?;
-        let existing = decode_all(&slices.staying)?;
+        let read = |state: &State| self.slices.read_or_wait(key, state);
+        let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
+        let existing = decode_all(&slices.current)?;
         match endpoints {
             Some(cached) => {
-                let (endpoints, leaving) = (cached.decode()?, decode_all(&slices.leaving)?);
+                let (endpoints, leaving) = (cached.decode()?, decode_all(&slices.terminating)?);
                 let max = self.config.max_endpoints_per_subset;
                 let mirror = mirror_beside(&endpoints, &existing, &leaving, max);
                 self.write(key, &cached, mirror).await
@@ -54,13 +51,17 @@ impl EndpointSliceMirroringController {
         }
     }
 
-    /// Reads the cache. Endpoints or a Service that could not be read may say either: nothing is mirrored and nothing
+    /// Reads the cache, and slices by `read`. Endpoints or a Service that could not be read may say either: nothing is mirrored and nothing
     /// cleaned up.
-    fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
+    fn snapshot(
+        &self,
+        key: &ObjectKey,
+        read: impl FnOnce(&State) -> Result<ManagedSlices, StaleCache>,
+    ) -> Result<Snapshot, SyncError> {
         self.cache.read(|state| {
             state.services.check_absent(&key.namespace, &key.name)?;
             state.endpoints.check_absent(&key.namespace, &key.name)?;
-            let slices = self.slices.read_all(key, state)?;
+            let slices = read(state)?;
             let service = state.services.get(&key.namespace, &key.name).map(|service| &**service);
             let endpoints = state.endpoints.get(&key.namespace, &key.name);
             let endpoints = endpoints.filter(|endpoints| is_mirrored(endpoints, service)).cloned();
@@ -82,16 +83,11 @@ impl EndpointSliceMirroringController {
         }
         self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
         self.report_skipped(key, cached, &mirror);
-        let applied = self.apply(key, plan, |written| self.metrics.written(written)).await;
+        let applied = self.writer.apply(key, plan, &self.slices).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
         }
-        let complete = plan.types.iter().filter(|plan| !applied.incomplete.contains(&plan.address_type));
-        let distribution = HintLabels::default();
-        self.metrics.applied(&distribution, complete);
-        if let Some(changes) = applied.cut_after {
-            self.metrics.changed(&distribution, changes);
-        }
+        self.metrics.applied(&HintLabels::default(), plan, &applied);
         applied.into_result()?;
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), "Mirrored");
         Ok(())
@@ -103,27 +99,16 @@ impl EndpointSliceMirroringController {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        Ok(self.apply(key, &plan, |_| {}).await.into_result()?)
+        self.writer.apply(key, &plan, &self.slices).await.into_result()
     }
 
-    /// Makes as many of the writes as one sync may. What is left is done by another, behind all other keys.
-    async fn apply(&self, key: &ObjectKey, plan: &SlicePlan, count: impl Fn(&Written<'_>)) -> Applied {
-        let mut turn = self.slices.turn(key, plan);
-        let applied = self.writer.apply_within(&mut turn, plan, |written| {
-            self.slices.written(key, &written);
-            count(&written);
-        });
-        let applied = applied.await;
-        self.slices.applied(key, plan, &applied);
-        applied
-    }
-
-    /// True if a sync of this key would write something. Plans without writing.
+    /// True if a sync of this key would write something. Plans without writing, and changes nothing.
     pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
-        let Ok(Snapshot { endpoints, slices }) = self.snapshot(key) else { return false };
-        let Ok(existing) = decode_all(&slices.staying) else { return false };
+        let read = |state: &State| self.slices.read(key, state);
+        let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
+        let Ok(existing) = decode_all(&slices.current) else { return false };
         let Some(endpoints) = endpoints else { return !existing.is_empty() };
-        let (Ok(endpoints), Ok(leaving)) = (endpoints.decode(), decode_all(&slices.leaving)) else {
+        let (Ok(endpoints), Ok(leaving)) = (endpoints.decode(), decode_all(&slices.terminating)) else {
             return false;
         };
         let max = self.config.max_endpoints_per_subset;

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::queue::{Lane, RateLimit, WorkQueue};
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::{Priority, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder};
-use endpoint_informers::cache::{
-    Cache, Cached as _, CachedSlice, Change, Handler, ListPhase, ObjectKey, State,
-};
+use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
 use endpoint_informers::controller::Controller;
-use endpoint_informers::own_slices::OwnSlices;
-use endpoint_informers::references::object_reference;
-use endpoint_informers::slice_sync::{Snapshot, SyncError};
-use endpoint_informers::slice_writer::SliceWriter;
+use endpoint_informers::events::object_reference;
+use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::resource::Resource as _;
+use endpoint_informers::slices::{SliceExpectations, SliceWriter, Snapshot, SyncError};
 use endpointslice::desired::desired_from_service_with;
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
@@ -40,7 +39,7 @@ const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 pub struct SecondaryNetworkController {
     cache: Arc<Cache>,
     queue: WorkQueue<ObjectKey>,
-    slices: OwnSlices,
+    slices: SliceExpectations,
     writer: SliceWriter,
     recorder: Recorder,
 }
@@ -51,8 +50,8 @@ impl SecondaryNetworkController {
     pub fn new(cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), NAME);
         let queue = WorkQueue::new(RateLimit::default());
-        let slices =
-            OwnSlices::new(NAME, queue.clone(), BATCH_PERIOD).with_field_manager(client.field_manager());
+        let slices = SliceExpectations::new(NAME, queue.clone(), BATCH_PERIOD)
+            .with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);
         (Arc::new(Self { cache, queue, slices, writer, recorder }), events)
     }
@@ -89,9 +88,8 @@ impl SecondaryNetworkController {
     }
 
     async fn write(&self, key: &ObjectKey, plan: &SlicePlan) -> Result<(), SyncError> {
-        let applied = self.writer.apply(plan, |written| self.slices.written(key, &written)).await;
-        applied.inspect_err(|failed| self.slices.failed(key, &failed.writes))?;
-        self.slices.settled(key, &self.cache, &self.recorder);
+        self.writer.apply(key, plan, &self.slices).await.into_result()?;
+        self.slices.sync_succeeded(key, &self.cache, &self.recorder);
         Ok(())
     }
 }
@@ -114,10 +112,10 @@ impl Controller for SecondaryNetworkController {
     }
 
     async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _under_sync = self.slices.begin_sync(key);
+        let _sync = self.slices.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
         let Some(found) = read? else { return Ok(()) };
-        let snapshot = found.in_order();
+        let snapshot = found.sorted();
         let existing = snapshot.existing()?;
         let Some(network) = network_of(&snapshot.service) else {
             return self.write(key, &SlicePlan::delete_all(existing)).await;
@@ -147,23 +145,24 @@ fn network_of(service: &Service) -> Option<&str> {
 
 /// Handlers only name keys: a sync looks at everything again.
 impl Handler for SecondaryNetworkController {
-    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
-        self.endpoints_changed(state, state.services_concerned_by(change));
+    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
+        self.endpoints_changed(state, state.services_affected_by_pod(change));
     }
 
-    fn node(&self, change: &Change<Node>, state: &State, _lane: Lane) {
-        self.endpoints_changed(state, state.services_concerned_by_node(change));
+    fn node(&self, change: &Change<Node>, state: &State, _is_initial_list: bool) {
+        self.endpoints_changed(state, state.services_affected_by_node(change));
     }
 
-    fn service(&self, change: &Change<Service>, _state: &State, lane: Lane) {
-        self.queue.add_with_priority(change.latest().key(), lane);
+    fn service(&self, change: &Change<Service>, _state: &State, is_initial_list: bool) {
+        let priority = if is_initial_list { Priority::Low } else { Priority::Normal };
+        self.queue.add_with_priority(change.latest().key(), priority);
     }
 
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
-        self.slices.changed(change);
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
+        self.slices.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.listed(phase, state);
+        self.slices.observe_list(phase, state);
     }
 }

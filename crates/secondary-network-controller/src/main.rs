@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
-use endpoint_informers::cache::{Cache, CachedSlice};
+use endpoint_informers::cache::Cache;
+use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, PendingElection};
-use endpoint_informers::list_watch::ListWatches;
+use endpoint_informers::list_watch::Informers;
 use endpointslice::well_known::MANAGED_BY;
 use endpointslice::{Node, Pod, Service};
 use kube_api::{ApiClient, Encoding, connect};
@@ -23,12 +24,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = ApiClient::new(connect(&config)?, Encoding::Protobuf, NAME);
 
     let cache = Arc::new(Cache::keeping_annotations(ANNOTATIONS));
-    let mut watches = ListWatches::new(client.clone(), Arc::clone(&cache));
-    watches.start(watches.of::<Service>());
-    watches.start(watches.of::<Pod>());
-    watches.start(watches.of::<Node>());
-    watches.start(watches.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={NAME}")));
-    watches.caches().synced().await;
+    let mut informers = Informers::new(client.clone(), Arc::clone(&cache));
+    informers.start(informers.of::<Service>());
+    informers.start(informers.of::<Pod>());
+    informers.start(informers.of::<Node>());
+    informers.start(informers.of::<CachedSlice>().with_label_selector(&format!("{MANAGED_BY}={NAME}")));
+    informers.caches().synced().await;
 
     let lock = LeaseLock::new(client.clone(), &config.default_namespace, NAME);
     let events = Recorder::new(client.clone(), NAME);
@@ -40,9 +41,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let terminated = async move {
         terminate.recv().await;
     };
-    let lifecycle = Lifecycle::new(watches.caches(), [controller]).with_election(election);
+    let lifecycle = Lifecycle::new(informers.caches(), [controller]).with_election(election);
     tokio::select! {
         outcome = lifecycle.run_until(terminated) => Ok(outcome?),
-        ended = watches.ended() => Err(ended.into()),
+        ended = informers.ended() => Err(ended.into()),
     }
 }

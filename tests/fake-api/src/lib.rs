@@ -21,9 +21,9 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::queue::Lane;
-use endpoint_informers::cache::{Cache, CachedEndpoints, CachedSlice, DelegatedService, News};
-use endpoint_informers::kinds::Kind;
+use endpoint_informers::cache::{Cache, Delta};
+use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
+use endpoint_informers::resource::Resource;
 use endpointslice::well_known::{SERVICE_NAME, TOPOLOGY_ZONE};
 use endpointslice::{Interner, Node, Pod, Service};
 use http::Request;
@@ -46,7 +46,6 @@ use crate::server::{Server, answer, emit};
 /// The namespace of all objects.
 pub const NAMESPACE: &str = "default";
 
-const LIVE: Lane = Lane::Live;
 /// The controller's own field manager.
 const MANAGER: &str = "test";
 
@@ -61,7 +60,7 @@ pub trait Served:
     Metadata<Ty = ObjectMeta> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {
     /// Its form in the cache.
-    type Cached: Kind;
+    type Cached: Resource;
     /// The prefix of generated uids.
     const UID_PREFIX: &'static str;
 }
@@ -88,7 +87,7 @@ impl<T> Default for FakeApi<T> {
     }
 }
 
-fn read<K: Kind>(object: &Value) -> K {
+fn read<K: Resource>(object: &Value) -> K {
     K::from_json(&object.to_string(), &mut Interner::default()).unwrap()
 }
 
@@ -113,27 +112,27 @@ impl<T: Served> FakeApi<T> {
     }
 
     /// Adds an object of another kind to the cache, or replaces it, with the next resourceVersion.
-    pub fn upsert<K: Kind>(&self, mut object: Value) {
+    pub fn upsert<K: Resource>(&self, mut object: Value) {
         let version = {
             let mut server = self.server.lock();
             server.cached_version += 1;
             server.cached_version.to_string()
         };
         object["metadata"]["resourceVersion"] = version.into();
-        self.cache.upsert(read::<K>(&object), LIVE);
+        self.cache.upsert(read::<K>(&object));
     }
 
     /// The same, as part of a relist: the change is queued as background work.
-    pub fn upsert_listed<K: Kind>(&self, mut object: Value) {
+    pub fn upsert_listed<K: Resource>(&self, mut object: Value) {
         object["metadata"]["resourceVersion"] = format!("listed-{}", self.requests().len()).into();
-        self.cache.upsert(read::<K>(&object), Lane::Background);
+        self.cache.apply([Delta::Upsert(read::<K>(&object))], "", true);
     }
 
     /// Delivers a watch event whose object can't be decoded. With an empty `name`, not even its name could be read.
-    pub fn upsert_unreadable<K: Kind>(&self, name: &str) {
+    pub fn upsert_unreadable<K: Resource>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.cache.apply([News::<K>::Unreadable { namespace, name }], "", LIVE);
+        self.cache.apply([Delta::<K>::Unreadable { namespace, name }], "", false);
     }
 
     /// Adds a Service to the cache, or replaces it.
@@ -163,14 +162,14 @@ impl<T: Served> FakeApi<T> {
     }
 
     /// Adds an object that the test decoded itself, for example with annotations kept.
-    pub fn upsert_object<K: Kind>(&self, object: K) {
-        self.cache.upsert(object, LIVE);
+    pub fn upsert_object<K: Resource>(&self, object: K) {
+        self.cache.upsert(object);
     }
 
     /// Removes an object of another kind from the cache.
-    pub fn remove<K: Kind>(&self, name: &str) {
+    pub fn remove<K: Resource>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
-        self.cache.remove::<K>(namespace, name, LIVE);
+        self.cache.remove::<K>(namespace, name);
     }
 
     /// The writes received so far, as `METHOD name`.
@@ -298,7 +297,7 @@ impl<T: Served> FakeApi<T> {
     /// Deletes an object as another client.
     pub fn delete(&self, name: &str) {
         self.delete_without_event(name);
-        self.cache.remove::<T::Cached>(NAMESPACE, name, LIVE);
+        self.cache.remove::<T::Cached>(NAMESPACE, name);
     }
 
     /// The same, without a watch event.
@@ -338,7 +337,7 @@ impl FakeApi {
     /// Deletes the first slice of a Service as another client.
     pub fn delete_slice(&self, service: &str) {
         let name = self.delete_slice_without_event(service);
-        self.cache.remove::<CachedSlice>(NAMESPACE, &name, LIVE);
+        self.cache.remove::<CachedSlice>(NAMESPACE, &name);
     }
 
     /// The same, without a watch event. Returns the slice's name.

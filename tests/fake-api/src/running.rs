@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
-use endpoint_informers::cache::{Cache, ObjectKey};
+use endpoint_informers::cache::Cache;
 use endpoint_informers::controller::{Controller, run};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;

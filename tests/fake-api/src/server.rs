@@ -11,7 +11,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{LIVE, MANAGER, NAMESPACE, Served, read};
+use crate::{MANAGER, NAMESPACE, Served, read};
 
 /// The stored objects, and the failures that are configured.
 pub(crate) struct Server<T> {
@@ -197,7 +197,7 @@ fn agrees(named: Option<&String>, present: &ObjectMeta) -> bool {
 
 /// Delivers the watch event of an object to the cache.
 pub(crate) fn emit<T: Served>(cache: &Cache, object: &T) {
-    cache.upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()), LIVE);
+    cache.upsert(read::<T::Cached>(&serde_json::to_value(object).unwrap()));
 }
 
 /// Answers a request. The watch event comes before the answer, as it may with a real API server.
@@ -228,7 +228,7 @@ pub(crate) async fn answer<T: Served>(
             server.delete(&name, &options)
         };
         if answer.status().is_success() && !server.lock().broken {
-            cache.remove::<T::Cached>(NAMESPACE, &name, LIVE);
+            cache.remove::<T::Cached>(NAMESPACE, &name);
         }
         return answer;
     }

@@ -1,7 +1,7 @@
 //! Protobuf and JSON of the same objects, as the real API server sends them, are read into identical values.
 
-use endpoint_informers::cache::{CachedEndpoints, CachedSlice};
-use endpoint_informers::kinds::Kind as CachedKind;
+use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
+use endpoint_informers::resource::Resource as CachedKind;
 use endpointslice::{Interner, Node, Pod, Service};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Endpoints;

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use controller_kit::key::ObjectKey;
 use endpointslice::model::{LabelSet, PodFields, ResourceVersion, ServiceFields};
+use endpointslice::{Node, Pod, Service};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
+use crate::kinds::{CachedSlice, DelegatedService, LastManagers};
 
-mod concerned;
-mod listed;
-mod portions;
+mod affected_services;
+mod batches;
+mod lists;
 mod unreadable;
 
 const NAMESPACES: [&str; 3] = ["blue", "green", "red"];
@@ -200,7 +203,7 @@ fn selects(selector: &Labels, labels: &Labels) -> bool {
 struct Recorder(Mutex<Vec<Line>>);
 
 impl Recorder {
-    fn record<T: CachedKind>(
+    fn record<T: Resource>(
         &self,
         sort: Sort,
         change: &Change<T>,
@@ -226,17 +229,17 @@ impl Recorder {
 }
 
 impl Handler for Recorder {
-    fn pod(&self, change: &Change<Pod>, state: &State, _lane: Lane) {
+    fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         self.record(Sort::Pod, change, &state.pods, |pod| identity(&pod.uid, pod.version));
     }
 
-    fn service(&self, change: &Change<Service>, state: &State, _lane: Lane) {
+    fn service(&self, change: &Change<Service>, state: &State, _is_initial_list: bool) {
         self.record(Sort::Service, change, &state.services, |service| {
             identity(&service.uid, service.version)
         });
     }
 
-    fn slice(&self, change: &Change<CachedSlice>, state: &State, _lane: Lane) {
+    fn slice(&self, change: &Change<CachedSlice>, state: &State, _is_initial_list: bool) {
         self.record(Sort::Slice, change, &state.slices, |slice| identity(&slice.uid, slice.version));
     }
 }
@@ -255,7 +258,7 @@ impl Cache {
                     labels: object.pairs(),
                     ..PodFields::default()
                 };
-                self.upsert(Pod::new(fields, &mut interner), Lane::Live);
+                self.upsert(Pod::new(fields, &mut interner));
             }
             Sort::Service => {
                 let fields = ServiceFields {
@@ -266,7 +269,7 @@ impl Cache {
                     selector: object.pairs(),
                     ..ServiceFields::default()
                 };
-                self.upsert(Service::new(fields, &mut interner), Lane::Live);
+                self.upsert(Service::new(fields, &mut interner));
             }
             Sort::Slice => {
                 let slice = CachedSlice {
@@ -278,28 +281,28 @@ impl Cache {
                     service: interner.non_empty(object.service()),
                     managed_by: interner.non_empty(object.manager()),
                     deleting: false,
-                    writers: Writers::default(),
+                    last_managers: LastManagers::default(),
                     encoded: Box::default(),
                 };
-                self.upsert(slice, Lane::Live);
+                self.upsert(slice);
             }
         }
     }
 
     fn delete(&self, sort: Sort, (namespace, name): Name) {
         match sort {
-            Sort::Pod => self.remove::<Pod>(namespace, name, Lane::Live),
-            Sort::Service => self.remove::<Service>(namespace, name, Lane::Live),
-            Sort::Slice => self.remove::<CachedSlice>(namespace, name, Lane::Live),
+            Sort::Pod => self.remove::<Pod>(namespace, name),
+            Sort::Service => self.remove::<Service>(namespace, name),
+            Sort::Slice => self.remove::<CachedSlice>(namespace, name),
         }
     }
 
-    fn cannot_read<T: CachedKind>(&self, (namespace, name): (&str, &str)) {
+    fn cannot_read<T: Resource>(&self, (namespace, name): (&str, &str)) {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.apply([News::<T>::Unreadable { namespace, name }], "", Lane::Live);
+        self.apply([Delta::<T>::Unreadable { namespace, name }], "", false);
     }
 
-    fn list<T: CachedKind>(&self, sort: Sort, listed: &[Listed], whole: bool) {
+    fn list<T: Resource>(&self, sort: Sort, listed: &[Listed], whole: bool) {
         self.begin_list::<T>();
         for listed in listed {
             match listed {
@@ -454,7 +457,7 @@ fn equal_label_sets_need_not_be_one() {
     let cache = Cache::default();
     let labels = [("app", "web")];
     for name in ["a", "b"] {
-        cache.upsert(pod(name, &labels, &mut Interner::default()), Lane::Live);
+        cache.upsert(pod(name, &labels, &mut Interner::default()));
     }
     let selector: LabelSet = labels.into_iter().collect();
     let names = || -> Vec<Box<str>> {
@@ -464,10 +467,10 @@ fn equal_label_sets_need_not_be_one() {
     };
     assert_eq!(names(), ["a".into(), "b".into()]);
     let moved = Pod { version: "2".into(), ..pod("a", &labels, &mut Interner::default()) };
-    cache.upsert(moved, Lane::Live);
+    cache.upsert(moved);
     assert_eq!(names(), ["a".into(), "b".into()]);
     for name in ["a", "b"] {
-        cache.remove::<Pod>("blue", name, Lane::Live);
+        cache.remove::<Pod>("blue", name);
     }
     cache.read(|state| assert!(state.pods.index().is_empty()));
 }
@@ -477,7 +480,7 @@ fn equal_label_sets_need_not_be_one() {
 fn a_node_is_compared_by_what_is_known_of_it() {
     let cache = Cache::default();
     let node = |ready| endpointslice::model::NodeFields { name: "n", ready, ..Default::default() };
-    let put = |ready| cache.upsert(Node::new(&node(ready), &mut Interner::default()), Lane::Live);
+    let put = |ready| cache.upsert(Node::new(&node(ready), &mut Interner::default()));
     let counter = Arc::new(Nodes::default());
     cache.attach(Arc::clone(&counter) as Arc<dyn Handler>, |_| {});
     for ready in [true, true, false, false, true] {
@@ -490,7 +493,7 @@ fn a_node_is_compared_by_what_is_known_of_it() {
 struct Nodes(Mutex<Vec<&'static str>>);
 
 impl Handler for Nodes {
-    fn node(&self, change: &Change<Node>, _state: &State, _lane: Lane) {
+    fn node(&self, change: &Change<Node>, _state: &State, _is_initial_list: bool) {
         self.0.lock().push(match change {
             Change::Added(_) => "added",
             Change::Updated { .. } => "updated",
@@ -517,9 +520,9 @@ fn changes_and_readers_at_once() {
                     if random.bool() {
                         let version = version.to_string();
                         let fresh = pod(name, &labels, &mut cache.interner.lock());
-                        cache.upsert(Pod { version: version.as_str().into(), ..fresh }, Lane::Live);
+                        cache.upsert(Pod { version: version.as_str().into(), ..fresh });
                     } else {
-                        cache.remove::<Pod>("blue", name, Lane::Live);
+                        cache.remove::<Pod>("blue", name);
                     }
                 }
             });
@@ -546,7 +549,7 @@ fn changes_and_readers_at_once() {
 struct Follower(Mutex<BTreeMap<Box<str>, ResourceVersion>>);
 
 impl Handler for Follower {
-    fn pod(&self, change: &Change<Pod>, _state: &State, _lane: Lane) {
+    fn pod(&self, change: &Change<Pod>, _state: &State, _is_initial_list: bool) {
         let mut pods = self.0.lock();
         match change {
             Change::Added(pod) => assert_eq!(pods.insert(pod.name.clone(), pod.version), None),

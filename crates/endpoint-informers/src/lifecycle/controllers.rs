@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::EventWriter;
 use tokio::runtime::Handle;
@@ -13,7 +14,6 @@ use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::EVENTS_TIMEOUT;
-use crate::cache::ObjectKey;
 use crate::controller::{Controller, run};
 
 /// A controller that has not started yet.

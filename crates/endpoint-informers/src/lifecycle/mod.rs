@@ -19,7 +19,7 @@ use controller_kit::election::LeaseLost;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::list_watch::{Behind, Caches};
+use crate::list_watch::{Caches, RelistTimeout};
 pub use controllers::ControllerTask;
 use controllers::RunningControllers;
 use election::LeaseHandle;
@@ -51,7 +51,7 @@ pub enum LifecycleError {
     LeaseLost(#[source] LeaseLost),
     /// Nothing was written: the cache may lack what the previous leader wrote.
     #[error("acquired the lease, but could not refresh the cache")]
-    Behind(#[from] Behind),
+    Behind(#[from] RelistTimeout),
     /// A task that runs until the end of the process has ended, because of a bug.
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
@@ -152,7 +152,7 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until this process leads, and its cache holds what previous leaders wrote ([`Caches::catch_up`]). Without an
+    /// Waits until this process leads, and its cache holds what previous leaders wrote ([`Caches::relist_and_wait`]). Without an
     /// election it does so at once. May be cancelled to [stop](Self::stop).
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl Lifecycle {
         let Some(alone_since) = lease.acquired().await else { return Err(lease.lost().await) };
         self.phase.send_replace(Phase::CatchingUp);
         tokio::select! {
-            caught_up = self.caches.catch_up(alone_since) => Ok(caught_up?),
+            caught_up = self.caches.relist_and_wait(alone_since) => Ok(caught_up?),
             lost = lease.lost() => Err(lost),
         }
     }

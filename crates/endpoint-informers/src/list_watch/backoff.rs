@@ -1,13 +1,13 @@
-//! How long to wait between attempts.
+//! The delays between attempts.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Delays that double with each failure, with jitter, and start over after a quiet time.
+/// Delays that double with each failure, with jitter, and start again from the first after two minutes without one.
 ///
-/// The figures are client-go's for its reflectors: 800 ms to 30 s, reset after two minutes, jitter up to the delay
-/// itself (`tools/cache/reflector.go`), so that many clients of a restarted API server don't come back in step.
+/// The values are those of client-go's reflectors: 800 ms to 30 s, reset after two minutes, jitter up to the delay itself
+/// (`tools/cache/reflector.go`), so that many clients of a restarted API server don't retry at the same time.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,
@@ -37,7 +37,7 @@ impl Backoff {
         delay.mul_f64(1.0 + fastrand::f64())
     }
 
-    /// Starts over: what was tried works.
+    /// Starts again from the first delay, after a success.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn delays_double_up_to_a_cap_and_start_over_after_a_quiet_time() {
+    async fn delays_double_up_to_a_cap_and_start_again_after_a_quiet_time() {
         let mut backoff = Backoff::default();
         for expected in [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0] {
             let delay = backoff.next_delay().as_secs_f64();

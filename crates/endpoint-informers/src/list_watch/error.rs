@@ -1,46 +1,46 @@
-//! Why a watch ended.
+//! Why a list or a watch failed.
 
 use std::time::Duration;
 
 use kube_api::ApiError;
 
-/// A list or watch that did not go as planned. All of them are retried.
+/// A failure of a list or a watch. Every failure is retried.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The request failed, or the server said so in the stream.
+    /// The request failed, or the server reported an error in the stream.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The protobuf on the wire makes no sense.
+    /// The body is not valid protobuf.
     #[error("malformed watch frame")]
     Protobuf(#[from] kube_protobuf::DecodeError),
-    /// The JSON on the wire makes no sense.
+    /// The body is not valid JSON.
     #[error("malformed watch event")]
     Json(#[from] serde_json::Error),
-    /// An event of a type that doesn't exist.
+    /// An event of an unknown type.
     #[error("unknown watch event type {0:?}")]
     UnknownEvent(String),
-    /// An event larger than anything the API server can store.
-    #[error("watch event over {0} bytes")]
+    /// An event larger than any object that the API server can store.
+    #[error("watch event larger than {0} bytes")]
     TooLarge(usize),
     /// The stream ended inside an event.
-    #[error("the watch was cut off inside an event")]
+    #[error("watch was cut off inside an event")]
     Cut,
-    /// Nothing came for so long that the connection is thought dead.
-    #[error("the watch went silent")]
+    /// Nothing arrived for so long that the connection is considered dead.
+    #[error("watch timed out: no event or bookmark arrived in time")]
     Silent,
-    /// Resumed, accepted, and then not a word, not even a bookmark.
-    #[error("the watch said nothing at all")]
+    /// A resumed watch was accepted, and then nothing arrived, not even a bookmark.
+    #[error("resumed watch timed out before its first event or bookmark")]
     Mute,
-    /// The watch or answer with a list ended before the list did.
-    #[error("the list is incomplete")]
+    /// The response ended before the list did.
+    #[error("list is incomplete")]
     Incomplete,
-    /// A list doesn't say of which moment it is.
-    #[error("the list has no resourceVersion")]
+    /// A list has no resourceVersion, so that its moment is unknown.
+    #[error("list has no resourceVersion")]
     NoVersion,
 }
 
 impl WatchError {
-    /// How long the server asks to wait.
+    /// The pause that the server asks for.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
             Self::Api(error) => error.retry_after().unwrap_or_default(),
@@ -48,26 +48,26 @@ impl WatchError {
         }
     }
 
-    /// A connection that was accepted, and then nothing.
+    /// True if the request was accepted and nothing followed.
     pub(super) fn is_silence(&self) -> bool {
         matches!(self, Self::Silent | Self::Api(ApiError::Timeout(_)))
     }
 
-    /// The stream ended or fell silent without a word about why: a proxy's idle timeout, a restart, a lost connection.
+    /// True if the stream ended or fell silent without a reason: a proxy's idle timeout, a restart, a lost connection.
     pub(super) fn is_break(&self) -> bool {
         matches!(self, Self::Cut | Self::Silent | Self::Api(ApiError::Transport(_)))
     }
 
-    /// The server was not reached, so this says nothing about what it can do.
+    /// True if the server was not reached, which says nothing about its features.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_unreachable())
     }
 
-    /// Going on from the same place would fail in the same way: list again.
+    /// True if a watch from the same resourceVersion would fail in the same way, so that a list is required.
     ///
-    /// What came may also have been damaged on its way, but nobody can tell, and a watch that meets the same nonsense
-    /// again and again would let the cache grow old without end.
-    pub(super) fn leads_nowhere(&self) -> bool {
+    /// Malformed data may also have been damaged on the way, but a watch that receives the same data again and again would
+    /// leave the cache outdated for ever.
+    pub(super) fn requires_relist(&self) -> bool {
         match self {
             Self::Api(error) => error.is_expired() || error.is_invalid(),
             Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) | Self::Mute => {
@@ -77,12 +77,12 @@ impl WatchError {
         }
     }
 
-    /// The place in history to go on from is gone.
+    /// True if the server no longer has the history after the resourceVersion.
     pub(super) fn is_expired(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_expired())
     }
 
-    /// The server doesn't know streaming lists.
+    /// True if the server doesn't support streaming lists.
     pub(super) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_invalid())
     }

@@ -1,28 +1,27 @@
-//! When to ask for lists in pages instead of streams.
+//! When lists are requested in pages instead of streams.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Remembers that streaming lists did not work, for a while.
+/// Remembers for a while that streaming lists failed.
 ///
-/// One that is refused as unknown or stays silent is enough. One that breaks in another way may have met a server that
-/// was about to restart; three in a row have met something that will break the fourth as well, such as a proxy that
-/// limits streams, or an API server under so much churn that it closes slow lists. client-go falls back only when a
-/// streaming list is refused as invalid (`tools/cache/reflector.go`), and tries the others for ever.
+/// One list that is refused as unknown or stays silent is enough. A list that breaks in another way may have met a server
+/// that was about to restart; after three in a row, the cause will break the fourth as well, such as a proxy that limits
+/// streams, or an API server under so much churn that it closes slow lists. client-go falls back only when a streaming
+/// list is refused as invalid (`tools/cache/reflector.go`), and retries the others for ever.
 ///
-/// A server may have been upgraded meanwhile, and a silent one may only have been overloaded, so streaming is tried
-/// again: after ten minutes at first, after up to six hours if it keeps failing. Nothing waits for that: the question
-/// comes up only when a list is due.
+/// The server may have been upgraded or overloaded meanwhile, so streaming is tried again: after ten minutes at first,
+/// after up to six hours if it keeps failing. No request is sent for that: only the next list that is due is affected.
 #[derive(Debug)]
 pub(super) struct Fallback {
     until: Option<Instant>,
     next: Duration,
-    /// How many streaming lists in a row have broken.
+    /// The number of streaming lists in a row that broke.
     broken: u32,
 }
 
-/// As many broken streaming lists in a row are as good as a refusal.
+/// The number of broken streaming lists in a row that counts as a refusal.
 const MAX_BROKEN: u32 = 3;
 const FIRST: Duration = Duration::from_secs(10 * 60);
 const MAX: Duration = Duration::from_secs(6 * 60 * 60);
@@ -34,12 +33,12 @@ impl Default for Fallback {
 }
 
 impl Fallback {
-    /// True while lists are to be asked for in pages.
+    /// True while lists must be requested in pages.
     pub(super) fn is_paged(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// A streaming list was refused or stayed silent. Further failures before the next try don't count.
+    /// Records that a streaming list was refused or stayed silent. Further failures before the next attempt don't count.
     pub(super) fn streaming_failed(&mut self) {
         if !self.is_paged() {
             self.until = Some(Instant::now() + self.next);
@@ -48,7 +47,7 @@ impl Fallback {
         }
     }
 
-    /// A streaming list ended before it was complete, in whatever way.
+    /// Records that a streaming list ended before it was complete, for whatever reason.
     pub(super) fn streaming_broke(&mut self) {
         self.broken += 1;
         if self.broken >= MAX_BROKEN {
@@ -56,7 +55,7 @@ impl Fallback {
         }
     }
 
-    /// A streaming list was complete.
+    /// Records that a streaming list was complete.
     pub(super) fn streaming_worked(&mut self) {
         *self = Self::default();
     }
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn streaming_is_tried_again_ever_more_rarely() {
+    async fn streaming_is_retried_at_growing_intervals() {
         let mut fallback = Fallback::default();
         assert!(!fallback.is_paged());
         for minutes in [10, 20, 40, 80, 160, 320, 360, 360] {
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn three_broken_streams_in_a_row_are_as_good_as_a_refusal() {
+    async fn three_broken_streams_in_a_row_count_as_a_refusal() {
         let mut fallback = Fallback::default();
         fallback.streaming_broke();
         fallback.streaming_broke();

@@ -1,23 +1,23 @@
-//! What list-watches count.
+//! The metrics of list-watches.
 
 use std::time::Duration;
 
+use kube_api::plain_counter::PlainCounter;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::kinds::Kind;
-use kube_api::plain_counter::PlainCounter;
+use crate::resource::Resource;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Resource {
+struct ResourceLabel {
     resource: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Informer {
+struct InformerLabels {
     name: &'static str,
     group: &'static str,
     version: &'static str,
@@ -27,17 +27,18 @@ struct Informer {
 /// The metrics of all list-watches of the process. Clones share their values.
 ///
 /// The two `informer_*` metrics are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/fifo`), which has a third
-/// one about a queue that doesn't exist here. The other is ours.
+/// metric for a queue that doesn't exist here. `list_watch_unreadable_objects_total` has no counterpart upstream.
 #[derive(Clone, Debug)]
 pub struct ListWatchMetrics {
     name: &'static str,
-    latency: Family<Informer, Histogram, fn() -> Histogram>,
-    resource_version: Family<Informer, Gauge>,
-    unreadable: Family<Resource, PlainCounter>,
+    latency: Family<InformerLabels, Histogram, fn() -> Histogram>,
+    resource_version: Family<InformerLabels, Gauge>,
+    unreadable: Family<ResourceLabel, PlainCounter>,
 }
 
 impl ListWatchMetrics {
-    /// Metrics that appear in `registry`. `name` is the label that tells this process's informers from those of others.
+    /// Registers the metrics in `registry`. `name` is the value of the label `name`, which identifies the informers of this
+    /// process.
     pub fn register(registry: &mut Registry, name: &'static str) -> Self {
         let metrics = Self { name, ..Self::default() };
         registry.register(
@@ -59,19 +60,19 @@ impl ListWatchMetrics {
     }
 
     /// The series of one kind, which are exposed from now on.
-    pub(super) fn of_kind<K: Kind>(&self) -> Series {
+    pub(super) fn of_kind<K: Resource>(&self) -> Series {
         let (group, version) = group_and_version(K::PATH);
-        let informer = Informer { name: self.name, group, version, resource: K::RESOURCE };
+        let informer = InformerLabels { name: self.name, group, version, resource: K::RESOURCE };
         Series {
             latency: self.latency.get_or_create_owned(&informer),
             resource_version: self.resource_version.get_or_create_owned(&informer),
-            unreadable: self.unreadable.get_or_create_owned(&Resource { resource: K::RESOURCE }),
+            unreadable: self.unreadable.get_or_create_owned(&ResourceLabel { resource: K::RESOURCE }),
         }
     }
 }
 
 impl Default for ListWatchMetrics {
-    /// Metrics that nobody sees.
+    /// Metrics that are not exposed.
     fn default() -> Self {
         Self {
             name: "",
@@ -86,7 +87,7 @@ fn latencies() -> Histogram {
     Histogram::new([0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
 }
 
-/// What the path of a collection says: `/api/v1/…` or `/apis/group/version/…`.
+/// The group and version in the path of a collection: `/api/v1/…` or `/apis/group/version/…`.
 fn group_and_version(path: &'static str) -> (&'static str, &'static str) {
     let mut segments = path.split('/').skip(1);
     match (segments.next(), segments.next(), segments.next()) {
@@ -108,7 +109,7 @@ impl Series {
         self.latency.observe(took.as_secs_f64());
     }
 
-    /// The cache holds this moment. One that is no number is not shown.
+    /// Sets the resourceVersion of the cache. A version that isn't a number is ignored.
     pub(super) fn at(&self, resource_version: &str) {
         let first = resource_version.len().saturating_sub(15);
         if let Some(Ok(number)) = resource_version.get(first..).map(str::parse) {
@@ -124,11 +125,11 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::CachedSlice;
+    use crate::kinds::CachedSlice;
     use endpointslice::Pod;
 
     #[test]
-    fn series_are_named_after_the_kind() {
+    fn series_have_the_labels_of_their_kind() {
         let mut registry = Registry::default();
         let metrics = ListWatchMetrics::register(&mut registry, "me");
         metrics.of_kind::<Pod>().at("7");

@@ -1,25 +1,25 @@
-//! How far the lists of one kind have come.
+//! The progress of the lists of one kind.
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Written by a list-watch, read by whoever waits for its lists.
+/// Written by a list-watch, read by callers that wait for its lists.
 #[derive(Debug)]
 pub(super) struct Progress {
     lists: watch::Sender<Lists>,
-    /// When something of a list came last; at first, when this was made.
+    /// When any part of a list last arrived; at first, when this was created.
     moved: Mutex<Instant>,
 }
 
-/// When lists were asked for, and whether what came of them is kept up to date.
+/// When lists were requested, and whether a watch keeps their result up to date.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lists {
-    /// The latest, whatever became of it.
-    pub(super) asked: Option<Instant>,
-    /// The latest that was complete.
+    /// When the latest list was requested, whatever its outcome.
+    pub(super) requested: Option<Instant>,
+    /// When the latest complete list was requested.
     pub(super) complete: Option<Instant>,
-    /// A watch goes on from there: the server has accepted it, and it has not ended.
+    /// A watch continues from that list: the server has accepted it, and it has not ended.
     pub(super) live: bool,
 }
 
@@ -30,28 +30,29 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// A list is about to be asked for.
-    pub(super) fn asked(&self) {
-        self.lists.send_modify(|lists| *lists = Lists { asked: Some(Instant::now()), live: false, ..*lists });
+    /// Records that a list is about to be requested.
+    pub(super) fn requested(&self) {
+        let requested = Some(Instant::now());
+        self.lists.send_modify(|lists| *lists = Lists { requested, live: false, ..*lists });
     }
 
-    /// An object or a page of a list has come.
+    /// Records that an object or a page of a list has arrived.
     pub(super) fn moved(&self) {
         *self.moved.lock() = Instant::now();
     }
 
-    /// The list that was asked for last is complete.
+    /// Records that the list requested last is complete.
     pub(super) fn complete(&self) {
         self.moved();
-        self.lists.send_modify(|lists| *lists = Lists { complete: lists.asked, live: true, ..*lists });
+        self.lists.send_modify(|lists| *lists = Lists { complete: lists.requested, live: true, ..*lists });
     }
 
-    /// A watch that goes on from the last list has begun or ended.
+    /// Records that a watch that continues from the last list has begun or ended.
     pub(super) fn set_live(&self, live: bool) {
         self.lists.send_if_modified(|lists| std::mem::replace(&mut lists.live, live) != live);
     }
 
-    /// When something of a list came last.
+    /// When any part of a list last arrived.
     pub(super) fn last_moved(&self) -> Instant {
         *self.moved.lock()
     }

@@ -1,7 +1,7 @@
 //! List-watches of those objects that a label selector selects, with scripts as in `list_watch`.
 use std::time::Duration;
 
-use endpoint_informers::cache::DelegatedService;
+use endpoint_informers::kinds::DelegatedService;
 use endpointslice::Pod;
 use http::Method;
 use serde_json::json;

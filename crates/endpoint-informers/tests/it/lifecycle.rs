@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
+use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::SyncError;
-use endpoint_informers::cache::{Cache, Handler, ObjectKey, State};
+use endpoint_informers::cache::{Cache, Handler, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, PendingElection};
-use endpoint_informers::list_watch::{Caches, ListWatches};
+use endpoint_informers::list_watch::{Caches, Informers};
 use endpointslice::Node;
 use http::Request;
 use kube::client::Body;
@@ -149,9 +150,9 @@ async fn a_leader_whose_lists_bring_nothing_for_five_minutes_gives_the_lease_bac
     let silent =
         tower::service_fn(|_: Request<Body>| pending::<Result<http::Response<Body>, std::io::Error>>());
     let silent = ApiClient::new(kube::Client::new(silent, "default"), Encoding::Protobuf, "us");
-    let mut watches = ListWatches::new(silent, Arc::new(Cache::default()));
-    watches.start(watches.of::<Node>());
-    let (log, outcome) = live(&server, &watches.caches(), 600 * SECOND).await;
+    let mut informers = Informers::new(silent, Arc::new(Cache::default()));
+    informers.start(informers.of::<Node>());
+    let (log, outcome) = live(&server, &informers.caches(), 600 * SECOND).await;
     let Err(LifecycleError::Behind(behind)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(behind.resources, ["nodes"]);
     assert_eq!(log, [(300, false, "ended")]);

@@ -3,7 +3,7 @@
 //! Most tests play in memory on a paused clock, in both encodings; what only a socket can do is at the end.
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedSlice;
+use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::list_watch::Timing;
 use endpointslice::{Node, Pod};
 use futures::future::join_all;
@@ -777,10 +777,10 @@ async fn a_wish_for_a_list_is_granted_when_a_list_that_was_asked_for_later_is_co
         ]);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
         sleep(2 * a_while()).await;
-        assert!(world.is_synced() && *world.listed.borrow() == 0, "no list but the first without a wish");
+        assert!(world.is_synced() && *world.relisted.borrow() == 0, "no list but the first without a wish");
         let wished = Instant::now();
-        world.wish();
-        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        world.request_relist();
+        world.relisted.wait_for(|listed| *listed == 1).await.unwrap();
         let waited = wished.elapsed().as_secs_f64();
         assert!((2.0..2.1).contains(&waited), "asked for at once, and complete after that: {waited}");
         assert_eq!(world.pods(), ["a 10.0.0.9"]);
@@ -797,8 +797,8 @@ async fn a_wish_ends_whatever_is_under_way() {
             let script = Script::new([list(under_way), list(listed(wire).hang())]);
             let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
             sleep(a_while()).await;
-            world.wish();
-            world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+            world.request_relist();
+            world.relisted.wait_for(|listed| *listed == 1).await.unwrap();
             assert_eq!(world.changes(), LISTED);
             assert!(script.gaps()[0] < 2.1, "{:?}", script.gaps());
         }
@@ -814,8 +814,8 @@ async fn a_wish_ends_whatever_is_under_way() {
         ]);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
         sleep(a_while()).await;
-        world.wish();
-        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        world.request_relist();
+        world.relisted.wait_for(|listed| *listed == 1).await.unwrap();
         script.played(LONG).await;
     }
 }
@@ -829,8 +829,8 @@ async fn a_wish_is_kept_through_failures() {
         let script = Script::new(steps);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
         world.synced.wait_for(|synced| *synced).await.unwrap();
-        world.wish();
-        world.listed.wait_for(|listed| *listed == 1).await.unwrap();
+        world.request_relist();
+        world.relisted.wait_for(|listed| *listed == 1).await.unwrap();
         script.played(LONG).await;
     }
 }
@@ -858,10 +858,10 @@ async fn a_wish_ends_the_wait_between_attempts() {
         assert_eq!(script.seen().len(), 7);
         let wished = Instant::now();
         for _ in 0..10 {
-            world.wish();
+            world.request_relist();
             sleep(Duration::from_millis(300)).await;
         }
-        world.listed.wait_for(|listed| *listed == 10).await.unwrap();
+        world.relisted.wait_for(|listed| *listed == 10).await.unwrap();
         let waited = wished.elapsed().as_secs_f64();
         assert!((5.0..5.1).contains(&waited), "only for what the server asked: {waited}");
     }

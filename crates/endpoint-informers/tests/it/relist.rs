@@ -3,11 +3,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use controller_kit::queue::{Lane, RateLimit, WorkQueue};
-use endpoint_informers::cache::{CachedSlice, Change, Handler, ListPhase, ObjectKey, State};
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::{RateLimit, WorkQueue};
+use endpoint_informers::cache::{Change, Handler, ListPhase, State};
+use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::list_watch::Timing;
-use endpoint_informers::own_slices::{OwnSlices, StaleCache};
-use endpoint_informers::slice_writer::Written;
+use endpoint_informers::slices::{SliceExpectations, StaleCache, Written};
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use http::Method;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -25,20 +26,20 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// A controller of slices, as far as it listens.
 struct Listener {
-    slices: OwnSlices,
+    slices: SliceExpectations,
     queue: WorkQueue<ObjectKey>,
     script: Arc<Script>,
     phases: Mutex<Vec<(ListPhase, usize)>>,
 }
 
 impl Handler for Listener {
-    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _lane: Lane) {
-        self.slices.changed(change);
+    fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
+        self.slices.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
         self.phases.lock().push((phase, self.script.seen().len()));
-        self.slices.listed(phase, state);
+        self.slices.observe_list(phase, state);
     }
 }
 
@@ -47,7 +48,7 @@ fn start(wire: Wire, steps: impl IntoIterator<Item = Step>) -> (World, Arc<Liste
     let script = Script::new(steps);
     let world = World::start::<CachedSlice>(script.client(), &script, wire, Timing::default());
     let queue = WorkQueue::new(RateLimit::default());
-    let slices = OwnSlices::new("us", queue.clone(), Duration::ZERO);
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
     let listener = Arc::new(Listener { slices, queue, script, phases: Mutex::default() });
     world.cache.attach(Arc::clone(&listener) as _, |_| {});
     (world, listener)
@@ -56,7 +57,7 @@ fn start(wire: Wire, steps: impl IntoIterator<Item = Step>) -> (World, Arc<Liste
 impl Listener {
     /// What a sync of the Service finds: how many slices, unless the cache is behind.
     fn sync(&self, world: &World) -> Result<usize, StaleCache> {
-        world.cache.read(|state| self.slices.read(&key(), state)).map(|slices| slices.len())
+        world.cache.read(|state| self.slices.read_or_wait(&key(), state)).map(|slices| slices.current.len())
     }
 
     /// The next key to be synced.

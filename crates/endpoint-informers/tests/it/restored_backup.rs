@@ -1,13 +1,15 @@
-//! An API server whose storage was restored from a backup, noticed by other answers than those of watches.
+//! An API server whose storage was restored from a backup, noticed by other answers than those of informers.
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
+use controller_kit::key::ObjectKey;
 use controller_kit::recorder::Recorder;
 use controller_kit::write::ObjectWriter;
-use endpoint_informers::cache::{Cache, CachedSlice, ObjectKey};
-use endpoint_informers::list_watch::ListWatches;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::list_watch::Informers;
 use endpointslice::Node;
 use http::Method;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -48,11 +50,11 @@ fn list_again() -> [Step; 2] {
     [list(NODES, "1200", 2 * SECOND), resume(NODES, "1200", silence)]
 }
 
-fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> ListWatches {
+fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> Informers {
     let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
-    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
-    watches.start(watches.of::<Node>());
-    watches
+    let mut informers = Informers::new(client, Arc::new(Cache::default()));
+    informers.start(informers.of::<Node>());
+    informers
 }
 
 /// Whoever contends for the Lease reads or writes it every two seconds, and sees its version fall.
@@ -63,8 +65,8 @@ async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls()
         let other = if leads { None } else { Some(Candidate::leading(&leases, "other").await) };
         leases.set_version(4990);
         let script = nodes_that_catch_up(list_again());
-        let watches = watch_nodes(&script, &guard);
-        watches.caches().synced().await;
+        let informers = watch_nodes(&script, &guard);
+        informers.caches().synced().await;
 
         let client = leases.client("us", WIRE.0).with_version_guard(guard.clone());
         let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
@@ -87,7 +89,7 @@ async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls()
     }
 }
 
-/// Without an election: what a write is answered with must be later than what watches have shown of its kind.
+/// Without an election: what a write is answered with must be later than what informers have shown of its kind.
 #[tokio::test(start_paused = true)]
 async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_the_past() {
     let slice = |version: &str| EndpointSlice {
@@ -107,7 +109,7 @@ async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_t
     let guard = VersionGuard::default();
 
     let nodes = nodes_that_catch_up(list_again());
-    let node_watches = watch_nodes(&nodes, &guard);
+    let node_informers = watch_nodes(&nodes, &guard);
     let slices = Script::new([
         list(SLICES, "4000", 2 * SECOND),
         resume(SLICES, "4000", WIRE.watch(&[WIRE.bookmark("4500")]).hang()),
@@ -119,10 +121,10 @@ async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_t
         resume(SLICES, "1200", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
     ]);
     let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
-    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
-    watches.start(watches.of::<CachedSlice>());
-    watches.caches().synced().await;
-    node_watches.caches().synced().await;
+    let mut informers = Informers::new(client.clone(), Arc::new(Cache::default()));
+    informers.start(informers.of::<CachedSlice>());
+    informers.caches().synced().await;
+    node_informers.caches().synced().await;
     sleep(10 * SECOND).await;
 
     let key = ObjectKey::new("shop", "a");
@@ -164,9 +166,9 @@ async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
     );
     let guard = VersionGuard::default();
     let client = ApiClient::new(script.client(), WIRE.0, "us").with_version_guard(guard.clone());
-    let mut watches = ListWatches::new(client.clone(), Arc::new(Cache::default()));
-    watches.start(watches.of::<CachedSlice>());
-    watches.caches().synced().await;
+    let mut informers = Informers::new(client.clone(), Arc::new(Cache::default()));
+    informers.start(informers.of::<CachedSlice>());
+    informers.caches().synced().await;
     sleep(20 * SECOND).await;
     // Three come soon after one another, the last one doesn't.
     for (number, pause) in [20, 20, 130, 20].into_iter().enumerate() {
@@ -182,12 +184,12 @@ async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
     assert!(late < 0.1, "{waits:?}");
 }
 
-/// One kind's list shows it: the others need not wait until their own watches have been silent for long enough.
+/// One kind's list shows it: the others need not wait until their own informers have been silent for long enough.
 #[tokio::test(start_paused = true)]
 async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {
     let guard = VersionGuard::default();
     let nodes = nodes_that_catch_up(list_again());
-    let node_watches = watch_nodes(&nodes, &guard);
+    let node_informers = watch_nodes(&nodes, &guard);
     let slices = Script::new([
         list(SLICES, "5000", 10 * SECOND),
         resume(SLICES, "5000", WIRE.refusal(&scripted_api::wire::EXPIRED)),
@@ -195,11 +197,11 @@ async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {
         resume(SLICES, "1100", WIRE.watch(&[WIRE.bookmark("1201")]).hang()),
     ]);
     let client = ApiClient::new(slices.client(), WIRE.0, "us").with_version_guard(guard.clone());
-    let mut watches = ListWatches::new(client, Arc::new(Cache::default()));
-    watches.start(watches.of::<CachedSlice>());
+    let mut informers = Informers::new(client, Arc::new(Cache::default()));
+    informers.start(informers.of::<CachedSlice>());
     nodes.played(LONG).await;
     slices.played(LONG).await;
     let listed = nodes.seen().get(2).unwrap().at - nodes.seen().get(1).unwrap().at;
     assert!(listed < 20 * SECOND, "{listed:?}");
-    drop(node_watches);
+    drop(node_informers);
 }

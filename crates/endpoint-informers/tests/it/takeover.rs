@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use controller_kit::election::{Config, ElectionMetrics, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
-use endpoint_informers::cache::{Cache, CachedSlice};
-use endpoint_informers::kinds::Kind;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::lifecycle::{Lifecycle, PendingElection};
-use endpoint_informers::list_watch::{Caches, ListWatches};
+use endpoint_informers::list_watch::{Caches, Informers};
+use endpoint_informers::resource::Resource;
 use endpointslice::Pod;
 use http::{Request, Response};
 use http_body::Frame;
@@ -136,11 +137,11 @@ impl Cluster {
         }
     }
 
-    fn lists_of<K: Kind>(&self) -> usize {
+    fn lists_of<K: Resource>(&self) -> usize {
         self.lists.lock().iter().filter(|path| *path == K::PATH).count()
     }
 
-    fn set<K: Kind>(&self, drip: Drip) {
+    fn set<K: Resource>(&self, drip: Drip) {
         self.drips.lock().insert(K::PATH, drip);
     }
 }
@@ -158,12 +159,12 @@ fn watch(body: AnyBody) -> Response<AnyBody> {
 }
 
 /// List-watches of slices and pods.
-fn watches(cluster: &Arc<Cluster>) -> (ListWatches, Caches) {
-    let mut watches = ListWatches::new(cluster.client(), Arc::new(Cache::default()));
-    watches.start(watches.of::<CachedSlice>());
-    watches.start(watches.of::<Pod>());
-    let caches = watches.caches();
-    (watches, caches)
+fn informers(cluster: &Arc<Cluster>) -> (Informers, Caches) {
+    let mut informers = Informers::new(cluster.client(), Arc::new(Cache::default()));
+    informers.start(informers.of::<CachedSlice>());
+    informers.start(informers.of::<Pod>());
+    let caches = informers.caches();
+    (informers, caches)
 }
 
 fn slices_and_pods() -> Arc<Cluster> {
@@ -187,19 +188,19 @@ async fn lead(election: PendingElection, caches: &Caches, working: impl FnOnce()
 
 /// The whole of what a new leader does: one list of what controllers write.
 #[tokio::test(start_paused = true)]
-async fn caches_catch_up_with_one_list_or_say_what_is_behind() {
+async fn caches_relist_and_wait_with_one_list_or_say_what_is_behind() {
     let cluster = slices_and_pods();
-    let (_watches, caches) = watches(&cluster);
+    let (_informers, caches) = informers(&cluster);
     caches.synced().await;
     sleep(SECOND).await;
-    caches.catch_up(Instant::now()).await.unwrap();
+    caches.relist_and_wait(Instant::now()).await.unwrap();
     assert_eq!((cluster.lists_of::<CachedSlice>(), cluster.lists_of::<Pod>()), (2, 1));
 
     cluster.set::<CachedSlice>(Drip { ends: false, ..Drip::empty() });
     sleep(SECOND).await;
     let start = Instant::now();
-    let behind = caches.catch_up(start).await.unwrap_err();
-    assert_eq!(behind.to_string(), "nothing of the lists of endpointslices came for 300s");
+    let timeout = caches.relist_and_wait(start).await.unwrap_err();
+    assert_eq!(timeout.to_string(), "no part of the lists of endpointslices arrived for 300s");
     assert_eq!((start.elapsed(), cluster.lists_of::<Pod>()), (300 * SECOND, 1));
 }
 
@@ -207,18 +208,18 @@ async fn caches_catch_up_with_one_list_or_say_what_is_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_broken_is_resumed_before_work_begins() {
     let cluster = slices_and_pods();
-    let (_watches, caches) = watches(&cluster);
+    let (_informers, caches) = informers(&cluster);
     caches.synced().await;
     // The streams of the lists have ended, in silence.
     sleep(200 * SECOND).await;
     cluster.broken.send_replace(true);
     sleep(300 * SECOND).await;
     let since = Instant::now();
-    assert!(timeout(20 * SECOND, caches.catch_up(since)).await.is_err());
+    assert!(timeout(20 * SECOND, caches.relist_and_wait(since)).await.is_err());
     sleep(10 * SECOND).await;
     cluster.broken.send_replace(false);
     let start = Instant::now();
-    caches.catch_up(since).await.unwrap();
+    caches.relist_and_wait(since).await.unwrap();
     assert!(start.elapsed() < SECOND, "waited between attempts: {:?}", start.elapsed());
     assert_eq!(cluster.lists_of::<Pod>(), 1, "resumed, not listed");
 }
@@ -226,12 +227,12 @@ async fn a_watch_that_is_broken_is_resumed_before_work_begins() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_keeps_coming_is_waited_for_however_long_it_takes() {
     let cluster = slices_and_pods();
-    let (_watches, caches) = watches(&cluster);
+    let (_informers, caches) = informers(&cluster);
     caches.synced().await;
     cluster.set::<CachedSlice>(Drip::bookmarks(8, 29 * SECOND, true));
     sleep(SECOND).await;
     let start = Instant::now();
-    caches.catch_up_or_stall(start).await.unwrap();
+    caches.relist_and_wait_until_stalled(start).await.unwrap();
     assert_eq!(start.elapsed(), 9 * 29 * SECOND);
     assert_eq!((cluster.lists_of::<CachedSlice>(), cluster.lists_of::<Pod>()), (2, 1));
 }
@@ -239,17 +240,17 @@ async fn a_list_that_keeps_coming_is_waited_for_however_long_it_takes() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_stops_is_noticed_after_30_s() {
     let cluster = slices_and_pods();
-    let (_watches, caches) = watches(&cluster);
+    let (_informers, caches) = informers(&cluster);
     caches.synced().await;
     cluster.set::<CachedSlice>(Drip::bookmarks(50, 3 * SECOND, false));
     sleep(SECOND).await;
     let start = Instant::now();
-    let behind = caches.catch_up_or_stall(start).await.unwrap_err();
-    assert_eq!(behind.resources, ["endpointslices"]);
+    let timeout = caches.relist_and_wait_until_stalled(start).await.unwrap_err();
+    assert_eq!(timeout.resources, ["endpointslices"]);
     assert_eq!(start.elapsed(), 150 * SECOND + 30 * SECOND);
     // The same wait goes on: the list-watch itself tries again, and no list is thrown away.
     cluster.set::<CachedSlice>(Drip::empty());
-    caches.catch_up(start).await.unwrap();
+    caches.relist_and_wait(start).await.unwrap();
 }
 
 /// Leads from the start, with lists of pods that take their time.
@@ -257,15 +258,15 @@ async fn lead_with_pods(chunks: u32, pods_in_each: u32, pause: Duration) {
     let drip = Drip::pods(chunks, pods_in_each, pause);
     let cluster = Cluster::new([(CachedSlice::PATH, Drip::empty()), (Pod::PATH, drip)]);
     let cache = Arc::new(Cache::default());
-    let mut watches = ListWatches::new(cluster.client(), Arc::clone(&cache));
+    let mut informers = Informers::new(cluster.client(), Arc::clone(&cache));
     let election = election(&cluster).observe().await.unwrap();
-    watches.start(watches.of::<CachedSlice>());
-    watches.start(watches.of::<Pod>());
+    informers.start(informers.of::<CachedSlice>());
+    informers.start(informers.of::<Pod>());
     let start = Instant::now();
     let expected = usize::try_from(chunks * pods_in_each).unwrap();
     let working =
         || assert_eq!(cache.read(|state| state.pods.len()), expected, "work begins with a full cache");
-    lead(election, &watches.caches(), working).await;
+    lead(election, &informers.caches(), working).await;
     assert!(start.elapsed() > 150 * SECOND, "{:?}", start.elapsed());
     assert_eq!((cluster.lists_of::<Pod>(), cluster.lists_of::<CachedSlice>()), (1, 1));
 }
@@ -297,7 +298,7 @@ async fn a_process_that_found_the_lease_free_before_it_listed_does_not_list_agai
             })),
         }
         let election = election(&cluster).observe().await.unwrap();
-        let (_watches, caches) = watches(&cluster);
+        let (_informers, caches) = informers(&cluster);
         caches.synced().await;
         sleep(60 * SECOND).await;
         lead(election, &caches, || assert_eq!(cluster.lists_of::<CachedSlice>(), lists)).await;

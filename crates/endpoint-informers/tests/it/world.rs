@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_kit::queue::Lane;
 use endpoint_informers::cache::{Cache, Change, Handler, State};
-use endpoint_informers::kinds::Kind;
 use endpoint_informers::list_watch::{ListWatch, ListWatchMetrics, Timing};
+use endpoint_informers::resource::Resource;
 use endpointslice::Pod;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
@@ -22,8 +21,8 @@ pub(crate) struct World {
     pub(crate) script: Arc<Script>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) synced: watch::Receiver<bool>,
-    pub(crate) listed: watch::Receiver<u64>,
-    wishes: watch::Sender<u64>,
+    pub(crate) relisted: watch::Receiver<u64>,
+    relist_requests: watch::Sender<u64>,
     changes: Arc<Changes>,
     registry: Registry,
     running: JoinHandle<()>,
@@ -38,12 +37,12 @@ impl World {
         Self::play_kind::<Pod>(wire, steps).await
     }
 
-    pub(crate) async fn play_kind<K: Kind>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) async fn play_kind<K: Resource>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
         Self::play_selected::<K>(wire, None, steps).await
     }
 
     /// The same for objects that a label selector selects.
-    pub(crate) async fn play_selected<K: Kind>(
+    pub(crate) async fn play_selected<K: Resource>(
         wire: Wire,
         selector: Option<&str>,
         steps: impl IntoIterator<Item = Step>,
@@ -55,7 +54,7 @@ impl World {
     }
 
     /// Starts a list-watch.
-    pub(crate) fn start<K: Kind>(
+    pub(crate) fn start<K: Resource>(
         client: kube::Client,
         script: &Arc<Script>,
         Wire(encoding): Wire,
@@ -64,7 +63,7 @@ impl World {
         Self::start_selected::<K>(client, script, Wire(encoding), timing, None)
     }
 
-    fn start_selected<K: Kind>(
+    fn start_selected<K: Resource>(
         client: kube::Client,
         script: &Arc<Script>,
         Wire(encoding): Wire,
@@ -81,16 +80,25 @@ impl World {
             Some(selector) => list_watch.with_label_selector(selector),
             None => list_watch,
         };
-        let wishes = watch::Sender::new(0);
-        let list_watch = list_watch.with_wishes(wishes.subscribe());
-        let (synced, listed) = (list_watch.synced(), list_watch.listed());
+        let relist_requests = watch::Sender::new(0);
+        let list_watch = list_watch.with_relist_requests(relist_requests.subscribe());
+        let (synced, relisted) = (list_watch.synced(), list_watch.relisted());
         let running = tokio::spawn(list_watch.run());
-        Self { script: Arc::clone(script), cache, synced, listed, wishes, changes, registry, running }
+        Self {
+            script: Arc::clone(script),
+            cache,
+            synced,
+            relisted,
+            relist_requests,
+            changes,
+            registry,
+            running,
+        }
     }
 
-    /// Wishes for a new list.
-    pub(crate) fn wish(&self) {
-        self.wishes.send_modify(|wishes| *wishes += 1);
+    /// Requests a relist.
+    pub(crate) fn request_relist(&self) {
+        self.relist_requests.send_modify(|seq| *seq += 1);
     }
 
     pub(crate) fn is_synced(&self) -> bool {
@@ -137,7 +145,7 @@ impl Drop for World {
 struct Changes(Mutex<Vec<String>>);
 
 impl Handler for Changes {
-    fn pod(&self, change: &Change<Pod>, state: &State, lane: Lane) {
+    fn pod(&self, change: &Change<Pod>, state: &State, is_initial_list: bool) {
         let line = match change {
             Change::Added(pod) => format!("+{}", show(pod)),
             Change::Updated { old, new } => format!("~{} was {}", show(new), show(old)),
@@ -154,8 +162,8 @@ impl Handler for Changes {
             }
             Change::Deleted(old) => assert!(shown(old).is_none_or(|p| !Arc::ptr_eq(&p, old)), "{line}"),
         }
-        let lane = if lane == Lane::Live { "" } else { " (list)" };
-        self.0.lock().push(line + lane);
+        let list = if is_initial_list { " (list)" } else { "" };
+        self.0.lock().push(line + list);
     }
 }
 

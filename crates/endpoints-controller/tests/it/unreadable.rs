@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::{Pod, Service};
 use serde_json::json;
 

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use endpointslice::model::ServiceFields;
-use endpointslice::plan::{PlanStatistics, PortGroupStatistics};
+use endpointslice::plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics};
 use endpointslice::{AddressType, Interner, PortSet};
 use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 
@@ -58,8 +58,15 @@ impl Exposed {
         let fields = ServiceFields { annotations, traffic_distribution, ..ServiceFields::default() };
         let service = Service::new(fields, &mut Interner::default());
         self.metrics.planned(&ObjectKey::new("shop", name), &service, &plan(&[&[(1, 1)]]), false);
-        self.metrics.applied(&service, plan(&[&[(1, 1)]]).types.iter(), None);
+        let plan = plan(&[&[(1, 1)]]);
+        self.metrics.applied(&service, &plan, &complete(&plan));
     }
+}
+
+/// The outcome of a plan that was carried out in full.
+fn complete(plan: &SlicePlan) -> Applied {
+    let complete = plan.types.iter().map(|plan| plan.address_type).collect();
+    Applied { complete, ..Applied::default() }
 }
 
 fn service(ip_families: &[&'static str]) -> Service {
@@ -151,7 +158,8 @@ fn each_family_of_a_sync_is_observed() {
     let exposed = Exposed::new();
     let sync = |families: &[&[Group]]| {
         exposed.plan("web", families);
-        exposed.metrics.applied(&service(&[]), plan(families).types.iter(), None);
+        let plan = plan(families);
+        exposed.metrics.applied(&service(&[]), &plan, &complete(&plan));
     };
     sync(&[&[(30, 1)]]);
     sync(&[&[(30, 1)], &[(30, 1)]]);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::DelegatedService;
+use endpoint_informers::kinds::DelegatedService;
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use fake_api::NAMESPACE;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedSlice;
+use endpoint_informers::kinds::CachedSlice;
 use serde_json::json;
 
 use crate::harness::{Harness, pod, service};

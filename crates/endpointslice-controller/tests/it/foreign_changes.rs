@@ -109,7 +109,7 @@ const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
     (
         "deletes",
         |harness| harness.ours().iter().for_each(|slice| harness.api.delete(&name(slice))),
-        "a client that is not known",
+        "an unknown client",
     ),
     (
         "replaces",

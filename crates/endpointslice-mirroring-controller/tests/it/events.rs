@@ -1,6 +1,6 @@
 //! Events and metrics.
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use serde_json::json;
 
 use crate::NONE;

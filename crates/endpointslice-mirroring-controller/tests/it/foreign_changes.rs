@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};

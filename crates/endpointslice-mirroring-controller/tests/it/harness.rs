@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
 use fake_api::{FakeApi, NAMESPACE, Running, merged, object};

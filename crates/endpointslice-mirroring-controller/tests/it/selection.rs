@@ -1,6 +1,6 @@
 //! The Endpoints that are mirrored, and the slices of those that no longer are.
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
 use endpointslice::well_known::{LEADER, SKIP_MIRROR};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Objects of the first list that can't be decoded.
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::Service;
 use serde_json::json;
 

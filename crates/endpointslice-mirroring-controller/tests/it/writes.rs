@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpoint_informers::cache::CachedEndpoints;
+use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{
     LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
 };

@@ -7,7 +7,7 @@ fn is_absent(cache: &Cache, name: &str) -> bool {
 }
 
 fn put(cache: &Cache, name: &str) {
-    cache.upsert(pod(name, &[], &mut Interner::default()), Lane::Live);
+    cache.upsert(pod(name, &[], &mut Interner::default()));
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn what_could_not_be_read_is_not_absent_until_it_is_deleted_or_a_list_lacks_it()
     cache.finish_list::<Pod>("10");
     let absent = || ["a", "b", "c", "d"].map(|name| is_absent(&cache, name));
     assert_eq!(absent(), [false, false, false, true]);
-    cache.remove::<Pod>("blue", "a", Lane::Live);
+    cache.remove::<Pod>("blue", "a");
     assert_eq!(absent(), [true, false, false, true]);
     // A list that breaks off changes nothing.
     cache.begin_list::<Pod>();
@@ -29,7 +29,7 @@ fn what_could_not_be_read_is_not_absent_until_it_is_deleted_or_a_list_lacks_it()
     cache.finish_list::<Pod>("20");
     assert_eq!(absent(), [true, true, false, true]);
     put(&cache, "c");
-    cache.remove::<Pod>("blue", "c", Lane::Live);
+    cache.remove::<Pod>("blue", "c");
     assert_eq!(absent(), [true; 4], "it could be read, and then it was deleted");
 }
 
@@ -41,7 +41,7 @@ fn an_older_state_is_kept_and_its_deletion_is_one() {
     cache.cannot_read::<Pod>(("blue", "a"));
     cache.finish_list::<Pod>("10");
     cache.read(|state| assert!(state.pods.get("blue", "a").is_some() && !state.pods.has_unreadable()));
-    cache.remove::<Pod>("blue", "a", Lane::Live);
+    cache.remove::<Pod>("blue", "a");
     assert!(is_absent(&cache, "a"));
 }
 
@@ -57,10 +57,10 @@ fn without_a_name_nothing_is_absent_until_a_list_without_such_an_object() {
         cache.finish_list::<Pod>("20");
         assert!(is_absent(&cache, "b"));
     }
-    cache.apply([News::<Node>::Unreadable { namespace: String::new(), name: "n".into() }], "", Lane::Live);
+    cache.apply([Delta::<Node>::Unreadable { namespace: String::new(), name: "n".into() }], "", false);
     cache.read(|state| {
         assert!(state.nodes.check_absent("", "n").is_err() && state.nodes.check_absent("", "m").is_ok());
-        let around = state.unreadable_around("blue").unwrap();
+        let around = state.unreadable_in("blue").unwrap();
         assert!(around.check_node("n").is_err() && around.check_node("m").is_ok());
     });
 }
@@ -83,9 +83,7 @@ fn a_pod_around_is_unreadable_by_its_name_alone() {
     cache.cannot_read::<Pod>(("blue", "a"));
     cache.cannot_read::<Pod>(("", ""));
     let check = |namespace, name| {
-        cache
-            .read(|state| state.unreadable_around(namespace).unwrap().check_pod(name))
-            .map_err(|e| e.to_string())
+        cache.read(|state| state.unreadable_in(namespace).unwrap().check_pod(name)).map_err(|e| e.to_string())
     };
     let message = "Pod blue/a is not in the cache and may still exist, because a Pod from the API server could not be \
                    read; leaving what depends on it as it is";
@@ -99,13 +97,10 @@ fn a_pod_around_is_unreadable_by_its_name_alone() {
 fn a_service_that_could_not_be_read_is_not_delegated() {
     let cache = Cache::default();
     let key = ObjectKey::new("blue", "web");
-    cache.upsert(
-        DelegatedService { namespace: "blue".into(), name: "web".into(), has_selector: true },
-        Lane::Live,
-    );
+    cache.upsert(DelegatedService { namespace: "blue".into(), name: "web".into(), has_selector: true });
     assert!(cache.read(|state| state.is_delegated(&key)));
     cache.cannot_read::<Service>(("blue", "web"));
     assert!(!cache.read(|state| state.is_delegated(&key)));
-    cache.remove::<Service>("blue", "web", Lane::Live);
+    cache.remove::<Service>("blue", "web");
     assert!(cache.read(|state| state.is_delegated(&key)));
 }

@@ -1,0 +1,176 @@
+//! The shared cache: what the API server holds, compact, indexed, and consistent.
+//!
+//! ```text
+//! list-watch ─> Delta ─> Store (table + index) ─> Change ─> handlers ─> keys in work queues
+//!                          │
+//!                          └─ State: one consistent read for a sync
+//! ```
+//!
+//! All kinds share one lock, so that a reader sees Services, Pods and slices of the same moment. Changes are applied in
+//! batches, each of which holds the lock for a millisecond at most. A sync holds the lock only while it copies the `Arc`s
+//! that it needs. No hold grows with the number of objects that a list adds or removes (`examples/cache_cost.rs` measures
+//! this).
+//!
+//! Objects are shared and immutable; a change replaces the `Arc`. A reader of the old object keeps it.
+
+mod list_completion;
+
+use std::sync::Arc;
+
+use endpointslice::Interner;
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+use crate::resource::Resource;
+
+pub use crate::resource::Change;
+pub use crate::state::{Handler, ListPhase, State};
+pub use crate::store::Store;
+pub use crate::store::unreadable::UnreadableObject;
+pub use list_completion::ListCompletion;
+
+/// The most deltas that are applied, and delivered to handlers, in one hold of the cache's lock.
+pub const BATCH_SIZE: usize = 128;
+
+/// The news of one object from a list or watch (client-go: `Delta` of its `DeltaFIFO`).
+#[derive(Debug)]
+pub enum Delta<T> {
+    /// The object exists in this state. A state that the cache already has changes nothing.
+    Upsert(T),
+    /// The object was deleted.
+    Delete {
+        /// The namespace; empty for cluster-scoped kinds.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
+    /// The object exists and could not be decoded; see [`Store::check_absent`].
+    Unreadable {
+        /// The namespace, if it could be decoded.
+        namespace: String,
+        /// The name; empty if it could not be decoded either.
+        name: String,
+    },
+}
+
+/// The shared cache.
+#[derive(Default)]
+pub struct Cache {
+    state: RwLock<State>,
+    interner: Mutex<Interner>,
+    handlers: RwLock<Vec<Arc<dyn Handler>>>,
+}
+
+impl Cache {
+    /// A cache whose Pods and Services keep the annotations with these keys, for controllers that read them. By default
+    /// they keep none.
+    pub fn keeping_annotations(keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { interner: Mutex::new(Interner::keeping_annotations(keys)), ..Self::default() }
+    }
+
+    /// Reads the cache: everything seen through `read` is of one moment. `read` must be short, and must not wait.
+    pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        read(&self.state.read())
+    }
+
+    /// The interner that all cached objects share.
+    pub(crate) fn interner(&self) -> &Mutex<Interner> {
+        &self.interner
+    }
+
+    /// Adds a handler. `before` sees the state just before the first change that the handler receives, so that it can
+    /// start from what is there without missing or repeating a change.
+    pub fn attach(&self, handler: Arc<dyn Handler>, before: impl FnOnce(&State)) {
+        let state = self.state.write();
+        before(&state);
+        self.handlers.write().push(handler);
+        drop(state);
+    }
+
+    /// Adds or replaces an object, as a watch event does.
+    ///
+    /// For tests that play the API server.
+    pub fn upsert<T: Resource>(&self, object: T) {
+        self.apply([Delta::Upsert(object)], "", false);
+    }
+
+    /// Removes an object, if it is there, as a watch event does.
+    ///
+    /// For tests that play the API server.
+    pub fn remove<T: Resource>(&self, namespace: &str, name: &str) {
+        let delta = Delta::<T>::Delete { namespace: namespace.to_owned(), name: name.to_owned() };
+        self.apply([delta], "", false);
+    }
+
+    /// Applies deltas, in order, in one hold of the lock, and calls the handlers. Afterwards the cache shows everything up
+    /// to `resource_version`; empty if that is not known.
+    ///
+    /// For list-watches, which should not bring more than [`BATCH_SIZE`] at once, and for tests that play the API server.
+    pub fn apply<T: Resource>(
+        &self,
+        deltas: impl IntoIterator<Item = Delta<T>>,
+        resource_version: &str,
+        is_initial_list: bool,
+    ) {
+        // Declared first and so dropped last: the memory of old objects is freed without the lock.
+        let mut changes = Vec::new();
+        let mut state = self.state.write();
+        let table = T::table_mut(&mut state);
+        for delta in deltas {
+            match delta {
+                Delta::Upsert(object) => changes.extend(table.upsert(Arc::new(object))),
+                Delta::Delete { namespace, name } => changes.extend(table.remove(&namespace, &name)),
+                Delta::Unreadable { namespace, name } => table.mark_unreadable(&namespace, &name),
+            }
+        }
+        table.observe(resource_version);
+        if !changes.is_empty() {
+            self.notify(&RwLockWriteGuard::downgrade(state), &changes, is_initial_list);
+        }
+    }
+
+    /// Records that the cache shows everything up to this resourceVersion.
+    pub fn observe<T: Resource>(&self, resource_version: &str) {
+        T::table(&self.state.read()).observe(resource_version);
+    }
+
+    /// Begins a list, before it is requested: from here to [`Self::finish_list`], every listed object is upserted.
+    ///
+    /// For list-watches, and for tests that play the API server.
+    pub fn begin_list<T: Resource>(&self) {
+        let mut state = self.state.write();
+        T::table_mut(&mut state).begin_list();
+        self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
+    }
+
+    /// Ends a list: objects that it did not show were deleted while nothing was watched. From now on the cache shows
+    /// everything up to the list's resourceVersion and nothing after it, whatever was seen before.
+    ///
+    /// For tests that play the API server. A list-watch uses [`Self::complete_list`], which does not block its thread.
+    pub fn finish_list<T: Resource>(&self, resource_version: &str) {
+        let mut completion = self.complete_list::<T>(resource_version);
+        while completion.step() {}
+    }
+
+    /// Ends a list in steps, between which the lock is free and the caller may yield to other tasks.
+    pub fn complete_list<T: Resource>(&self, resource_version: impl Into<String>) -> ListCompletion<'_, T> {
+        ListCompletion::new(self, resource_version.into())
+    }
+
+    fn notify<T: Resource>(&self, state: &State, changes: &[Change<T>], is_initial_list: bool) {
+        let handlers = self.handlers.read();
+        for change in changes {
+            for handler in handlers.iter() {
+                T::notify(&**handler, change, state, is_initial_list);
+            }
+        }
+    }
+
+    fn notify_list<T: Resource>(&self, state: &State, phase: ListPhase) {
+        for handler in self.handlers.read().iter() {
+            T::notify_list(&**handler, phase, state);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! The end of a list, in batches.
+
+use std::marker::PhantomData;
+
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+
+use super::{BATCH_SIZE, Cache, ListPhase};
+use crate::resource::Resource;
+use crate::store::EntryHash;
+
+/// The work that remains at the end of a list: removing what it did not show, and reporting that it is complete.
+///
+/// After a gap in the watch hundreds of thousands of objects may be gone. Removing all of them at once would block every
+/// sync, and every other task on the thread, for a second. Between two [steps](Self::step) the cache shows what it showed
+/// during the list: all that the list brought, and some objects that it didn't. So readers learn nothing new; handlers
+/// see [`ListPhase::Complete`], and readers the list's resourceVersion, only after the last removal.
+///
+/// Events that arrive between two steps take precedence: an object that is added or changed stays, and one that is
+/// deleted is deleted once. If this is dropped before its end, or another list begins, the list counts as broken off.
+#[must_use = "nothing is removed before the first step"]
+pub struct ListCompletion<'a, T> {
+    cache: &'a Cache,
+    resource_version: String,
+    generation: u32,
+    unlisted: Vec<EntryHash>,
+    batch_size: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<'a, T: Resource> ListCompletion<'a, T> {
+    pub(super) fn new(cache: &'a Cache, resource_version: String) -> Self {
+        let (generation, unlisted) = cache.read(|state| {
+            let table = T::table(state);
+            (table.generation(), table.unlisted())
+        });
+        Self { cache, resource_version, generation, unlisted, batch_size: BATCH_SIZE, kind: PhantomData }
+    }
+
+    /// The same with another batch size.
+    #[cfg(test)]
+    pub(super) fn in_batches_of(self, batch_size: usize) -> Self {
+        Self { batch_size, ..self }
+    }
+
+    /// Does one batch, in one hold of the lock: removes at most [`BATCH_SIZE`] objects and calls the handlers. Returns true
+    /// if there is more to do.
+    ///
+    /// The last step finds nothing more to remove and reports that the list is complete.
+    pub fn step(&mut self) -> bool {
+        let batch = self.unlisted.split_off(self.unlisted.len().saturating_sub(self.batch_size));
+        // Declared first and so dropped last: the memory of old objects is freed without the lock.
+        let mut changes = Vec::new();
+        let mut state = self.cache.state.write();
+        let table = T::table_mut(&mut state);
+        if table.generation() != self.generation {
+            return false;
+        }
+        if batch.is_empty() {
+            let went_back = table.listed(&self.resource_version);
+            let complete = ListPhase::Complete { went_back };
+            self.cache.notify_list::<T>(&RwLockWriteGuard::downgrade(state), complete);
+            return false;
+        }
+        changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash)));
+        let state = RwLockWriteGuard::downgrade(state);
+        self.cache.notify(&state, &changes, false);
+        // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.
+        RwLockReadGuard::unlock_fair(state);
+        true
+    }
+}

@@ -1,0 +1,23 @@
+//! The kinds that can be cached: for each, how it is decoded and indexed, and the queries over it.
+//!
+//! Both encodings are decoded into the same compact object. Protobuf is scanned for the few fields that matter, JSON is
+//! decoded into the full API type; both end in one constructor, so that they cannot disagree about meaning.
+
+mod delegated_service;
+mod endpoints;
+mod last_managers;
+mod node;
+mod pod;
+mod service;
+mod slice;
+mod unreadable;
+
+pub use delegated_service::DelegatedService;
+pub use endpoints::CachedEndpoints;
+pub use last_managers::LastManagers;
+pub use pod::SelectedPods;
+pub use slice::CachedSlice;
+pub use unreadable::UnreadableObjects;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Services, indexed so that the labels of a pod find its Services without a scan of the namespace.
+//!
+//! Each Service with a selector is filed under one label of its selector, the label with the fewest Services so far. Only
+//! labels that a pod has can select it, so the labels of the pod lead to every candidate.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpointslice::model::{LabelSet, PortFields, ServiceFields, TargetPort};
+use endpointslice::{Interner, Pod, Service};
+use foldhash::quality::RandomState;
+use hashbrown::{Equivalent, HashMap};
+use k8s_openapi::api::core::v1 as core;
+use kube_protobuf::{DecodeError, MetaView, ServiceView};
+
+use crate::resource::{Change, Index, Resource};
+use crate::state::{Handler, State};
+use crate::store::Store;
+use crate::store::small_set::SmallSet;
+
+impl Resource for Service {
+    const KIND: &'static str = "Service";
+    const RESOURCE: &'static str = "services";
+    const PATH: &'static str = "/api/v1/services";
+
+    type Index = ServiceIndex;
+
+    fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
+        let view = ServiceView::parse(raw)?;
+        let MetaView {
+            namespace, name, uid, resource_version, creation_timestamp, deletion_timestamp, ..
+        } = view.meta;
+        let ports = view.ports.iter().map(|port| PortFields {
+            name: port.name,
+            protocol: port.protocol,
+            port: port.port,
+            target: match port.target_port {
+                kube_protobuf::TargetPort::Number(number) => TargetPort::Number(number),
+                kube_protobuf::TargetPort::Name(name) => TargetPort::Name(name),
+            },
+            app_protocol: port.app_protocol,
+        });
+        let fields = ServiceFields {
+            namespace,
+            name,
+            uid,
+            resource_version,
+            created: creation_timestamp,
+            deleting: deletion_timestamp.is_some(),
+            labels: view.meta.labels,
+            annotations: view.meta.annotations,
+            selector: view.selector,
+            ports: ports.collect(),
+            service_type: view.service_type,
+            cluster_ip: view.cluster_ip,
+            ip_families: view.ip_families,
+            publish_not_ready_addresses: view.publish_not_ready_addresses,
+            traffic_distribution: view.traffic_distribution,
+        };
+        Ok((Self::new(fields, interner), resource_version))
+    }
+
+    fn read_json(json: &str, interner: &mut Interner) -> Result<(Self, String), serde_json::Error> {
+        let service: core::Service = serde_json::from_str(json)?;
+        let object = Self::from_api(&service, interner);
+        Ok((object, service.metadata.resource_version.unwrap_or_default()))
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey { namespace: Arc::clone(&self.namespace), name: Arc::clone(&self.name) }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.version == other.version && self.uid == other.uid
+    }
+
+    fn table(state: &State) -> &Store<Self> {
+        &state.services
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.services
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.service(change, state, is_initial_list);
+    }
+}
+
+/// Services by namespace and one label of their selector.
+#[derive(Default)]
+pub struct ServiceIndex {
+    namespaces: HashMap<Arc<str>, Files, RandomState>,
+    /// Hashes the names of Services.
+    names: RandomState,
+}
+
+type Files = HashMap<LabelKey, SmallSet<Arc<Service>>, RandomState>;
+
+/// A label as the key of a map, which borrowed text can look up.
+#[derive(Clone, PartialEq, Eq)]
+struct LabelKey(Arc<str>, Arc<str>);
+
+#[derive(Hash)]
+struct LabelRef<'a>(&'a str, &'a str);
+
+impl Hash for LabelKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        LabelRef(&self.0, &self.1).hash(state);
+    }
+}
+
+impl Equivalent<LabelKey> for LabelRef<'_> {
+    fn equivalent(&self, key: &LabelKey) -> bool {
+        *self.0 == *key.0 && *self.1 == *key.1
+    }
+}
+
+impl Index<Service> for ServiceIndex {
+    fn insert(&mut self, service: &Arc<Service>) {
+        let Some(selector) = &service.selector else { return };
+        let files = self.namespaces.entry(Arc::clone(&service.namespace)).or_default();
+        let filed =
+            |key: &Arc<str>, value: &Arc<str>| files.get(&LabelRef(key, value)).map_or(0, SmallSet::len);
+        let Some((key, value)) = selector.iter().min_by_key(|(key, value)| filed(key, value)) else { return };
+        if let Some(file) = files.get_mut(&LabelRef(key, value)) {
+            let names = &self.names;
+            file.insert_unique(Arc::clone(service), |service| names.hash_one(&*service.name));
+        } else {
+            let label = LabelKey(Arc::clone(key), Arc::clone(value));
+            files.insert(label, SmallSet::One(Arc::clone(service)));
+        }
+    }
+
+    fn remove(&mut self, service: &Arc<Service>) {
+        let Some(files) = self.namespaces.get_mut(&*service.namespace) else { return };
+        let hash = self.names.hash_one(&*service.name);
+        let is_match = |other: &Arc<Service>| other.name == service.name;
+        for (key, value) in service.selector.iter().flat_map(LabelSet::iter) {
+            let label = LabelRef(key, value);
+            let Some(file) = files.get_mut(&label) else { continue };
+            if file.find_mut(hash, is_match).is_none() {
+                continue;
+            }
+            if file.remove(hash, is_match) {
+                files.remove(&label);
+            }
+            break;
+        }
+        if files.is_empty() {
+            self.namespaces.remove(&*service.namespace);
+        }
+    }
+}
+
+#[cfg(test)]
+impl ServiceIndex {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.namespaces.is_empty()
+    }
+}
+
+impl State {
+    /// The Services of `namespace` whose selector selects a pod with these labels, in no particular order.
+    ///
+    /// Cost: one lookup for each label, plus the Services filed under it.
+    pub fn services_selecting<'a>(
+        &'a self,
+        namespace: &str,
+        labels: &'a LabelSet,
+    ) -> impl Iterator<Item = &'a Arc<Service>> {
+        let files = self.services.index().namespaces.get(namespace);
+        let filed = labels
+            .iter()
+            .filter_map(move |(key, value)| files?.get(&LabelRef(key, value)))
+            .flat_map(SmallSet::iter);
+        filed.filter(|service| service.selector.as_ref().is_some_and(|selector| selector.selects(labels)))
+    }
+
+    /// The Services whose endpoints the change of a pod may affect; a Service may be listed twice.
+    ///
+    /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that select
+    /// it before and after are affected only if the pod itself changed (`util/controller_utils.go`
+    /// `determineNeededServiceUpdates`).
+    pub fn services_affected_by_pod(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
+        match change {
+            Change::Added(pod) | Change::Deleted(pod) => self.keys_selecting(pod),
+            Change::Updated { old, new } => {
+                let relabelled = !LabelSet::eq(&old.labels, &new.labels);
+                match (relabelled, old.differs_as_endpoint(new)) {
+                    (false, false) => Vec::new(),
+                    (false, true) => self.keys_selecting(new),
+                    (true, true) => [self.keys_selecting(old), self.keys_selecting(new)].concat(),
+                    (true, false) => symmetric_difference(self.keys_selecting(old), self.keys_selecting(new)),
+                }
+            }
+        }
+    }
+
+    fn keys_selecting(&self, pod: &Pod) -> Vec<ObjectKey> {
+        let services = self.services_selecting(&pod.namespace, &pod.labels);
+        services.map(|service| service.key()).collect()
+    }
+}
+
+fn symmetric_difference(mut left: Vec<ObjectKey>, mut joined: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    let stayed: Vec<ObjectKey> = left.iter().filter(|key| joined.contains(key)).cloned().collect();
+    left.append(&mut joined);
+    left.retain(|key| !stayed.contains(key));
+    left
+}

@@ -1,0 +1,46 @@
+//! Pods and Nodes that could not be decoded, for syncs that would remove their endpoints.
+
+use endpointslice::{Node, Pod};
+
+use crate::resource::Resource as _;
+use crate::state::State;
+use crate::store::unreadable::UnreadableObject;
+
+/// The pods of one namespace, and the Nodes, that exist and could not be decoded. An endpoint that stands for one of them
+/// must not be removed.
+///
+/// Pods without a readable name are not included: a pod that is missing because it has ended, as pods do every minute,
+/// looks the same, and its endpoints must be removed. Nodes without a readable name are included.
+#[derive(Debug, Default)]
+pub struct UnreadableObjects {
+    namespace: Box<str>,
+    pods: Vec<Box<str>>,
+    nodes: Vec<Box<str>>,
+    any_node: bool,
+}
+
+impl UnreadableObjects {
+    /// Fails if this pod exists and could not be decoded.
+    pub fn check_pod(&self, name: &str) -> Result<(), UnreadableObject> {
+        let unreadable = self.pods.iter().any(|pod| **pod == *name);
+        if unreadable { Err(UnreadableObject::new(Pod::KIND, &self.namespace, name)) } else { Ok(()) }
+    }
+
+    /// Fails if this Node, which is not in the cache, may exist.
+    pub fn check_node(&self, name: &str) -> Result<(), UnreadableObject> {
+        let unreadable = self.any_node || self.nodes.iter().any(|node| **node == *name);
+        if unreadable { Err(UnreadableObject::new(Node::KIND, "", name)) } else { Ok(()) }
+    }
+}
+
+impl State {
+    /// The objects that could not be decoded and may have endpoints in this namespace; usually `None`.
+    pub fn unreadable_in(&self, namespace: &str) -> Option<UnreadableObjects> {
+        (self.pods.has_unreadable() || self.nodes.has_unreadable()).then(|| UnreadableObjects {
+            namespace: namespace.into(),
+            pods: self.pods.unreadable().names_in(namespace),
+            nodes: self.nodes.unreadable().names_in(""),
+            any_node: self.nodes.unreadable().has_unnamed(),
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! The informers of a process.
+
+use std::sync::Arc;
+
+use kube_api::ApiClient;
+use tokio::task::JoinSet;
+
+use super::list_watch::ListWatch;
+use super::metrics::ListWatchMetrics;
+use super::relist::Caches;
+use super::timing::Timing;
+use crate::cache::Cache;
+use crate::resource::Resource;
+
+/// List-watches that fill one cache, and run until this is dropped.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use endpoint_informers::cache::Cache;
+/// use endpoint_informers::list_watch::Informers;
+/// use endpointslice::{Pod, Service};
+/// use kube_api::ApiClient;
+///
+/// # async fn example(client: ApiClient) {
+/// let cache = Arc::new(Cache::default());
+/// let mut informers = Informers::new(client, Arc::clone(&cache));
+/// informers.start(informers.of::<Pod>());
+/// informers.start(informers.of::<Service>().with_label_selector("team=shop"));
+/// informers.caches().synced().await;
+/// # }
+/// ```
+pub struct Informers {
+    client: ApiClient,
+    cache: Arc<Cache>,
+    metrics: Option<ListWatchMetrics>,
+    tasks: JoinSet<&'static str>,
+    caches: Caches,
+}
+
+impl Informers {
+    /// Informers that fill this cache; none is started.
+    pub fn new(client: ApiClient, cache: Arc<Cache>) -> Self {
+        Self { client, cache, metrics: None, tasks: JoinSet::new(), caches: Caches::default() }
+    }
+
+    /// Exposes the metrics of the list-watches that are started from now on.
+    #[must_use]
+    pub fn with_metrics(self, metrics: ListWatchMetrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// A list-watch of all objects of a kind, to be narrowed down and [started](Self::start).
+    pub fn of<K: Resource>(&self) -> ListWatch<K> {
+        let list_watch = ListWatch::new(self.client.clone(), Arc::clone(&self.cache), Timing::default());
+        let list_watch = self.caches.connect(list_watch);
+        match &self.metrics {
+            Some(metrics) => list_watch.with_metrics(metrics),
+            None => list_watch,
+        }
+    }
+
+    /// Starts a list-watch.
+    pub fn start<K: Resource>(&mut self, list_watch: ListWatch<K>) {
+        self.caches.add(&list_watch);
+        self.tasks.spawn(async {
+            list_watch.run().await;
+            K::RESOURCE
+        });
+    }
+
+    /// The state of the list-watches started so far.
+    pub fn caches(&self) -> Caches {
+        self.caches.clone()
+    }
+
+    /// Waits until a list-watch has ended, which only a bug can cause, and returns a message about it.
+    pub async fn ended(&mut self) -> String {
+        match self.tasks.join_next().await {
+            Some(Ok(resource)) => format!("the list-watch of {resource} has ended"),
+            Some(Err(error)) => format!("a list-watch has ended: {error}"),
+            None => "no list-watch was started".to_owned(),
+        }
+    }
+}

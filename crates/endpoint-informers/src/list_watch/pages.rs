@@ -1,0 +1,89 @@
+//! Lists in pages, where streaming lists don't work.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use kube_api::Encoding;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::error::WatchError;
+use super::event::list_page;
+use super::reflector::{Reflector, escape, require_version};
+use super::timing::WHOLE_LIST_HEADER;
+use crate::cache::{BATCH_SIZE, Delta};
+use crate::resource::Resource;
+
+/// The objects in one page (client-go: 500).
+const PAGE_SIZE: u32 = 500;
+
+impl<K: Resource> Reflector<K> {
+    /// Lists everything, one page at a time.
+    ///
+    /// All pages are of the moment of the first one, which the server may forget while they are read. Then the whole list
+    /// is requested at once, as client-go does (`tools/pager`): another list in pages would expire again.
+    pub(super) async fn list_in_pages(&mut self) -> Result<(), WatchError> {
+        self.begin_list();
+        let mut continue_token = String::new();
+        loop {
+            let mut query = format!("{}?limit={PAGE_SIZE}{}", K::PATH, self.selection);
+            if !continue_token.is_empty() {
+                query.push_str("&continue=");
+                query.push_str(&escape(&continue_token));
+            }
+            let response = match self.client.page(&query, self.timing.header).await {
+                Err(error) if error.is_expired() && !continue_token.is_empty() => {
+                    info!(resource = K::RESOURCE, "A list expired between its pages, requesting it at once");
+                    return self.list_at_once().await;
+                }
+                response => response?,
+            };
+            match self.apply_page(response).await? {
+                Some(next) => continue_token = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Lists everything in one response, of this moment. The server holds all of it in memory, and so does this process.
+    async fn list_at_once(&mut self) -> Result<(), WatchError> {
+        self.begin_list();
+        let query = match self.selection.strip_prefix('&') {
+            Some(selection) => format!("{}?{selection}", K::PATH),
+            None => K::PATH.to_owned(),
+        };
+        let on_chunk = || self.progress.moved();
+        let response = self.client.whole_list(&query, WHOLE_LIST_HEADER, on_chunk).await?;
+        match self.apply_page(response).await? {
+            Some(_) => Err(WatchError::Incomplete),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies a page in batches. Returns the token of the next page, or finishes the list.
+    async fn apply_page(
+        &mut self,
+        (encoding, body): (Encoding, Bytes),
+    ) -> Result<Option<String>, WatchError> {
+        let page = list_page::<K>(encoding, &body, self.cache.interner())?;
+        let resource_version = require_version(page.resource_version)?;
+        let mut items = page.items.into_iter();
+        let mut took = Duration::ZERO;
+        while items.len() > 0 {
+            let start = Instant::now();
+            let batch = items.by_ref().take(BATCH_SIZE);
+            let deltas = batch.map(|item| item.map_or_else(|object| self.unreadable(object), Delta::Upsert));
+            self.cache.apply(deltas.collect::<Vec<_>>(), "", true);
+            took += start.elapsed();
+            yield_now().await;
+        }
+        self.metrics.processed(took);
+        self.progress.moved();
+        if page.continue_token.is_empty() {
+            self.finish_list(resource_version).await;
+            return Ok(None);
+        }
+        Ok(Some(page.continue_token))
+    }
+}

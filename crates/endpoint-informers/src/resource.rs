@@ -1,0 +1,130 @@
+//! The contract of a cached kind: how an object is decoded, indexed, compared and delivered to handlers.
+
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpointslice::Interner;
+use kube_protobuf::DecodeError;
+
+use crate::state::{Handler, ListPhase, State};
+use crate::store::Store;
+
+/// A kind of object that informers list, watch and cache.
+///
+/// Implementations are in [`kinds`](crate::kinds), one file each.
+pub trait Resource: Send + Sync + Sized + 'static {
+    /// The kind, for errors.
+    const KIND: &'static str;
+    /// The plural name, for logs and metrics.
+    const RESOURCE: &'static str;
+    /// The path of the collection over all namespaces.
+    const PATH: &'static str;
+    /// False for cluster-scoped kinds.
+    const NAMESPACED: bool = true;
+    /// True if controllers write this kind. A new leader relists these kinds, because it must know the writes of its
+    /// predecessor; the other kinds may be as old as their watches.
+    const WRITTEN: bool = false;
+
+    /// The secondary index of the kind.
+    type Index: Index<Self>;
+
+    /// Decodes a protobuf message without its envelope. Returns the object and its resourceVersion, so that a caller
+    /// need not scan the metadata again.
+    fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError>;
+
+    /// Decodes a JSON object. Returns the object and its resourceVersion.
+    fn read_json(json: &str, interner: &mut Interner) -> Result<(Self, String), serde_json::Error>;
+
+    /// The namespace; empty for cluster-scoped kinds.
+    fn namespace(&self) -> &str;
+
+    /// The name.
+    fn name(&self) -> &str;
+
+    /// True if `other`, an object of the same name, differs in nothing that the cache keeps.
+    fn is_same(&self, other: &Self) -> bool;
+
+    /// The table of this kind.
+    fn table(state: &State) -> &Store<Self>;
+
+    /// The table of this kind, mutable.
+    fn table_mut(state: &mut State) -> &mut Store<Self>;
+
+    /// Delivers a change to the handler's method for this kind.
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool);
+
+    /// Reports the phase of a list of this kind to the handler, for kinds that have such a method.
+    fn notify_list(_handler: &dyn Handler, _phase: ListPhase, _state: &State) {}
+
+    /// Namespace and name. Cost: two reference counts if the object shares its names, otherwise a copy.
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace(), self.name())
+    }
+
+    /// Decodes a protobuf message without its envelope.
+    fn from_protobuf(raw: &[u8], interner: &mut Interner) -> Result<Self, DecodeError> {
+        Self::read_protobuf(raw, interner).map(|(object, _)| object)
+    }
+
+    /// Decodes a JSON object.
+    fn from_json(json: &str, interner: &mut Interner) -> Result<Self, serde_json::Error> {
+        Self::read_json(json, interner).map(|(object, _)| object)
+    }
+}
+
+/// A secondary index over the objects of a [`Store`].
+pub trait Index<T>: Default + Send + Sync {
+    /// Adds an object.
+    fn insert(&mut self, object: &Arc<T>);
+    /// Removes an object that was added.
+    fn remove(&mut self, object: &Arc<T>);
+    /// Replaces `old` with `new`, which has the same name.
+    fn replace(&mut self, old: &Arc<T>, new: &Arc<T>) {
+        self.remove(old);
+        self.insert(new);
+    }
+}
+
+/// The index of kinds that are looked up by name only.
+#[derive(Default)]
+pub struct NoIndex;
+
+impl<T> Index<T> for NoIndex {
+    fn insert(&mut self, _object: &Arc<T>) {}
+    fn remove(&mut self, _object: &Arc<T>) {}
+    fn replace(&mut self, _old: &Arc<T>, _new: &Arc<T>) {}
+}
+
+/// A change of one object in the cache.
+#[derive(Debug)]
+pub enum Change<T> {
+    /// The object is new.
+    Added(Arc<T>),
+    /// The object was replaced.
+    Updated {
+        /// The object before.
+        old: Arc<T>,
+        /// The object now.
+        new: Arc<T>,
+    },
+    /// The object was deleted; this is its last known state.
+    Deleted(Arc<T>),
+}
+
+impl<T> Change<T> {
+    /// The object as it is now, or its last known state.
+    pub fn latest(&self) -> &Arc<T> {
+        let (Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted(object)) = self;
+        object
+    }
+}
+
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(object) => Self::Added(Arc::clone(object)),
+            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Deleted(object) => Self::Deleted(Arc::clone(object)),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The slices that one controller manages: the versions that it expects in the cache after its own writes, and the changes
+//! that other clients make.
+//!
+//! A write comes back as a watch event. The resourceVersion of each write is known. So the event of our
+//! own write causes no sync, and no sync acts on a cache that is behind our own writes: it waits, and the event that brings
+//! the cache up to date requeues it. If that event never comes, because the watch broke before it or a backup undid the
+//! write, a relist ends the wait. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
+//! `endpointslice_controller.go` and `endpointslicemirroring_controller.go`, which are alike.)
+//!
+//! # Foreign changes
+//!
+//! Every version of a slice that we did not write is compared with what we would write: the sync plans again, and a plan
+//! compares exactly what upstream's sync compares. So whatever upstream repairs, by an event or by its resync of 12 to 24
+//! hours, is repaired after `delay`. What upstream leaves alone costs a sync without a request:
+//!
+//! | | for a Service (`reconciler.go`) | mirrored (`endpointslicemirroring/reconciler.go`) |
+//! |---|---|---|
+//! | repaired | endpoints, ports, address type, hints; labels, except the three reserved for slices; a missing owner reference to the Service (the slice is deleted and created again, except a lone placeholder); `managed-by`, `service-name`, deletion | endpoints, ports, address type; labels, annotations; an owner reference to older Endpoints; `managed-by`, `service-name`, deletion |
+//! | left alone | annotations, finalizers, other owner references | finalizers, owner references that are missing or to other objects |
+//!
+//! [`Repairs`] limits how often this happens for one Service.
+
+mod observe;
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::WorkQueue;
+use controller_kit::recorder::Recorder;
+use controller_kit::write::WriteError;
+use endpointslice::expectations::ObjectVersion;
+use endpointslice::model::Uid;
+use endpointslice::plan::AddressTypePlan;
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
+use endpointslice::{Expectations, SlicePlan};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_protobuf::DecodeError;
+use parking_lot::Mutex;
+
+use super::budget::{MAX_WRITES, WriteBudget};
+use super::sync_error::StaleCache;
+use super::writes::{Applied, Written};
+use crate::cache::Cache;
+use crate::deferred_events::{DeferredEvents, SyncGuard};
+use crate::kinds::CachedSlice;
+use crate::repairs::{Author, Repairs};
+use crate::resource::Change;
+use crate::state::State;
+
+/// What one controller knows about its slices between syncs. The keys of its queue are Services.
+pub struct SliceExpectations {
+    managed_by: Arc<str>,
+    queue: WorkQueue<ObjectKey>,
+    delay: Duration,
+    repairs: Repairs,
+    expectations: Mutex<Expectations<ObjectKey>>,
+    /// Services whose last write met a slice that is newer than the cache shows. The event of that slice requeues them.
+    conflicted: Mutex<HashSet<ObjectKey>>,
+    /// Services whose last sync ended before its plan.
+    unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
+    deferred: DeferredEvents<CachedSlice>,
+}
+
+/// The slices of one Service that one controller manages.
+#[derive(Debug)]
+pub struct ManagedSlices {
+    /// Slices that are not being deleted.
+    pub current: Vec<Arc<CachedSlice>>,
+    /// Slices that are being deleted and still exist because of finalizers.
+    pub terminating: Vec<Arc<CachedSlice>>,
+}
+
+/// A plan that was not finished within the budget of its sync.
+struct Unfinished {
+    /// The number of its writes that were not made.
+    left: usize,
+    /// True until the Service is requeued, if the sync made at least one of the writes.
+    progress: bool,
+}
+
+impl SliceExpectations {
+    /// Expectations without any slice. `managed_by` is the controller's value of the label
+    /// `endpointslice.kubernetes.io/managed-by`. Services whose slices another client changed are added to `queue` after
+    /// `delay`, or later if that happens often.
+    pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
+        let managed_by = managed_by.into();
+        let repairs = Repairs::new(queue.clone(), "");
+        let (expectations, conflicted, unfinished, deferred) = Default::default();
+        Self { managed_by, queue, delay, repairs, expectations, conflicted, unfinished, deferred }
+    }
+
+    /// The same with the controller's own field manager, which is never reported as the author of a foreign change.
+    #[must_use]
+    pub fn with_field_manager(self, manager: &str) -> Self {
+        Self { repairs: Repairs::new(self.queue.clone(), manager), ..self }
+    }
+
+    /// Begins a sync of this Service. When the guard is dropped, the events that were deferred meanwhile are handled, and a
+    /// Service whose plan is not finished is requeued behind all waiting keys.
+    pub fn begin_sync<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+    ) -> SyncGuard<'a, CachedSlice, impl FnMut(Vec<Change<CachedSlice>>)> {
+        self.conflicted.lock().remove(key);
+        self.repairs.begin_sync(key);
+        self.deferred.begin(key, |deferred| {
+            deferred.iter().for_each(|change| self.handle(change));
+            self.requeue_unfinished(key);
+        })
+    }
+
+    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
+    /// repair has to wait, the Service gets an event through `recorder`.
+    pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
+        self.repairs.sync_succeeded(key, cache, recorder, "EndpointSlices");
+    }
+
+    /// Reads the Service's slices that this controller manages. Changes nothing here.
+    ///
+    /// # Errors
+    ///
+    /// The cache is behind our own writes.
+    pub fn read(&self, key: &ObjectKey, state: &State) -> Result<ManagedSlices, StaleCache> {
+        let slices = self.managed(key, state);
+        if is_stale(&self.expectations.lock(), key, state, &slices) { Err(StaleCache) } else { Ok(slices) }
+    }
+
+    /// Reads the Service's slices for a sync. From now on every change of them counts as one.
+    ///
+    /// Decided while the cache is locked for reading, so that the event of the missing slice cannot be missed.
+    ///
+    /// # Errors
+    ///
+    /// The cache is behind our own writes. The event that brings it up to date requeues the Service.
+    pub fn read_or_wait(&self, key: &ObjectKey, state: &State) -> Result<ManagedSlices, StaleCache> {
+        let slices = self.managed(key, state);
+        let mut expectations = self.expectations.lock();
+        if is_stale(&expectations, key, state, &slices) {
+            expectations.wait(key.clone());
+            return Err(StaleCache);
+        }
+        for slice in &slices.current {
+            expectations.observe(key, slice.uid.clone(), slice.object_version());
+        }
+        expectations.wake(key);
+        Ok(slices)
+    }
+
+    fn managed(&self, key: &ObjectKey, state: &State) -> ManagedSlices {
+        let slices = state.slices_of(&key.namespace, &key.name, &self.managed_by);
+        let (terminating, current) = slices.into_iter().partition(|slice| slice.deleting);
+        ManagedSlices { current, terminating }
+    }
+
+    /// Records a successful write of the running sync of this Service.
+    ///
+    /// The stored slice need not be ours any more: an admission webhook may have given it to another controller or Service.
+    /// That is a foreign change, and its event will not show it as one.
+    pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
+        self.repairs.count_write(key);
+        let (Written::Created(slice) | Written::Updated(slice) | Written::Deleted(slice)) = written;
+        let uid = Uid::from(slice.metadata.uid.as_deref().unwrap_or_default());
+        match written {
+            Written::Deleted(_) => self.expectations.lock().expect_deleted(key.clone(), uid),
+            Written::Created(slice) | Written::Updated(slice) if self.is_of(key, slice) => {
+                let version = ObjectVersion::from(&slice.metadata);
+                self.expectations.lock().expect(key.clone(), uid, version);
+            }
+            Written::Created(_) | Written::Updated(_) => {
+                self.expectations.lock().removed(key, &uid);
+                self.repairs.foreign_change(key.clone(), self.delay, Author::Admission);
+            }
+        }
+    }
+
+    /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if the
+    /// last sync left no fewer writes to make.
+    pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
+        let last = self.unfinished.lock().remove(key);
+        if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
+            WriteBudget::until_shutdown(&self.queue)
+        } else {
+            WriteBudget::of(&self.queue)
+        }
+    }
+
+    /// Records the outcome of a plan. If a write met a slice that is newer than the cache shows, the next event of the
+    /// Service's slices requeues it. Called during the sync, so that this event cannot be missed.
+    pub(super) fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
+        for _ in &applied.errors {
+            self.repairs.count_write(key);
+        }
+        if applied.errors.iter().any(WriteError::is_transient) {
+            self.conflicted.lock().insert(key.clone());
+        }
+        if applied.unfinished {
+            // Without any success the back-off requeues the key, and then the whole plan is tried.
+            let written = applied.written.total();
+            let progress = written > 0;
+            let left = if progress { size(plan).saturating_sub(written) } else { 0 };
+            self.unfinished.lock().insert(key.clone(), Unfinished { left, progress });
+        }
+    }
+
+    /// Requeues a Service whose plan is not finished behind all waiting keys. If another client has changed a slice
+    /// meanwhile, the Service is requeued when that may be repaired.
+    fn requeue_unfinished(&self, key: &ObjectKey) {
+        let mut unfinished = self.unfinished.lock();
+        // Once for each plan: a sync that finds the cache behind makes none.
+        if !unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.progress)) {
+            return;
+        }
+        if self.repairs.has_new_change(key) {
+            unfinished.remove(key);
+        } else {
+            self.queue.requeue(key.clone());
+        }
+    }
+
+    fn is_of(&self, key: &ObjectKey, slice: &EndpointSlice) -> bool {
+        let label = |name: &str| slice.metadata.labels.as_ref()?.get(name).map(String::as_str);
+        label(MANAGED_BY) == Some(&*self.managed_by) && label(SERVICE_NAME) == Some(&*key.name)
+    }
+
+    /// Forgets a Service whose slices this controller no longer maintains.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.expectations.lock().forget(key);
+        self.release(key);
+    }
+
+    /// Records that a Service was deleted or delegated. Expectations are kept: if the Service belongs to another controller,
+    /// all its slices must be deleted in their last version; if it was deleted, each expectation ends with its slice.
+    pub fn release(&self, key: &ObjectKey) {
+        self.unfinished.lock().remove(key);
+        self.conflicted.lock().remove(key);
+        let mut expectations = self.expectations.lock();
+        expectations.allow_removal(key);
+        expectations.wake(key);
+        drop(expectations);
+        self.repairs.forget(key);
+    }
+
+    /// True if this controller manages the slice.
+    pub fn manages(&self, slice: &CachedSlice) -> bool {
+        slice.managed_by.as_deref() == Some(&*self.managed_by)
+    }
+}
+
+/// True if the cache is behind our own writes. A slice that is being deleted counts as shown, unless we deleted it.
+fn is_stale(
+    expectations: &Expectations<ObjectKey>,
+    key: &ObjectKey,
+    state: &State,
+    slices: &ManagedSlices,
+) -> bool {
+    let terminating = slices.terminating.iter();
+    let terminating = terminating.filter(|slice| !expectations.expects_deletion(key, &slice.uid));
+    let cached = slices.current.iter().chain(terminating);
+    let cached = cached.map(|slice| (slice.uid.clone(), slice.object_version()));
+    expectations.is_stale(key, state.slices.observed(), cached)
+}
+
+/// The number of writes in a plan.
+fn size(plan: &SlicePlan) -> usize {
+    plan.types.iter().map(AddressTypePlan::changes).sum::<usize>() + plan.delete_if_unchanged.len()
+}
+
+/// The Service that a slice names, if it names one.
+pub fn service_key(slice: &CachedSlice) -> Option<ObjectKey> {
+    let service = slice.service.as_ref()?;
+    Some(ObjectKey::new(slice.namespace.clone(), service.clone()))
+}
+
+/// Decodes slices, in the same order. Cost: about a microsecond for each endpoint.
+pub fn decode_all(slices: &[Arc<CachedSlice>]) -> Result<Vec<EndpointSlice>, DecodeError> {
+    slices.iter().map(|slice| slice.decode()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Changes and lists of slices, compared with the expectations.
+
+use std::collections::HashMap;
+use std::mem;
+
+use controller_kit::key::ObjectKey;
+use endpointslice::expectations::{Relisted, Removal};
+use endpointslice::model::Uid;
+
+use super::{SliceExpectations, service_key};
+use crate::kinds::CachedSlice;
+use crate::repairs::Author;
+use crate::resource::Change;
+use crate::state::{ListPhase, State};
+
+impl SliceExpectations {
+    /// Observes a change of any slice, at the latest when the sync of its Service ends. For the handler of slices.
+    pub fn observe(&self, change: &Change<CachedSlice>) {
+        if !service_key(change.latest()).is_some_and(|key| self.deferred.defer_if_syncing(&key, change)) {
+            self.handle(change);
+        }
+    }
+
+    /// Observes the phase of a list of slices. When a list completes, requeues waiting Services and those whose slices differ
+    /// from our expectations; every Service with expectations if versions went back, because until then the cache seemed
+    /// to have seen writes that it had not.
+    ///
+    /// Cost: a look at each slice in the cache and at each expectation.
+    pub fn observe_list(&self, phase: ListPhase, state: &State) {
+        let went_back = match phase {
+            ListPhase::Begins => return self.expectations.lock().relist_begins(),
+            ListPhase::Complete { went_back } => went_back,
+        };
+        let ours = state.slices.iter().filter(|slice| self.manages(slice) && !slice.deleting);
+        let ours: HashMap<&Uid, &CachedSlice> = ours.map(|slice| (&slice.uid, &**slice)).collect();
+        let mut expectations = self.expectations.lock();
+        let Relisted { waiting, differing } = expectations.relist_completed(|key, uid| {
+            let slice = ours.get(uid)?;
+            let same_service = slice.namespace == key.namespace && slice.service.as_ref() == Some(&key.name);
+            same_service.then(|| slice.object_version())
+        });
+        let mut affected: Vec<ObjectKey> = differing.into_iter().map(|(key, _)| key).collect();
+        if went_back {
+            affected.extend(expectations.keys().cloned());
+        }
+        drop(expectations);
+        for key in affected {
+            self.repairs.foreign_change(key, self.delay, Author::Unknown);
+        }
+        let conflicted = mem::take(&mut *self.conflicted.lock());
+        for key in waiting.into_iter().chain(conflicted) {
+            self.queue.add(key);
+        }
+    }
+
+    pub(super) fn handle(&self, change: &Change<CachedSlice>) {
+        match change {
+            Change::Added(slice) => self.added(slice),
+            Change::Updated { old, new } => self.updated(old, new),
+            Change::Deleted(slice) => self.deleted(slice),
+        }
+    }
+
+    fn added(&self, slice: &CachedSlice) {
+        if self.manages(slice) && self.is_foreign_change(slice) {
+            self.repair(slice, self.repairs.author(&slice.last_managers));
+        }
+        self.wake(slice);
+    }
+
+    fn updated(&self, old: &CachedSlice, new: &CachedSlice) {
+        let (was_ours, is_ours) = (self.manages(old), self.manages(new));
+        let left = !is_ours || old.service != new.service || old.uid != new.uid;
+        let deleted = new.deleting && !old.deleting;
+        // Its absence from our slices must not look like a stale cache.
+        let was_expected = if was_ours && (left || deleted) { self.removed(old) } else { false };
+        let author = || self.repairs.author(&new.last_managers);
+        if old.service != new.service {
+            // The slice has moved to another Service: both are synced, whichever controller manages it.
+            for (slice, ours) in [(new, is_ours), (old, was_ours)] {
+                if ours { self.repair(slice, author()) } else { self.sync_later(slice) }
+            }
+        } else if is_ours && deleted && was_expected {
+            self.sync_later(new);
+        } else if was_ours != is_ours || is_ours && self.is_foreign_change(new) {
+            self.repair(new, if deleted { Author::Unknown } else { author() });
+        }
+        self.wake(new);
+    }
+
+    fn deleted(&self, slice: &CachedSlice) {
+        if !self.manages(slice) {
+            return;
+        }
+        if slice.service.is_some() && !self.removed(slice) {
+            self.repair(slice, Author::Unknown);
+        }
+        self.wake(slice);
+    }
+
+    /// Ends the expectation of a slice that we no longer manage, or that was deleted. Returns true if we expected that.
+    fn removed(&self, slice: &CachedSlice) -> bool {
+        self.expectations.lock().removed(&expectation_key(slice), &slice.uid) == Removal::Expected
+    }
+
+    /// True unless this version of the slice is our own write.
+    fn is_foreign_change(&self, slice: &CachedSlice) -> bool {
+        self.expectations.lock().is_foreign(&expectation_key(slice), &slice.uid, slice.object_version())
+    }
+
+    /// Requeues the Service of a slice that another client changed.
+    fn repair(&self, slice: &CachedSlice, author: Author) {
+        if let Some(key) = service_key(slice) {
+            self.repairs.foreign_change(key, self.delay, author);
+        }
+    }
+
+    fn sync_later(&self, slice: &CachedSlice) {
+        if let Some(key) = service_key(slice) {
+            self.queue.add_after(key, self.delay);
+        }
+    }
+
+    /// Requeues the slice's Service if its sync waits for the cache, which may be up to date now.
+    fn wake(&self, slice: &CachedSlice) {
+        let Some(key) = service_key(slice) else { return };
+        let conflicted = self.conflicted.lock().remove(&key);
+        // A write that conflicted with another client's may conflict with the next one as well: it waits as any repair.
+        if self.expectations.lock().wake(&key) || conflicted && self.repairs.delay(&key).is_zero() {
+            self.queue.add(key);
+        }
+    }
+}
+
+/// The key of the expectations of a slice, including a slice that names no Service.
+fn expectation_key(slice: &CachedSlice) -> ObjectKey {
+    service_key(slice).unwrap_or_else(|| ObjectKey::new(slice.namespace.clone(), ""))
+}

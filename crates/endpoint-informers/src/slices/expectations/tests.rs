@@ -1,0 +1,134 @@
+use endpointslice::Interner;
+use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::cache::{Cache, ListPhase};
+use crate::resource::Resource;
+use controller_kit::queue::RateLimit;
+
+fn slice(managed_by: &str, version: &str) -> Value {
+    let labels = json!({SERVICE_NAME: "web", MANAGED_BY: managed_by});
+    json!({"addressType": "IPv4", "endpoints": [], "metadata": {"namespace": "shop", "name": managed_by,
+        "uid": managed_by, "resourceVersion": version, "generation": 1, "labels": labels}})
+}
+
+fn cached(slice: &Value) -> CachedSlice {
+    CachedSlice::from_json(&slice.to_string(), &mut Interner::default()).unwrap()
+}
+
+/// Our slice was written and is not in the cache yet.
+fn behind() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
+    let queue = WorkQueue::new(RateLimit::default());
+    let slices = SliceExpectations::new("us", queue.clone(), Duration::from_secs(1));
+    let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+    slices.written(&key, &Written::Created(&serde_json::from_value(slice("us", "5")).unwrap()));
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
+    (slices, queue, cache, key)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_waits_for_a_slice_is_woken() {
+    let (slices, queue, _, _) = behind();
+    slices.observe(&Change::Added(Arc::new(cached(&slice("us", "5")))));
+    assert_eq!(queue.len(), 1);
+    slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));
+    assert_eq!(queue.len(), 1, "once");
+}
+
+/// Plays a list in which `during` happens.
+fn list(slices: &SliceExpectations, cache: &Cache, during: impl FnOnce()) {
+    cache.read(|state| slices.observe_list(ListPhase::Begins, state));
+    during();
+    cache.read(|state| slices.observe_list(ListPhase::Complete { went_back: false }, state));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_complete_list_ends_the_waiting_for_what_was_written_before_it() {
+    let (slices, queue, cache, key) = behind();
+    cache.read(|state| slices.observe_list(ListPhase::Begins, state));
+    assert_eq!(
+        cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(),
+        StaleCache,
+        "it is not complete"
+    );
+    assert!(queue.is_empty());
+    cache.read(|state| slices.observe_list(ListPhase::Complete { went_back: false }, state));
+    assert_eq!(queue.len(), 1, "at once");
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
+}
+
+/// A list that began before a write need not show it, however often lists break off and begin again.
+#[tokio::test(start_paused = true)]
+async fn a_complete_list_does_not_end_the_waiting_for_what_was_written_during_it() {
+    let (slices, queue, cache, key) = behind();
+    let written =
+        || slices.written(&key, &Written::Updated(&serde_json::from_value(slice("us", "7")).unwrap()));
+    list(&slices, &cache, written);
+    assert_eq!(queue.len(), 1, "woken, to look");
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
+    list(&slices, &cache, || cache.read(|state| slices.observe_list(ListPhase::Begins, state)));
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
+}
+
+/// A controller that begins during a list has not heard of its beginning, and has written nothing before it.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_list_whose_beginning_was_not_heard_ends_no_waiting() {
+    let (slices, _, cache, key) = behind();
+    cache.read(|state| slices.observe_list(ListPhase::Complete { went_back: false }, state));
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
+}
+
+/// What a sync finds during a list may be of a moment before it.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_a_list_shows_older_than_it_was_found_is_looked_at() {
+    for during in [false, true] {
+        let queue = WorkQueue::new(RateLimit::default());
+        let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+        let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+        let mut newer = slice("us", "9");
+        newer["metadata"]["generation"] = json!(2);
+        cache.upsert(cached(&newer));
+        let find =
+            || assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 1);
+        if !during {
+            find();
+        }
+        list(&slices, &cache, || {
+            if during {
+                find();
+            }
+            cache.upsert(cached(&slice("us", "5")));
+        });
+        assert_eq!(queue.len(), 1, "{during}");
+        drop(queue.get().await);
+        list(&slices, &cache, || ());
+        assert!(queue.is_empty(), "once");
+    }
+}
+
+/// Until the end of the list, the cache seemed to have seen what it had not.
+#[tokio::test(start_paused = true)]
+async fn when_versions_went_back_every_service_with_slices_is_looked_at() {
+    for went_back in [false, true] {
+        let queue = WorkQueue::new(RateLimit::default());
+        let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+        let cache = Cache::default();
+        cache.upsert(cached(&slice("us", "5")));
+        cache.read(|state| {
+            slices.read_or_wait(&ObjectKey::new("shop", "web"), state).unwrap();
+            slices.observe_list(ListPhase::Begins, state);
+            slices.observe_list(ListPhase::Complete { went_back }, state);
+        });
+        assert_eq!(queue.len(), usize::from(went_back));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_has_read_the_cache_waits_no_more() {
+    let (slices, queue, cache, key) = behind();
+    cache.observe::<CachedSlice>("5");
+    assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
+    slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));
+    assert!(queue.is_empty(), "another controller's slice is no reason to sync");
+}

@@ -1,0 +1,23 @@
+//! What controllers of EndpointSlices have in common: one sync from its reads to its writes.
+//!
+//! ```text
+//! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceWriter::apply ─> Applied ─> SliceMetrics
+//!            ^                        │                        │
+//!            └── handler: observe     └── stale? wait          └── every write is expected in the cache
+//! ```
+
+mod budget;
+mod expectations;
+mod metrics;
+mod snapshot;
+mod sync_error;
+mod writer;
+mod writes;
+
+pub use budget::{MAX_WRITES, WriteBudget};
+pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
+pub use metrics::{HintLabels, OwnerTotals, SliceMetrics};
+pub use snapshot::{Snapshot, UnsortedSnapshot};
+pub use sync_error::{StaleCache, SyncError, is_retryable};
+pub use writer::SliceWriter;
+pub use writes::{Applied, WriteCounts, Written};

@@ -1,0 +1,131 @@
+//! The failures of a sync, the same for every controller of slices.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use controller_kit::queue::{Cause, FailureReason};
+use controller_kit::write::WriteError;
+use endpointslice::desired::{Skipped, SkippedReason};
+use kube_api::error_chain;
+use kube_protobuf::DecodeError;
+
+use crate::store::unreadable::UnreadableObject;
+
+/// The cache does not show our own last writes yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("EndpointSlice informer cache is out of date")]
+pub struct StaleCache;
+
+/// A sync that must be retried.
+#[derive(Debug)]
+pub enum SyncError {
+    /// The cache does not show our own last writes yet.
+    StaleCache,
+    /// Writes failed.
+    Write(Vec<WriteError>),
+    /// An object in the cache could not be decoded.
+    Unreadable(DecodeError),
+    /// An object that the sync depends on is not in the cache because it could not be decoded.
+    Missing(UnreadableObject),
+    /// Endpoints were skipped; everything else was written.
+    Skipped(Vec<Skipped>),
+}
+
+impl SyncError {
+    /// Fails if an endpoint was skipped for a reason that is [retryable](is_retryable).
+    pub fn unless_complete(skipped: &[Skipped]) -> Result<(), Self> {
+        let missing: Vec<Skipped> = skipped.iter().filter(|skipped| is_retryable(skipped)).cloned().collect();
+        if missing.is_empty() { Ok(()) } else { Err(Self::Skipped(missing)) }
+    }
+}
+
+/// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will be.
+pub fn is_retryable(skipped: &Skipped) -> bool {
+    matches!(skipped.reason, SkippedReason::NodeNotFound(_))
+}
+
+impl fmt::Display for SyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleCache => StaleCache.fmt(f),
+            Self::Unreadable(error) => write!(f, "unreadable object in the cache: {error}"),
+            Self::Missing(object) => object.fmt(f),
+            Self::Write(errors) => f.write_str(&join_reasons(errors.iter().map(|error| error_chain(error)))),
+            Self::Skipped(skipped) => f.write_str(&join_reasons(skipped.iter().map(describe))),
+        }
+    }
+}
+
+fn describe(skipped: &Skipped) -> String {
+    match &skipped.reason {
+        SkippedReason::NodeNotFound(node) => {
+            format!("skipping Pod {}: Node {node:?} not found", skipped.name)
+        }
+        SkippedReason::AddressNotAllowed(address) => format!("skipping {address} of Pod {}", skipped.name),
+    }
+}
+
+impl std::error::Error for SyncError {}
+
+impl controller_kit::worker::SyncError for SyncError {
+    fn causes(&self) -> Vec<Cause> {
+        match self {
+            Self::StaleCache => vec![Cause::StaleCache],
+            Self::Write(errors) => errors.iter().map(WriteError::cause).collect(),
+            Self::Unreadable(_) | Self::Missing(_) => vec![Cause::FAILURE],
+            // The back-off starts again when other pods or nodes are missing.
+            Self::Skipped(_) => {
+                let mut hasher = DefaultHasher::new();
+                self.to_string().hash(&mut hasher);
+                vec![Cause::Failure { fingerprint: hasher.finish(), reason: FailureReason::Other }]
+            }
+        }
+    }
+}
+
+impl From<StaleCache> for SyncError {
+    fn from(StaleCache: StaleCache) -> Self {
+        Self::StaleCache
+    }
+}
+
+impl From<DecodeError> for SyncError {
+    fn from(error: DecodeError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl From<UnreadableObject> for SyncError {
+    fn from(object: UnreadableObject) -> Self {
+        Self::Missing(object)
+    }
+}
+
+/// The most reasons that a message lists.
+const MAX_REASONS: usize = 5;
+
+/// Joins reasons for a message: the first five, and the number of the others.
+fn join_reasons(reasons: impl ExactSizeIterator<Item = String>) -> String {
+    let count = reasons.len();
+    let shown: Vec<String> = reasons.take(MAX_REASONS).collect();
+    let shown = shown.join(", ");
+    if count > MAX_REASONS { format!("{shown} and {} more", count - MAX_REASONS) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use controller_kit::worker::SyncError as _;
+
+    #[test]
+    fn only_a_missing_node_is_retried() {
+        let node = Skipped { name: "web-1".into(), reason: SkippedReason::NodeNotFound("n1".into()) };
+        let loopback = std::net::Ipv4Addr::LOCALHOST.into();
+        let address = Skipped { name: "web-2".into(), reason: SkippedReason::AddressNotAllowed(loopback) };
+        assert!(SyncError::unless_complete(&[]).is_ok());
+        assert!(SyncError::unless_complete(std::slice::from_ref(&address)).is_ok());
+        let error = SyncError::unless_complete(&[address, node]).unwrap_err();
+        assert_eq!(error.to_string(), "skipping Pod web-1: Node \"n1\" not found");
+        assert!(!error.is_transient() && SyncError::from(StaleCache).is_transient());
+    }
+}

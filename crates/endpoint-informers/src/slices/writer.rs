@@ -1,0 +1,161 @@
+//! Applies plans: the only writer of EndpointSlices.
+
+use controller_kit::key::ObjectKey;
+use controller_kit::write::{ObjectWriter, WriteError};
+use endpointslice::SlicePlan;
+use endpointslice::plan::AddressTypePlan;
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_api::{ApiClient, Preconditions};
+
+use super::budget::WriteBudget;
+use super::expectations::SliceExpectations;
+use super::writes::{Applied, Written};
+
+/// Writes slices with one client.
+#[derive(Clone)]
+pub struct SliceWriter {
+    writer: ObjectWriter,
+}
+
+/// The reason why a plan was not carried out in full.
+enum Stop {
+    BudgetSpent,
+    NamespaceTerminating,
+    Failed(WriteError),
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl SliceWriter {
+    /// A writer that uses this client.
+    pub fn new(client: ApiClient) -> Self {
+        Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
+    }
+
+    /// Carries out the plan of a Service, up to the number of writes that one sync may make, and records every write in
+    /// `expectations`. A plan that is not finished is continued by the next sync, which
+    /// [`begin_sync`](SliceExpectations::begin_sync) requeues.
+    ///
+    /// See [`Self::apply_within`] for the order of the writes.
+    pub async fn apply(
+        &self,
+        key: &ObjectKey,
+        plan: &SlicePlan,
+        expectations: &SliceExpectations,
+    ) -> Applied {
+        let mut budget = expectations.budget(key, plan);
+        let applied = self.apply_within(&mut budget, plan, |written| expectations.written(key, &written));
+        let applied = applied.await;
+        expectations.applied(key, plan, &applied);
+        applied
+    }
+
+    /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
+    ///
+    /// Address types are independent: the first failure ends the plan of its type, and the others still run, as do the
+    /// deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type without an
+    /// error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    ///
+    /// Deletes send the uid as a precondition, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The
+    /// others don't send the version, because our own last write may be newer than the slice in the plan.
+    pub async fn apply_within(
+        &self,
+        budget: &mut WriteBudget<'_>,
+        plan: &SlicePlan,
+        mut on_write: impl FnMut(Written<'_>),
+    ) -> Applied {
+        let mut applied = Applied::default();
+        let mut counts = applied.written;
+        let mut on_write = |written: Written<'_>| {
+            counts.add(&written);
+            on_write(written);
+        };
+        for plan in &plan.types {
+            let before = budget.left();
+            match self.apply_type(budget, plan, &mut on_write).await {
+                Ok(()) => applied.complete.push(plan.address_type),
+                Err(Stop::BudgetSpent) => {
+                    applied.unfinished = true;
+                    applied.cut_after.get_or_insert(before - budget.left());
+                }
+                Err(Stop::NamespaceTerminating) => {}
+                Err(Stop::Failed(error)) => {
+                    applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
+                }
+            }
+        }
+        for slice in &plan.delete_if_unchanged {
+            let unchanged = slice.metadata.resource_version.clone();
+            match self.delete(budget, slice, unchanged, &mut on_write).await {
+                Ok(()) | Err(Stop::NamespaceTerminating) => {}
+                Err(Stop::BudgetSpent) => {
+                    applied.unfinished = true;
+                    break;
+                }
+                Err(Stop::Failed(error)) => applied.errors.push(error),
+            }
+        }
+        applied.written = counts;
+        applied
+    }
+
+    async fn apply_type(
+        &self,
+        budget: &mut WriteBudget<'_>,
+        plan: &AddressTypePlan,
+        on_write: &mut impl FnMut(Written<'_>),
+    ) -> Result<(), Stop> {
+        let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
+        for slice in create {
+            take(budget)?;
+            match self.writer.create(&key(slice), slice).await? {
+                Some(created) => on_write(Written::Created(&created)),
+                None => return Err(Stop::NamespaceTerminating),
+            }
+        }
+        for slice in &plan.update {
+            take(budget)?;
+            on_write(Written::Updated(&self.writer.update(&key(slice), slice).await?));
+        }
+        for slice in &plan.delete {
+            self.delete(budget, slice, None, on_write).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a slice with its uid as a precondition: a new slice of the same name belongs to another client.
+    async fn delete(
+        &self,
+        budget: &mut WriteBudget<'_>,
+        slice: &EndpointSlice,
+        resource_version: Option<String>,
+        on_write: &mut impl FnMut(Written<'_>),
+    ) -> Result<(), Stop> {
+        take(budget)?;
+        let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
+        self.writer.delete::<EndpointSlice>(&key(slice), &preconditions).await?;
+        on_write(Written::Deleted(slice));
+        Ok(())
+    }
+
+    /// The fingerprint of everything that was to be written for one address type.
+    fn fingerprint(&self, plan: &AddressTypePlan) -> u64 {
+        self.writer.fingerprint(plan.create.iter().chain(&plan.update).chain(&plan.delete))
+    }
+}
+
+fn take(budget: &mut WriteBudget<'_>) -> Result<(), Stop> {
+    if budget.take() { Ok(()) } else { Err(Stop::BudgetSpent) }
+}
+
+/// The key of a slice; a new slice has only the prefix of a name.
+fn key(slice: &EndpointSlice) -> ObjectKey {
+    let metadata = &slice.metadata;
+    let name = metadata.name.as_deref().or(metadata.generate_name.as_deref()).unwrap_or_default();
+    ObjectKey::new(metadata.namespace.as_deref().unwrap_or_default(), name)
+}

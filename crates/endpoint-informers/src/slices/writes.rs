@@ -1,0 +1,68 @@
+//! The writes of a plan, and their outcome.
+
+use controller_kit::write::WriteError;
+use endpointslice::AddressType;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::sync_error::SyncError;
+
+/// A write that succeeded.
+#[derive(Debug)]
+pub enum Written<'a> {
+    /// The slice was created; as the API server returned it.
+    Created(&'a EndpointSlice),
+    /// The slice was replaced; as the API server returned it.
+    Updated(&'a EndpointSlice),
+    /// The slice was deleted; in its last known state.
+    Deleted(&'a EndpointSlice),
+}
+
+/// The numbers of writes that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteCounts {
+    /// Slices created.
+    pub created: usize,
+    /// Slices replaced.
+    pub updated: usize,
+    /// Slices deleted.
+    pub deleted: usize,
+}
+
+impl WriteCounts {
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.created + self.updated + self.deleted
+    }
+
+    pub(super) fn add(&mut self, written: &Written<'_>) {
+        match written {
+            Written::Created(_) => self.created += 1,
+            Written::Updated(_) => self.updated += 1,
+            Written::Deleted(_) => self.deleted += 1,
+        }
+    }
+}
+
+/// The outcome of a plan.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Applied {
+    /// The address types whose plan was carried out in full. A plan is incomplete after a failed write, at the end of the
+    /// budget, and when nothing can be created because the namespace is being deleted.
+    pub complete: Vec<AddressType>,
+    /// The writes that failed.
+    pub errors: Vec<WriteError>,
+    /// The writes that succeeded.
+    pub written: WriteCounts,
+    /// True if the budget ended before the plan.
+    pub unfinished: bool,
+    /// The writes made for the address type whose plan the end of the budget cut off.
+    pub cut_after: Option<usize>,
+}
+
+impl Applied {
+    /// Fails with all errors, if there are any.
+    pub fn into_result(self) -> Result<(), SyncError> {
+        if self.errors.is_empty() { Ok(()) } else { Err(SyncError::Write(self.errors)) }
+    }
+}

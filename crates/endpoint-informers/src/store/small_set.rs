@@ -1,0 +1,120 @@
+//! A set that usually holds one value.
+
+use std::mem;
+
+use super::partitioned_table::PartitionedTable;
+
+/// A non-empty set of values, identified by the hash and the comparison that the caller supplies.
+///
+/// Most Services have one slice, and a label such as the pod name of a StatefulSet is on one pod. A single value is kept
+/// without a table, which saves about a hundred bytes.
+///
+/// Cost: adding, replacing and removing are constant, whatever the size.
+pub(crate) enum SmallSet<T> {
+    /// The only value.
+    One(T),
+    /// Two values or more, or one that is left of them.
+    Many(Box<PartitionedTable<T>>),
+}
+
+impl<T> SmallSet<T> {
+    /// Adds a value that is not in the set. `hash_of` must agree with the hashes in later calls.
+    pub(crate) fn insert_unique(&mut self, value: T, hash_of: impl Fn(&T) -> u64) {
+        if let Self::One(_) = self {
+            let one = mem::replace(self, Self::Many(Box::new(PartitionedTable::with_capacity(2))));
+            if let (Self::Many(table), Self::One(first)) = (&mut *self, one) {
+                table.insert_unique(hash_of(&first), first, &hash_of);
+            }
+        }
+        if let Self::Many(table) = self {
+            table.insert_unique(hash_of(&value), value, hash_of);
+        }
+    }
+
+    /// The value that hashes to `hash` and satisfies `wanted`.
+    pub(crate) fn find_mut(&mut self, hash: u64, wanted: impl Fn(&T) -> bool) -> Option<&mut T> {
+        match self {
+            Self::One(value) => wanted(value).then_some(value),
+            Self::Many(table) => table.find_mut(hash, wanted),
+        }
+    }
+
+    /// Removes the value that hashes to `hash` and satisfies `wanted`. Returns true if nothing else is in the set, so that
+    /// the caller must remove the set itself.
+    pub(crate) fn remove(&mut self, hash: u64, wanted: impl Fn(&T) -> bool) -> bool {
+        match self {
+            Self::One(value) => wanted(value),
+            Self::Many(table) => {
+                table.remove(hash, wanted);
+                table.is_empty()
+            }
+        }
+    }
+
+    /// The number of values.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(table) => table.len(),
+        }
+    }
+
+    /// All values, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let (one, many) = match self {
+            Self::One(value) => (Some(value), None),
+            Self::Many(table) => (None, Some(table.iter())),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// SmallSet hashes, so that values collide.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "tables pass references")]
+    fn hash(value: &u8) -> u64 {
+        u64::from(value % 3)
+    }
+
+    #[test]
+    fn a_single_value_costs_a_word_more_than_itself() {
+        assert_eq!(size_of::<SmallSet<usize>>(), 2 * size_of::<usize>());
+    }
+
+    proptest! {
+        #[test]
+        fn it_behaves_like_a_btree_set(actions in vec((any::<bool>(), 0..12_u8), 0..60)) {
+            let (mut set, mut model) = (None::<SmallSet<u8>>, BTreeSet::new());
+            for (insert, value) in actions {
+                if insert {
+                    if model.insert(value) {
+                        match &mut set {
+                            Some(set) => set.insert_unique(value, hash),
+                            None => set = Some(SmallSet::One(value)),
+                        }
+                    }
+                } else if set.as_mut().is_some_and(|set| set.remove(hash(&value), |other| *other == value)) {
+                    set = None;
+                    model.remove(&value);
+                } else {
+                    model.remove(&value);
+                }
+                let held: BTreeSet<u8> = set.iter().flat_map(|set| set.iter().copied()).collect();
+                prop_assert_eq!(&held, &model);
+                prop_assert_eq!(set.as_ref().map_or(0, SmallSet::len), model.len());
+                for value in 0..12 {
+                    let found = set.as_mut().and_then(|set| set.find_mut(hash(&value), |other| *other == value));
+                    prop_assert_eq!(found.copied(), model.get(&value).copied());
+                }
+            }
+        }
+    }
+}

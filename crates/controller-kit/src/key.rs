@@ -1,9 +1,9 @@
-//! The name of a namespaced object.
+//! The key of a namespaced object.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Namespace and name of an object; what work queues carry.
+/// Namespace and name of an object: the key of work queues.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     /// The namespace.

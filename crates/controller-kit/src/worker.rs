@@ -1,4 +1,4 @@
-//! Workers: take a key, sync it, retry it if that failed.
+//! Workers: take a key, sync it, and retry it if the sync failed.
 
 use std::panic::AssertUnwindSafe;
 
@@ -10,29 +10,27 @@ use crate::key::ObjectKey;
 use crate::queue::{Cause, FailureReason, WorkQueue};
 use kube_api::error_chain;
 
-/// Why a sync did not succeed.
+/// The error of a failed sync.
 pub trait SyncError: std::error::Error + Send {
-    /// What went wrong, which decides when the key is retried. All of it, one for each thing that failed by itself.
+    /// The causes of the failure, which decide when the key is retried: one for each part that failed independently.
     fn causes(&self) -> Vec<Cause>;
 
-    /// True if a cache that catches up is all it takes: it was stale, or a write met a newer object. That is ordinary and
-    /// not worth a message to users.
+    /// True if an up-to-date cache resolves the error: the cache was stale, or a write conflicted. Such errors are expected
+    /// and need no event.
     fn is_transient(&self) -> bool {
         let causes = self.causes();
         !causes.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }))
     }
 }
 
-/// The most keys that leave the background for the live priority at the start: ten seconds of writes at client-go's default
-/// of 20 a second.
+/// The most keys that [`promote_out_of_sync`] promotes: ten seconds of writes at client-go's default of 20 a second.
 pub const MAX_PROMOTED: usize = 200;
 
-/// Runs `workers` tasks that call `sync` for each key, until the queue is shut down; syncs under way are finished, keys
-/// that still wait are left to whoever comes next. Log lines name the `controller`.
+/// Runs `workers` tasks that call `sync` for each key until the queue is shut down. Then syncs in progress finish, and
+/// queued keys are not synced. Log lines name the `controller`.
 ///
-/// A key that fails comes back with growing, capped delays for as long as it fails; it is never given up. One that only
-/// waits for the cache comes back when the cache has caught up, see [`Cause`]. A `sync` that panics counts as failed and
-/// takes no worker with it.
+/// A key that fails is retried with growing, capped delays and never given up; see [`Cause`] for the delays. A `sync` that
+/// panics counts as failed and does not end its worker.
 pub async fn run_workers<E, F, Fut>(
     controller: &'static str,
     queue: WorkQueue<ObjectKey>,
@@ -52,8 +50,8 @@ pub async fn run_workers<E, F, Fut>(
                     break;
                 }
                 process(controller, &queue, &key, &sync).await;
-                // A sync that finds nothing to write need not wait for anything, and thousands of them in a row would
-                // keep list-watches off this thread.
+                // A sync without a write need not await anything, and thousands of them in a row would block the other
+                // tasks of this thread.
                 tokio::task::yield_now().await;
             }
         });

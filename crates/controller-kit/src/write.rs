@@ -1,4 +1,4 @@
-//! One write of one object, as every controller makes it: what counts as done, and an error that says what was tried.
+//! Writes of single objects, with errors that name the object and classify the failure.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,35 +10,35 @@ use crate::key::ObjectKey;
 use crate::queue::Cause;
 use kube_api::{ApiClient, ApiError, Object, Preconditions};
 
-/// A namespaced kind that controllers write.
+/// A namespaced kind that can be written.
 pub trait Writable: Object + Metadata<Ty = ObjectMeta> + Clone {}
 
 impl<T: Object + Metadata<Ty = ObjectMeta> + Clone> Writable for T {}
 
-/// A write that failed.
+/// A failed write.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {verb} {kind} {key}")]
 pub struct WriteError {
-    /// What was tried.
+    /// The kind of write.
     pub verb: Verb,
     kind: &'static str,
     key: ObjectKey,
-    /// Whether the server was asked to find a name, of which the key has the prefix.
+    /// Whether the server was to generate the name; the key has the prefix.
     generates_name: bool,
     /// The [fingerprint](ObjectWriter::fingerprint) of what was to be stored.
     fingerprint: u64,
-    /// Why it failed.
+    /// The error of the request.
     pub source: ApiError,
 }
 
 /// The kinds of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// There was no such object.
+    /// POST.
     Create,
-    /// It was to be replaced.
+    /// PUT.
     Update,
-    /// It was to go.
+    /// DELETE.
     Delete,
 }
 
@@ -69,7 +69,8 @@ impl WriteError {
         if self.is_transient() { Cause::Conflict } else { Cause::of_request(self.fingerprint, &self.source) }
     }
 
-    /// True if the API server holds something else than the cache showed: a newer cache is all it takes.
+    /// True if the API server's state differs from the cache, so that an up-to-date cache resolves the error: a conflict, a
+    /// create of an existing object, an update of a deleted one.
     pub fn is_transient(&self) -> bool {
         self.source.is_conflict()
             || match self.verb {

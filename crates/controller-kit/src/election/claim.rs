@@ -1,4 +1,4 @@
-//! Who may have the Lease, and what then stands in it: no client, clock or randomness.
+//! The rules of a Lease: claims on it and its records. No client, clock or randomness.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
     lease: Lease,
-    /// When its record was first seen like this, by our own clock.
+    /// The time at which this record was first seen, by our own clock.
     since: Instant,
 }
 
-/// What an elector may do about a Lease.
+/// The claim of an elector on a Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is ours, renew it.
+    /// We hold it: renew it.
     Renew,
-    /// It was released, or its holder was silent for too long: take it.
+    /// It was released or has expired: take it.
     TakeOver,
-    /// Somebody has it, for so long at least.
+    /// Another process holds it, for at least this long.
     Wait(Duration),
 }
 
-/// What a record without a duration counts as: the least that the API server accepts.
+/// The duration of a record without one: the least that the API server accepts.
 const MIN_LEASE_SECONDS: i32 = 1;
 
 impl Observation {
-    /// Takes note of the Lease. The record's age goes on if this is the record that was known; changes of the metadata
-    /// don't count, they may be anybody's.
+    /// Observes the Lease. The record keeps its age if it equals the known one; metadata does not count, because any client
+    /// may change it.
     pub(super) fn new(lease: Lease, known: Option<&Self>, now: Instant) -> Self {
         let same = known.filter(|known| known.lease.spec == lease.spec);
         Self { since: same.map_or(now, |known| known.since), lease }
@@ -41,12 +41,12 @@ impl Observation {
         &self.lease
     }
 
-    /// Who has the Lease; empty if nobody has.
+    /// The holder of the Lease; empty if it is released.
     pub(super) fn holder(&self) -> &str {
         self.lease.spec.as_ref().map_or("", holder)
     }
 
-    /// Since when nobody has the Lease, by our own clock: it was first seen released then, or ran out.
+    /// The time since which no process holds the Lease, by our own clock: when it was first seen released, or expired.
     pub(super) fn vacant_since(&self, now: Instant) -> Option<Instant> {
         if self.holder().is_empty() {
             return Some(self.since);
@@ -54,13 +54,13 @@ impl Observation {
         self.since.checked_add(self.duration()).filter(|end| *end <= now)
     }
 
-    /// For how long others wait for its holder.
+    /// The duration of the Lease.
     fn duration(&self) -> Duration {
         let seconds = self.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
         Duration::from_secs(seconds.unwrap_or_default().max(MIN_LEASE_SECONDS).unsigned_abs().into())
     }
 
-    /// What `identity` may do at this time.
+    /// The claim of `identity` at this time.
     pub(super) fn claim(&self, identity: &str, now: Instant) -> Claim {
         let holder = self.holder();
         if holder.is_empty() {
@@ -80,7 +80,7 @@ impl Observation {
 /// The record by which `identity` holds the Lease after `previous`, if there was one
 /// (`LeaderElectionRecordToLeaseSpec`).
 ///
-/// A renewal changes nothing but the time of it. Taking over begins a new term.
+/// A renewal changes only the renew time. A takeover begins a new term.
 pub(super) fn held(
     previous: Option<&LeaseSpec>,
     identity: &str,
@@ -104,7 +104,7 @@ pub(super) fn held(
     }
 }
 
-/// The record that lets the next one take the Lease at once (client-go's `release`).
+/// The record of a released Lease, which can be acquired at once (client-go's `release`).
 pub(super) fn released(previous: Option<&LeaseSpec>, now: Timestamp) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(String::new()),

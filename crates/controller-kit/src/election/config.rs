@@ -1,8 +1,8 @@
-//! How long everything takes.
+//! The durations of an election.
 
 use std::time::Duration;
 
-/// The waits of an election that fit together.
+/// The durations of an election, checked for consistency.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,31 +24,31 @@ pub struct Config {
     retry_period: Duration,
 }
 
-/// Durations that can't work together, by the flags they come from.
+/// Inconsistent durations, by their flags.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A duration of zero.
     #[error("{0} must be greater than zero")]
     Zero(&'static str),
-    /// Another would take the Lease from a leader that still tries to renew it.
+    /// Another process could take the Lease from a leader that still tries to renew it.
     #[error(
         "{LEASE_DURATION} ({lease_duration:?}) must be greater than {RENEW_DEADLINE} ({renew_deadline:?})"
     )]
     LeaseTooShort {
-        /// How long others wait.
+        /// The time others wait for a silent leader.
         lease_duration: Duration,
-        /// How long the leader tries.
+        /// The time a leader tries to renew.
         renew_deadline: Duration,
     },
-    /// The leader would give up before its second try.
+    /// A leader would give up before its second try.
     #[error(
         "{RENEW_DEADLINE} ({renew_deadline:?}) must be greater than {RETRY_PERIOD} ({retry_period:?}) times \
          {JITTER_FACTOR}"
     )]
     DeadlineTooShort {
-        /// How long the leader tries.
+        /// The time a leader tries to renew.
         renew_deadline: Duration,
-        /// How long it waits between tries.
+        /// The time between tries.
         retry_period: Duration,
     },
 }
@@ -58,14 +58,14 @@ const RENEW_DEADLINE: &str = "--leader-elect-renew-deadline";
 const RETRY_PERIOD: &str = "--leader-elect-retry-period";
 /// client-go's `JitterFactor`.
 const JITTER_FACTOR: f64 = 1.2;
-/// The least that a request is given.
+/// The least time limit of a request.
 const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Config {
-    /// Checks what client-go's `NewLeaderElector` checks: all are above zero, `lease_duration` is longer than
+    /// Checks the rules of client-go's `NewLeaderElector`: all durations are above zero, `lease_duration` is longer than
     /// `renew_deadline`, and that is longer than `retry_period` × 1.2.
     ///
-    /// The Lease counts in whole seconds, so `lease_duration` is rounded up there. (client-go cuts it off, which makes
+    /// The Lease counts in whole seconds, so `lease_duration` is rounded up there. (client-go rounds down, which makes
     /// 15.8 s shorter than a renew deadline of 15.5 s.)
     pub fn new(
         lease_duration: Duration,
@@ -87,34 +87,34 @@ impl Config {
         Ok(Self { lease_duration, renew_deadline, retry_period })
     }
 
-    /// For how long others wait for a leader that is silent, in seconds, as it stands in the Lease.
+    /// The lease duration in seconds, as written to the Lease.
     pub(super) fn lease_seconds(&self) -> i32 {
         let seconds = i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX);
         seconds.saturating_add((self.lease_duration.subsec_nanos() > 0).into())
     }
 
-    /// For how long others wait for a leader that is silent.
+    /// The time that other processes wait for a silent leader.
     pub fn lease_duration(&self) -> Duration {
         self.lease_duration
     }
 
-    /// For how long a leader may go on after it sent the last renewal that succeeded.
+    /// The time for which a leader keeps leadership after sending its last successful renewal.
     pub fn renew_deadline(&self) -> Duration {
         self.renew_deadline
     }
 
-    /// The wait of a leader before each try.
+    /// The wait of a leader before each renewal.
     pub(super) fn retry_period(&self) -> Duration {
         self.retry_period
     }
 
-    /// The wait of a standby before it looks again: with jitter, so that many don't come at once, but never longer
+    /// The wait of a standby before it reads the Lease again: with jitter, so that standbys spread out, but never longer
     /// than the retry period, so that a release is noticed within it.
     pub(super) fn standby_wait(&self) -> Duration {
         self.retry_period.mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 
-    /// How long one request may take: one that hangs must leave time for another (`resourcelock.NewFromKubeconfig`).
+    /// The time limit of a request: a request that hangs must leave time for another (`resourcelock.NewFromKubeconfig`).
     pub(super) fn request_timeout(&self) -> Duration {
         (self.renew_deadline / 2).max(MIN_REQUEST_TIMEOUT)
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_durations_are_refused_by_the_name_of_the_flag() {
+    fn invalid_durations_are_refused_by_the_name_of_the_flag() {
         let cases = [
             ((0, 10_000, 2000), "--leader-elect-lease-duration must be greater than zero"),
             ((15_000, 0, 2000), "--leader-elect-renew-deadline must be greater than zero"),

@@ -1,9 +1,10 @@
-//! The loop that takes a Lease and keeps it.
+//! The loop that acquires a Lease and renews it.
 
 use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube_api::{ApiError, Leadership, LeadershipState as State, error_chain};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
@@ -13,14 +14,11 @@ use super::config::Config;
 use super::lock::{Identity, LeaseLock};
 use super::metrics::ElectionMetrics;
 use crate::recorder::{EventType, Recorder};
-use kube_api::ApiError;
-use kube_api::error_chain;
-use kube_api::{Leadership, LeadershipState as State};
 
-/// Why a leader no longer leads.
+/// The loss of leadership.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseLost {
-    /// The Lease could not be renewed in time; the log says why.
+    /// The Lease could not be renewed in time; the log has the errors.
     #[error("lease {lease} was not renewed within {deadline:?}")]
     Deadline {
         /// The Lease as `namespace/name`.
@@ -28,17 +26,17 @@ pub enum LeaseLost {
         /// The renew deadline.
         deadline: Duration,
     },
-    /// Somebody has it who did not wait, such as a person with kubectl.
+    /// Another holder was written without waiting for expiry, for example with kubectl.
     #[error("lease {lease} was taken by {holder}")]
     Taken {
         /// The Lease as `namespace/name`.
         lease: String,
-        /// Who has it now.
+        /// The new holder.
         holder: String,
     },
 }
 
-/// Contends for a Lease, and keeps it.
+/// Contends for a Lease, and renews it.
 ///
 /// ```no_run
 /// use kube_api::ApiClient;
@@ -47,7 +45,7 @@ pub enum LeaseLost {
 /// use tokio::sync::oneshot;
 ///
 /// # async fn example(client: ApiClient, writer: ApiClient, recorder: Recorder, metrics: ElectionMetrics) {
-/// let lock = LeaseLock::new(client, "kube-system", "endpoint-controller-manager");
+/// let lock = LeaseLock::new(client, "kube-system", "widget-controller");
 /// let identity = Identity::unique("host-1");
 /// let (elector, leadership) = Elector::new(Config::default(), lock, identity, recorder, metrics);
 /// let writer = writer.with_leadership(leadership.clone());
@@ -73,25 +71,25 @@ pub struct Elector {
     metrics: ElectionMetrics,
     state: watch::Sender<State>,
     observed: Option<Observation>,
-    /// We sent a write with our name; whether it arrived or not.
+    /// Whether we sent a write with our identity, successful or not.
     claimed: bool,
-    /// Since when the Lease is free, as long as it is; then, since when it is ours or free.
+    /// The time since which no other process has held the Lease.
     vacant_since: Option<Instant>,
 }
 
-/// What came of looking at the Lease.
+/// The outcome of a try.
 enum Standing {
-    /// It is ours, by a write that was sent then.
+    /// We hold the Lease, by a write sent at this time.
     Leader { sent: Instant },
-    /// It is somebody else's, for so long at least.
+    /// Another process holds the Lease, for at least this long.
     Standby { left: Duration },
 }
 
 impl Elector {
-    /// An elector, and what it achieves for this process.
+    /// An elector, and the leadership that it gains.
     ///
-    /// The recorder gets upstream's events about the Lease: `LeaderElection`, `<identity> became leader` and `<identity>
-    /// stopped leading`. Upstream names the component as their source.
+    /// The recorder gets upstream's events about the Lease, with reason `LeaderElection`: `<identity> became leader` and
+    /// `<identity> stopped leading`. Upstream names the component as their source.
     pub fn new(
         config: Config,
         lock: LeaseLock,
@@ -115,21 +113,21 @@ impl Elector {
         (elector, leadership)
     }
 
-    /// Looks at the Lease without contending for it.
+    /// Reads the Lease without contending for it.
     ///
-    /// Whoever does that before the cache is filled, and then finds the Lease as it was, knows that nobody else has
-    /// written meanwhile ([`Leadership::alone_since`]). If it fails, that is not known, and nothing else is lost.
+    /// If this happens before the cache is filled, and the Lease is free then and until it is acquired, no other process
+    /// has written meanwhile ([`Leadership::alone_since`]). If the read fails, that is not known.
     pub async fn observe(&mut self) {
         if let Err(error) = self.read().await {
-            debug!(lock = %self.lock, err = error_chain(&error), "Failed to look at the lease");
+            debug!(lock = %self.lock, err = error_chain(&error), "Failed to read lease");
         }
     }
 
-    /// Contends until `stop` completes, or until leadership was gained and lost.
+    /// Contends until `stop` completes, or until leadership is gained and lost.
     ///
-    /// `stop` should complete when nothing writes any more: until then the Lease is renewed, and then it is released,
-    /// so that another may have it at once. That takes a round trip or two, and never longer than the renew deadline;
-    /// if it fails, the Lease runs out by itself. Failures before leadership is gained are retried for ever.
+    /// `stop` should complete when all writers have stopped: until then the Lease is renewed, and then it is released, so
+    /// that another process can acquire it at once. Releasing takes one or two round trips, and at most the renew deadline;
+    /// if it fails, the Lease expires. Failures before leadership is gained are retried for ever.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), LeaseLost> {
         let outcome = tokio::select! {
             biased;
@@ -141,7 +139,7 @@ impl Elector {
         match &outcome {
             Ok(()) if self.claimed => self.release().await,
             Ok(()) => {}
-            Err(lost) => warn!(lock = %self.lock, err = %lost, "Lost the lease"),
+            Err(lost) => warn!(lock = %self.lock, err = %lost, "Lost lease"),
         }
         if led {
             self.event("stopped leading");
@@ -165,7 +163,7 @@ impl Elector {
                 Ok(Standing::Leader { sent }) if sent.elapsed() < self.config.renew_deadline() => {
                     return sent;
                 }
-                // The process was stopped meanwhile. Others may have the Lease by now.
+                // The process was stopped meanwhile: another may hold the Lease by now.
                 Ok(Standing::Leader { .. }) => continue,
                 Ok(Standing::Standby { left }) => wait.min(left),
                 Err(error) => {
@@ -177,14 +175,14 @@ impl Elector {
         }
     }
 
-    /// Renews for as long as that succeeds in time.
+    /// Renews until a renewal fails for the renew deadline.
     async fn keep(&mut self, mut renewed: Instant) -> LeaseLost {
         loop {
             let until = renewed.checked_add(self.config.renew_deadline()).unwrap_or(renewed);
             let alone_since = self.vacant_since.unwrap_or(renewed);
             self.state.send_replace(State::Leading { until, alone_since });
             let renewal = tokio::select! {
-                // First, so that a process that was stopped for too long neither believes an old answer nor renews.
+                // First, so that a process that was stopped for too long neither uses an old answer nor renews.
                 biased;
                 () = sleep_until(until) => {
                     let deadline = self.config.renew_deadline();
@@ -199,7 +197,7 @@ impl Elector {
         }
     }
 
-    /// Tries until the Lease is renewed, and returns when the write that did it was sent.
+    /// Tries until the Lease is renewed, and returns the time at which that write was sent.
     async fn renew(&mut self) -> Result<Instant, LeaseLost> {
         loop {
             sleep(self.config.retry_period()).await;
@@ -221,7 +219,7 @@ impl Elector {
         }
     }
 
-    /// Reads the Lease and, if it may be ours, writes it.
+    /// Reads the Lease and, if our claim allows it, writes it.
     async fn attempt(&mut self) -> Result<Standing, ApiError> {
         self.read().await?;
         match self.observed.as_ref().map(|known| known.claim(self.identity.as_str(), Instant::now())) {
@@ -236,7 +234,7 @@ impl Elector {
         let lease = self.lock.get(self.config.request_timeout()).await?;
         let (known, now) = (self.observed.take(), Instant::now());
         self.observed = lease.map(|lease| Observation::new(lease, known.as_ref(), now));
-        self.note_vacancy(now);
+        self.update_vacancy(now);
         let holder = self.observed.as_ref().map_or("", Observation::holder);
         if holder != known.as_ref().map_or("", Observation::holder) {
             info!(lock = %self.lock, holder, "Lease changed hands");
@@ -244,17 +242,17 @@ impl Elector {
         Ok(())
     }
 
-    /// Takes note of whether anybody else may lead, after the Lease was read.
-    fn note_vacancy(&mut self, now: Instant) {
+    /// Updates the time since which no other process has held the Lease, after it was read.
+    fn update_vacancy(&mut self, now: Instant) {
         match &self.observed {
-            // Still ours: what was true when it became so.
+            // Still ours: unchanged.
             Some(lease) if lease.holder() == self.identity.as_str() => {}
             Some(lease) => self.vacant_since = lease.vacant_since(now),
             None => self.vacant_since = Some(self.vacant_since.unwrap_or(now)),
         }
     }
 
-    /// Writes our name into the Lease as it was last seen, and returns when that was sent.
+    /// Writes our identity to the Lease as last seen, and returns the time at which the write was sent.
     async fn write(&mut self) -> Result<Instant, ApiError> {
         self.claimed = true;
         let sent = Instant::now();
@@ -277,7 +275,7 @@ impl Elector {
         }
     }
 
-    /// A write of ours may still have been under way, so the Lease is read, and again after a conflict.
+    /// Reads the Lease first, and again after a conflict, because a write of ours may have been in progress.
     async fn try_release(&mut self) -> Result<(), ApiError> {
         loop {
             self.read().await?;

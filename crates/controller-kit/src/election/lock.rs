@@ -7,17 +7,16 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_api::{ApiClient, ApiError};
 use kube_protobuf::Message;
 use tokio::time::timeout;
 
-use kube_api::{ApiClient, ApiError};
-
-/// The name under which a process contends: no other process has it, before or after.
+/// The name with which a process contends; unique among all processes, past and future.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// The host's name, for people, and a random number of 128 bits.
+    /// The host name and a random number of 128 bits.
     pub fn unique(hostname: &str) -> Self {
         Self(format!("{hostname}_{:032x}", fastrand::u128(..)).into())
     }
@@ -33,7 +32,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A Lease by name, and the client to reach it. Displayed as `namespace/name`.
+/// A Lease by name, with the client for its requests. Displayed as `namespace/name`.
 #[derive(Clone)]
 pub struct LeaseLock {
     client: ApiClient,
@@ -42,11 +41,10 @@ pub struct LeaseLock {
 }
 
 impl LeaseLock {
-    /// The Lease need not exist.
+    /// A lock on a Lease, which need not exist.
     ///
-    /// The client should have no limit on its requests and connections of its own, so that an election never waits behind
-    /// something else, and must not depend on [`Leadership`](super::Leadership). It may get, create and update this Lease; nothing else is
-    /// asked of it.
+    /// The client should have no rate limit and connections of its own, so that an election never waits for other requests,
+    /// and must not be fenced by [`Leadership`](kube_api::Leadership). It needs to get, create and update this Lease.
     pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
     }
@@ -56,16 +54,16 @@ impl LeaseLock {
         &self.name
     }
 
-    /// The Lease as it is now, or `None` if there is none.
+    /// Reads the Lease; `None` if it does not exist.
     pub(super) async fn get(&self, limit: Duration) -> Result<Option<Lease>, ApiError> {
-        match self.ask(limit, self.client.get(&self.path())).await {
+        match self.within(limit, self.client.get(&self.path())).await {
             Ok(lease) => Ok(Some(lease)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives the Lease a new record, if it is still as `known`; creates it if none is known.
+    /// Writes a new record, if the Lease has not changed since `known`; creates the Lease if none is known.
     pub(super) async fn put(
         &self,
         known: Option<&Lease>,
@@ -75,7 +73,7 @@ impl LeaseLock {
         let spec = Some(spec);
         if let Some(known) = known {
             let lease = Lease { metadata: known.metadata.clone(), spec };
-            return self.ask(limit, self.client.update(&self.path(), &lease)).await;
+            return self.within(limit, self.client.update(&self.path(), &lease)).await;
         }
         let metadata = ObjectMeta {
             namespace: Some(self.namespace.clone()),
@@ -83,25 +81,25 @@ impl LeaseLock {
             ..ObjectMeta::default()
         };
         let lease = Lease { metadata, spec };
-        self.ask(limit, self.client.create(&self.collection(), &lease)).await
+        self.within(limit, self.client.create(&self.collection(), &lease)).await
     }
 
-    /// Waits for an answer, waits that the server asks for included. Answers tell whether its storage went back in time.
-    async fn ask(
+    /// Bounds a request, retries included, and checks the answer with the version guard.
+    async fn within(
         &self,
         limit: Duration,
         request: impl Future<Output = Result<Lease, ApiError>>,
     ) -> Result<Lease, ApiError> {
-        let before = self.client.version_guard().baseline(&self.path());
+        let baseline = self.client.version_guard().baseline(&self.path());
         let answer = timeout(limit, request).await.unwrap_or(Err(ApiError::Timeout(limit)));
         if let Ok(lease) = &answer {
             let version = lease.metadata.resource_version.as_deref().unwrap_or_default();
-            self.client.version_guard().check_read(&before, version);
+            self.client.version_guard().check_read(&baseline, version);
         }
         answer
     }
 
-    /// The Lease as the object of an event.
+    /// The reference to the Lease for events.
     pub(super) fn reference(&self, known: Option<&Lease>) -> ObjectReference {
         let metadata = known.map(|lease| &lease.metadata);
         ObjectReference {

@@ -1,14 +1,13 @@
 //! The two `leader_election_*` metrics of every Kubernetes component.
 
+use kube_api::plain_counter::PlainCounter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use kube_api::plain_counter::PlainCounter;
-
 type Labels = [(&'static str, String); 1];
 
-/// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default nobody sees them.
+/// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default not registered.
 ///
 /// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`).
 #[derive(Clone, Debug, Default)]

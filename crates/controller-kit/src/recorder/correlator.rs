@@ -1,53 +1,43 @@
-//! Decides which events are written, and how: no client, clock, lock or randomness.
+//! Computes the write for each event: no client, clock, lock or randomness.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::api::core::v1::{Event, EventSource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-
-use super::lru::Lru;
-use super::{EventType, cut};
 use kube_api::token_bucket::{Rate, TokenBucket};
 
-/// How many objects, groups and events are remembered, each (`maxLruCacheEntries`).
+use super::event::{Occurrence, cut};
+use super::lru::Lru;
+
+/// The number of objects, groups and events remembered, each (`maxLruCacheEntries`).
 pub(super) const REMEMBERED: usize = 4096;
-/// This many messages of the same reason about the same object begin to be combined (`defaultAggregateMaxEvents`).
+/// The number of messages with one reason about one object from which on they are combined
+/// (`defaultAggregateMaxEvents`).
 pub(super) const MAX_SIMILAR: usize = 10;
-/// A group that was silent for longer starts anew (`defaultAggregateIntervalInSeconds`).
+/// A group without a message for longer than this starts anew (`defaultAggregateIntervalInSeconds`).
 pub(super) const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
-/// How many events of one type about one object are written at once (`defaultSpamBurst`) …
+/// The number of events of one type about one object that are written at once (`defaultSpamBurst`).
 pub(super) const SPAM_BURST: u32 = 25;
-/// … and how long until one more may be (`defaultSpamQPS`).
+/// The time until one more may be written (`defaultSpamQPS`).
 pub(super) const SPAM_INTERVAL: Duration = Duration::from_secs(300);
 const SPAM_LIMIT: Rate = Rate::every(SPAM_INTERVAL, SPAM_BURST);
 
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Something worth an event, as it was reported.
-#[derive(Clone, Debug)]
-pub(super) struct Occurrence {
-    pub(super) object: ObjectReference,
-    pub(super) event_type: EventType,
-    pub(super) reason: String,
-    pub(super) message: String,
-    pub(super) at: Timestamp,
-}
-
-/// An event as it should be stored, and how to get there.
+/// The write of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Write {
     pub(super) event: Event,
     pub(super) verb: Verb,
 }
 
-/// How an event is stored.
+/// The request that stores an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// It is new.
+    /// A new event.
     Create,
-    /// It should be there already; then only [`Write::patch`] changes. If it is gone after all, it is created again.
+    /// A repetition: [`Write::patch`] changes the stored event. If that is gone, the event is created again.
     Patch,
 }
 
@@ -60,7 +50,7 @@ impl Write {
         self.event.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// What a repetition changes, as a strategic merge patch.
+    /// The change of a repetition, as a strategic merge patch.
     pub(super) fn patch(&self) -> serde_json::Value {
         serde_json::json!({
             "count": self.event.count,
@@ -70,20 +60,20 @@ impl Write {
     }
 }
 
-/// The memory of one event source.
+/// The state of one event source.
 #[derive(Debug)]
 pub(super) struct Correlator {
     component: String,
     groups: Lru<Group>,
     series: Lru<Series>,
     buckets: Lru<TokenBucket>,
-    /// Messages are told apart by a hash, with a key that nobody can know.
+    /// Hashes messages, with a random key.
     hasher: RandomState,
-    /// The number in the last name, so that no two are equal.
+    /// The number in the last name, so that names are unique.
     last_number: u64,
 }
 
-/// What is remembered of events that differ in nothing but the message.
+/// The state of events that differ only in their message.
 #[derive(Debug, Default)]
 struct Group {
     /// Hashes of messages.
@@ -91,7 +81,7 @@ struct Group {
     last: Option<Instant>,
 }
 
-/// What is remembered of one stored event.
+/// The state of a stored event.
 #[derive(Debug, Default)]
 struct Series {
     count: i32,
@@ -111,14 +101,14 @@ impl Correlator {
         }
     }
 
-    /// The write that an occurrence leads to, if any. `now` is only ever compared with itself.
+    /// The write for an occurrence, if any. `now` is compared only with other values of `now`.
     ///
-    /// What is held back as spam is counted all the same, so that the next write tells the true number.
+    /// Events held back as spam are counted, so that the next write has the true count.
     pub(super) fn correlate(&mut self, occurrence: Occurrence, now: Instant) -> Option<Write> {
         let hash = self.hasher.hash_one(&occurrence.message);
         let keys = Keys::of(&occurrence, hash);
         let Occurrence { object, event_type, reason, message, at } = occurrence;
-        let combined = self.groups.touch(&keys.group).is_crowded(hash, now);
+        let combined = self.groups.touch(&keys.group).combines(hash, now);
         let (key, message) = if combined {
             (&keys.group, cut(format!("{COMBINED}{message}")))
         } else {
@@ -159,13 +149,13 @@ impl Correlator {
     }
 }
 
-/// What an occurrence has in common with others. The source is missing: there is one per correlator.
+/// The keys by which occurrences are grouped. They lack the source: there is one per correlator.
 struct Keys {
-    /// The object and the type (`getSpamKey`).
+    /// Object and type (`getSpamKey`).
     object: String,
-    /// … and the reason (`EventAggregatorByReasonFunc`).
+    /// Object, type and reason (`EventAggregatorByReasonFunc`).
     group: String,
-    /// … and everything else but the time (`getEventKey`).
+    /// Everything but the time (`getEventKey`).
     series: String,
 }
 
@@ -184,11 +174,11 @@ impl Keys {
 }
 
 impl Group {
-    /// Whether this message is one too many.
+    /// Adds a message, and returns whether it is combined with others.
     ///
-    /// The first nine messages keep events of their own for as long as the group stays busy; all others share one.
-    /// (client-go forgets one of ten at random.)
-    fn is_crowded(&mut self, message: u64, now: Instant) -> bool {
+    /// The first nine messages keep events of their own as long as the group is active; all others share one. (client-go
+    /// drops one of ten at random.)
+    fn combines(&mut self, message: u64, now: Instant) -> bool {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > SIMILAR_WITHIN) {
             self.messages.clear();
         }
@@ -196,23 +186,22 @@ impl Group {
         if self.messages.contains(&message) {
             return false;
         }
-        let crowded = self.messages.len() + 1 >= MAX_SIMILAR;
-        if !crowded {
+        let full = self.messages.len() + 1 >= MAX_SIMILAR;
+        if !full {
             self.messages.push(message);
         }
-        crowded
+        full
     }
 }
 
-/// `<object>.<number in hex>`, as everybody knows it; after the component if the object's name does not suit.
-///
-/// (client-go takes a random UUID then.)
+/// `<object>.<number in hex>`; with the component's name if that would be no valid name. (client-go uses a random UUID
+/// then.)
 fn event_name(object: Option<&str>, component: &str, number: u64) -> String {
     let name = format!("{}.{number:x}", object.unwrap_or_default());
     if is_dns_subdomain(&name) { name } else { format!("{component}.{number:x}") }
 }
 
-/// RFC 1123 as Kubernetes reads it (`IsDNS1123Subdomain`).
+/// True for a DNS subdomain by RFC 1123 as Kubernetes reads it (`IsDNS1123Subdomain`).
 fn is_dns_subdomain(name: &str) -> bool {
     let label = |label: &str| {
         let ends = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();

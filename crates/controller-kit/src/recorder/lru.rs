@@ -1,4 +1,4 @@
-//! A map of bounded size that forgets what was not asked for the longest.
+//! A map of bounded size that evicts the least recently used entry.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ impl<V: Default> Lru<V> {
         Self { capacity, touches: 0, values: HashMap::default(), by_age: BTreeMap::new() }
     }
 
-    /// The value of `key`, a default one if there is none, which is now the last to be forgotten.
+    /// The value of `key`, inserted with its default if there is none; now the most recently used.
     pub(super) fn touch(&mut self, key: &str) -> &mut V {
         self.touches += 1;
         let known = self.values.get(key).map(|(touched, _)| *touched);
         let key = known.and_then(|touched| self.by_age.remove(&touched)).unwrap_or_else(|| Arc::from(key));
         if known.is_none() && self.values.len() >= self.capacity {
-            self.forget_oldest();
+            self.evict_oldest();
         }
         self.by_age.insert(self.touches, Arc::clone(&key));
         let (touched, value) = self.values.entry(key).or_default();
@@ -36,7 +36,7 @@ impl<V: Default> Lru<V> {
         value
     }
 
-    fn forget_oldest(&mut self) {
+    fn evict_oldest(&mut self) {
         if let Some((_, key)) = self.by_age.pop_first() {
             self.values.remove(&key);
         }
@@ -56,15 +56,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_touched_is_forgotten() {
+    fn the_least_recently_used_is_evicted() {
         let mut lru = Lru::new(2);
         *lru.touch("a") = 1;
         *lru.touch("b") = 2;
         assert_eq!(*lru.touch("a"), 1);
         *lru.touch("c") = 3;
         assert_eq!(*lru.touch("a"), 1, "touched after b");
-        assert_eq!(*lru.touch("b"), 0, "forgotten");
-        assert_eq!(*lru.touch("c"), 0, "forgotten for b");
+        assert_eq!(*lru.touch("b"), 0, "evicted");
+        assert_eq!(*lru.touch("c"), 0, "evicted for b");
     }
 
     proptest! {

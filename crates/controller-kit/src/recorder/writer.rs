@@ -1,4 +1,4 @@
-//! The one task that writes events.
+//! The task that writes events.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -6,41 +6,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
+use kube_api::{ApiClient, ApiError, error_chain};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info};
 
-use super::Losses;
-use super::correlator::{Correlator, Occurrence, Verb, Write};
-use kube_api::error_chain;
-use kube_api::{ApiClient, ApiError};
+use super::correlator::{Correlator, Verb, Write};
+use super::event::Occurrence;
+use super::losses::Losses;
 
-/// How often a write is tried (`maxTriesPerEvent`).
+/// The number of tries of a write (`maxTriesPerEvent`).
 pub(super) const MAX_TRIES: u32 = 12;
-/// How long until the next try; before the second, a random part of it, so that not all clients of an API server that
-/// went down come back as one (`defaultSleepDuration`).
+/// The time until the next try (`defaultSleepDuration`). Before the second try a random part of it, so that the clients of
+/// an API server that was down do not retry all at once.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
-/// How long one try may take, waits that the server asked for included.
+/// The longest a try may take, waits that the server asked for included.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many events wait for another try before new ones are left in the queue.
+/// The number of events that may wait for another try. With more, new events stay in the queue.
 pub(super) const MAX_WAITING: usize = 1000;
-/// How long the events left at the end may take.
+/// The bound on the flush at the end.
 pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long before that the write under way may take. A request that is cancelled after its header
-/// is an error in the API server's log, and would be repeated.
+/// The bound on the write in progress, before the flush. A request cancelled after its header is an error in the API
+/// server's log, and would be repeated.
 const UNDER_WAY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Writes what a [`Recorder`](super::Recorder) records.
+/// Writes the events of a [`Recorder`](super::Recorder).
 ///
-/// An event whose write fails steps aside until its next try, so it holds up no other. If the same event comes again
-/// meanwhile, the two become one write. Every write may be repeated without harm: a name is never used twice, and a
-/// patch says what the count is, not how much to add.
+/// An event whose write failed delays no other. If it is reported again before its next try, the two become one write.
+/// Every write is idempotent: a name is never used twice, and a patch sets the count instead of adding to it.
 #[must_use = "events are written only while this runs"]
 pub struct EventWriter {
     client: ApiClient,
     correlator: Correlator,
     queue: mpsc::Receiver<Occurrence>,
-    /// What is not known to be written, by name; also the write under way, which a stop must not lose.
+    /// Writes not known to be stored, by name; includes the write in progress, which a stop must not lose.
     waiting: BTreeMap<String, Waiting>,
     losses: Arc<Losses>,
 }
@@ -51,14 +50,14 @@ struct Waiting {
     due: Instant,
 }
 
-/// What came of a try.
+/// The outcome of a try.
 enum Outcome {
     Stored,
-    /// The namespace is going or gone, and its events with it: ordinary.
+    /// The namespace is deleted or being deleted, and its events with it.
     NamespaceGone,
-    /// The server will not have it, however often it is asked.
+    /// The server refused the event; not retried.
     Refused(ApiError),
-    /// Worth another try.
+    /// To be retried.
     Failed(ApiError),
 }
 
@@ -72,9 +71,9 @@ impl EventWriter {
         Self { client, correlator: Correlator::new(component), queue, waiting: BTreeMap::new(), losses }
     }
 
-    /// Writes events until `stop` completes, or until all recorders are gone and everything is written.
+    /// Writes events until `stop` completes, or until all recorders are dropped and all events are written.
     ///
-    /// At the end, the write under way has a second to finish; then whatever is left gets one more try, all together
+    /// After `stop`, the write in progress has a second to finish; then all remaining events get one more try, together
     /// within 5 s.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
@@ -98,7 +97,7 @@ impl EventWriter {
         self.flush_within(FLUSH_TIMEOUT).await;
     }
 
-    /// Writes what is left, and counts what is not written by then.
+    /// Writes the remaining events, and counts those not written within `limit` as lost.
     async fn flush_within(mut self, limit: Duration) {
         self.queue.close();
         let _ = timeout(limit, self.flush()).await;
@@ -107,18 +106,18 @@ impl EventWriter {
         }
     }
 
-    /// The name of the next write: fresh events first, then those whose next try is due; while too many wait, only
-    /// those. None if there will not be another.
+    /// The name of the next write: new events first, then those whose next try is due; while too many wait, only the
+    /// latter. `None` if there will be no more.
     ///
-    /// Cancelling this loses nothing.
+    /// Cancel safe.
     async fn next(&mut self) -> Option<String> {
         loop {
             let next_try = self.waiting.iter().map(|(name, waiting)| (waiting.due, name)).min();
             let next_try = next_try.map(|(due, name)| (due, name.clone()));
-            let has_room = self.waiting.len() < MAX_WAITING;
+            let takes_new = self.waiting.len() < MAX_WAITING;
             let name = tokio::select! {
                 biased;
-                Some(occurrence) = self.queue.recv(), if has_room => self.take_in(occurrence),
+                Some(occurrence) = self.queue.recv(), if takes_new => self.accept(occurrence),
                 Some(name) = when_due(next_try) => Some(name),
                 else => return None,
             };
@@ -128,10 +127,10 @@ impl EventWriter {
         }
     }
 
-    /// Gives everything one try.
+    /// Tries every remaining event once.
     async fn flush(&mut self) {
         while let Some(occurrence) = self.queue.recv().await {
-            self.take_in(occurrence);
+            self.accept(occurrence);
         }
         let names: Vec<String> = self.waiting.keys().cloned().collect();
         for name in names {
@@ -139,8 +138,8 @@ impl EventWriter {
         }
     }
 
-    /// Notes the write that an occurrence leads to, and returns its name unless it has to wait.
-    fn take_in(&mut self, occurrence: Occurrence) -> Option<String> {
+    /// Stores the write for an occurrence, and returns its name unless an earlier one waits for its next try.
+    fn accept(&mut self, occurrence: Occurrence) -> Option<String> {
         let now = Instant::now();
         let write = self.correlator.correlate(occurrence, now.into_std())?;
         log(&write.event);
@@ -159,14 +158,14 @@ impl EventWriter {
         let outcome = timeout(TRY_TIMEOUT, store(&self.client, &waiting.write)).await;
         let loss = match outcome.unwrap_or(Outcome::Failed(ApiError::Timeout(TRY_TIMEOUT))) {
             Outcome::Failed(error) if waiting.tries < MAX_TRIES => {
-                debug!(event = name, err = %error_chain(&error), "Event not written, will retry");
+                debug!(event = name, err = %error_chain(&error), "Failed to write event, will retry");
                 let part = if waiting.tries == 1 { fastrand::f64() } else { 1.0 };
                 waiting.due = Instant::now() + RETRY_DELAY.mul_f64(part);
                 return;
             }
             Outcome::Stored => None,
             Outcome::NamespaceGone => {
-                debug!(event = name, "Event not written, its namespace is gone");
+                debug!(event = name, "Dropped event of a deleted namespace");
                 None
             }
             Outcome::Refused(error) | Outcome::Failed(error) => Some(error_chain(&error)),
@@ -178,7 +177,7 @@ impl EventWriter {
     }
 }
 
-/// Logs an event that is going to be written.
+/// Logs an event that is to be written.
 fn log(event: &Event) {
     let object = &event.involved_object;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -192,27 +191,27 @@ fn log(event: &Event) {
     );
 }
 
-/// The name, when its time has come.
+/// Waits until the try is due.
 async fn when_due(next_try: Option<(Instant, String)>) -> Option<String> {
     let (due, name) = next_try?;
     sleep_until(due).await;
     Some(name)
 }
 
-/// Makes a write.
+/// Sends a write.
 async fn store(client: &ApiClient, write: &Write) -> Outcome {
     let collection = format!("/api/v1/namespaces/{}/events", write.namespace());
     if write.verb == Verb::Patch {
         let path = format!("{collection}/{}", write.name());
         match client.patch::<Event>(&path, &write.patch()).await {
-            // It has expired, was deleted, or was never written.
+            // Expired, deleted, or never written.
             Err(error) if error.is_not_found() => {}
             Err(error) => return Outcome::of(error),
             Ok(_) => return Outcome::Stored,
         }
     }
     match client.create(&collection, &write.event).await {
-        // An earlier try that seemed to fail got through.
+        // An earlier try that seemed to fail succeeded.
         Err(error) if error.is_already_exists() => Outcome::Stored,
         Err(error) if error.is_not_found() => Outcome::NamespaceGone,
         Err(error) => Outcome::of(error),

@@ -76,7 +76,7 @@ async fn other_tasks_run_between_syncs_that_do_not_wait() {
         }
     })
     .await;
-    assert!(watch.await.unwrap() < 1000, "the first look came after the last sync");
+    assert!(watch.await.unwrap() < 1000, "the other task ran only after the last sync");
 }
 
 /// 30,000 keys fail for two minutes, five at a time and 500 a second, because nothing answers. client-go's shared bucket
@@ -101,22 +101,22 @@ async fn after_an_outage_every_key_is_tried_within_the_cap() {
             Ok(())
         }
     });
-    // what began before the cap may end after it
+    // a sync that began before the cap may end after it
     let _ = timeout(120 * SECOND + limit.max_delay + SECOND, workers).await;
     assert_eq!(succeeded.lock().len(), KEYS);
 }
 
-/// One worker, a second for each sync: the order in which keys of a start are synced.
-async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>) -> Vec<usize> {
+/// The order in which initial keys are synced by one worker, with a second for each sync; `change` is added meanwhile.
+async fn synced(initial: Vec<usize>, out_of_sync: fn(usize) -> bool, change: Option<usize>) -> Vec<usize> {
     let queue = WorkQueue::new(RateLimit::default());
-    let keys: Vec<ObjectKey> = start.iter().copied().map(key).collect();
+    let keys: Vec<ObjectKey> = initial.iter().copied().map(key).collect();
     for key in &keys {
         queue.add_with_priority(key.clone(), Priority::Low);
     }
     let order = Arc::new(Mutex::new(Vec::new()));
-    let (all, seen, end) = (start.len() + usize::from(live.is_some()), Arc::clone(&order), queue.clone());
+    let (all, seen, end) = (initial.len() + usize::from(change.is_some()), Arc::clone(&order), queue.clone());
     let number = |key: &ObjectKey| key.name.strip_prefix("web-").unwrap().parse::<usize>().unwrap();
-    let promotions = promote_out_of_sync(&queue, keys, |key| wrong(number(key)));
+    let promotions = promote_out_of_sync(&queue, keys, |key| out_of_sync(number(key)));
     let workers = run_workers("test", queue.clone(), 1, move |key| {
         let (seen, end) = (Arc::clone(&seen), end.clone());
         async move {
@@ -130,7 +130,7 @@ async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>
     });
     let later = async {
         sleep(SECOND / 2).await;
-        if let Some(n) = live {
+        if let Some(n) = change {
             queue.add(key(n));
         }
     };
@@ -141,18 +141,18 @@ async fn synced(start: Vec<usize>, wrong: fn(usize) -> bool, live: Option<usize>
 #[tokio::test(start_paused = true)]
 async fn initial_keys_out_of_sync_do_not_wait_behind_the_others() {
     let order = synced((0..5000).collect(), |n| n >= 4990, None).await;
-    let wrong_at: Vec<usize> = (0..order.len()).filter(|at| order[*at] >= 4990).collect();
-    assert!(wrong_at.iter().all(|at| *at <= 12), "behind the first, and every ninth: {wrong_at:?}");
+    let synced_at: Vec<usize> = (0..order.len()).filter(|at| order[*at] >= 4990).collect();
+    assert!(synced_at.iter().all(|at| *at <= 12), "behind the first, and every ninth: {synced_at:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn initial_keys_keep_low_priority_when_most_are_out_of_sync() {
     let order = synced((0..5000).collect(), |_| true, Some(5000)).await;
-    let live = order.iter().position(|n| *n == 5000).unwrap();
-    assert!(live <= MAX_PROMOTED + MAX_PROMOTED / 8 + 2, "the live change is number {live}");
+    let change = order.iter().position(|n| *n == 5000).unwrap();
+    assert!(change <= MAX_PROMOTED + MAX_PROMOTED / 8 + 2, "the change is number {change}");
 }
 
-/// The lines logged while a key that fails in this way is synced once.
+/// The lines logged while a key is synced once, with this error or a panic.
 fn logged(error: Option<No>) -> String {
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);

@@ -445,7 +445,7 @@ async fn at_the_end_everything_gets_one_more_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_is_bounded_and_counts_the_write_in_progress() {
+async fn the_end_is_bounded_and_repeats_the_write_in_progress() {
     let server = Server::answers([Never]);
     let world = World::new(&server);
     world.fail("a").await;

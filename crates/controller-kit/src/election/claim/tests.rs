@@ -50,7 +50,7 @@ fn renewing_keeps_the_term_and_taking_over_begins_one() {
     let expected = LeaseSpec { renew_time: Some(MicroTime(later())), ..record("a", 15) };
     assert_eq!(renewed, expected);
 
-    // What coordinated leader election added says who should have it next: that is over now.
+    // The fields of coordinated leader election name the next holder; a takeover clears them.
     let assigned = LeaseSpec {
         strategy: Some("OldestEmulationVersion".to_owned()),
         preferred_holder: Some("c".to_owned()),
@@ -88,7 +88,7 @@ fn a_lease_is_free_without_a_holder_and_ours_by_name() {
     assert_eq!(ours.claim("a", now + 100 * SECOND), Claim::Renew, "however old");
 }
 
-/// Only what the record says counts, and only the time since it said so first.
+/// The age of a record begins when it is first seen; only the record counts, not the metadata.
 #[test]
 fn the_age_of_a_record_is_counted_by_our_clock() {
     let now = Instant::now();
@@ -99,7 +99,7 @@ fn the_age_of_a_record_is_counted_by_our_clock() {
     assert_eq!(second.claim("a", now + 10 * SECOND), Claim::Wait(5 * SECOND));
     assert_eq!(second.claim("a", now + 15 * SECOND), Claim::TakeOver);
     assert_eq!(second.claim("a", now - SECOND), Claim::Wait(15 * SECOND), "no panic");
-    assert_eq!(second.lease().metadata.resource_version.as_deref(), Some("9"), "what an update must name");
+    assert_eq!(second.lease().metadata.resource_version.as_deref(), Some("9"), "the version that an update must send");
 
     let renewed = LeaseSpec { renew_time: Some(MicroTime(later())), ..record("b", 15) };
     let third = Observation::new(lease(renewed), Some(&second), now + 12 * SECOND);
@@ -124,7 +124,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever is read, and whenever: nobody's Lease is taken before it was seen unchanged for its whole duration.
+    /// A Lease of another holder is taken only after it was seen unchanged for its whole duration.
     #[test]
     fn a_held_lease_is_taken_only_after_its_duration(
         reads in proptest::collection::vec((any_record(), 0..12_000_u64), 1..20),

@@ -1,8 +1,12 @@
-//! The three rules, one by one and together, on a clock of its own.
+//! The three rules, one by one and together, with times as arguments.
 
 use std::collections::BTreeSet;
 
 use super::*;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::recorder::EventType;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,7 +33,7 @@ impl World {
         self.correlator.correlate(Occurrence { at, ..occurrence }, self.now)
     }
 
-    /// Reports a message about `default/web` and says in short what that leads to.
+    /// Reports a message about `default/web` and summarises the write.
     fn say(&mut self, message: &str) -> String {
         let write = self.report(occurrence("web", message));
         write.map_or_else(|| "skip".to_owned(), |write| show(&write))
@@ -201,7 +205,7 @@ fn the_memory_is_bounded() {
         assert_eq!(report(object), "Create 1 \"no\"");
     }
     assert_eq!(report(&objects[1]), "Patch 2 \"no\"", "the second is still there");
-    assert_eq!(report(&objects[0]), "Create 1 \"no\"", "the first is forgotten");
+    assert_eq!(report(&objects[0]), "Create 1 \"no\"", "the first is evicted");
     let Correlator { groups, series, buckets, .. } = world.correlator;
     assert_eq!([groups.len(), series.len(), buckets.len()], [REMEMBERED; 3]);
 }

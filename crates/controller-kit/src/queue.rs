@@ -14,25 +14,25 @@
 //! 1. At most one worker holds a key. If the key is added meanwhile, it is handed out again once that worker is done.
 //! 2. No add is lost: each add of a key is followed by a hand-out of that key that begins after the add.
 //! 3. A delayed key waits for the earliest deadline it was given. An immediate add does not cancel the wait.
-//! 4. A key has a [`Priority`]. A key of [`Priority::Normal`] is handed out before any of [`Priority::Low`], but one in nine
-//!    is of low priority, so that such work ends too ([`NORMAL_PER_LOW`]). Keys of one priority are first in, first out. An
-//!    add with normal priority promotes a queued key of low priority.
+//! 4. A key has a [`Priority`]. A key of [`Priority::Normal`] is handed out before any of [`Priority::Low`], but one in
+//!    nine is of low priority, so that such work ends too ([`NORMAL_PER_LOW`]). Keys of one priority are first in,
+//!    first out. An add with normal priority promotes a queued key of low priority.
 //! 5. A key that fails is retried for ever, at growing intervals with a cap that holds for all keys together
 //!    ([`RateLimit`]). Failures are counted by fingerprint within a key, and a stale cache is no failure ([`Cause`]).
-//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that was requested before
-//!    the sync began (client-go lets it run), and never a delayed add.
+//! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that was requested
+//!    before the sync began (client-go lets it run), and never a delayed add.
 //!
 //! # Cost
 //!
 //! Adds and hand-outs are O(1), delayed ones O(log n) in the number of delayed keys. A key that is neither queued nor
 //! delayed nor processed nor failing takes no memory. One short lock per operation, never held across an `await`. There
-//! is no background task: one of the idle workers, the deadline waiter, sleeps until the earliest deadline; when it takes
-//! a key, another takes over.
+//! is no background task: one of the idle workers, the deadline waiter, sleeps until the earliest deadline; when it
+//! takes a key, another takes over.
 //!
 //! # Modules
 //!
-//! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts a
-//! lock, a clock and wake-ups around it.
+//! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
+//! a lock, a clock and wake-ups around it.
 //!
 //! # What is deliberately absent
 //!
@@ -126,23 +126,25 @@ impl<K: QueueKey> WorkQueue<K> {
         self.add_with_priority(key, Priority::Normal);
     }
 
-    /// Adds `key` with a priority. A queued key of lower priority is promoted; otherwise a queued key stays where it is.
+    /// Adds `key` with a priority. A queued key of lower priority is promoted; otherwise a queued key stays where it
+    /// is.
     pub fn add_with_priority(&self, key: K, priority: Priority) {
         self.shared.with(|core, now| core.add(key, priority, now));
     }
 
-    /// Adds a key that a worker holds again, behind the other keys of the priority it was taken with: it has more work to
-    /// do, and others come first.
+    /// Adds a key that a worker holds again, behind the other keys of the priority it was taken with: it has more work
+    /// to do, and others come first.
     pub fn requeue(&self, key: K) {
         self.shared.with(|core, now| core.requeue(key, now));
     }
 
-    /// Whether `key` is queued with [`Priority::Low`].
+    /// True if `key` is queued with [`Priority::Low`].
     pub fn is_low_priority(&self, key: &K) -> bool {
         self.shared.core.lock().is_low_priority(key)
     }
 
-    /// Raises the priority of a queued key to [`Priority::Normal`]; it goes behind the others. Does nothing to other keys.
+    /// Raises the priority of a queued key to [`Priority::Normal`]; it goes behind the others. Does nothing to other
+    /// keys.
     pub fn promote(&self, key: &K) {
         self.shared.with(|core, now| core.promote(key, now));
     }
@@ -173,8 +175,8 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(|core, now| core.retry(key, causes, now));
     }
 
-    /// Resets the count of `key`'s failures; to be called when a sync succeeds. Cancels the retry that was waiting when the
-    /// worker got the key, because the sync that succeeded is newer.
+    /// Resets the count of `key`'s failures; to be called when a sync succeeds. Cancels the retry that was waiting when
+    /// the worker got the key, because the sync that succeeded is newer.
     pub fn forget(&self, key: &K) {
         self.shared.with(|core, now| core.forget(key, now));
     }
@@ -189,7 +191,7 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(Core::len)
     }
 
-    /// Whether no key is ready to be handed out.
+    /// True if no key is ready to be handed out.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -236,7 +238,7 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.with(Core::shut_down);
     }
 
-    /// Whether the queue is [shut down](Self::shut_down).
+    /// True if the queue is [shut down](Self::shut_down).
     pub fn is_shut_down(&self) -> bool {
         self.shared.core.lock().is_shut_down()
     }
@@ -320,8 +322,8 @@ impl<K: QueueKey> Drop for GetGuard<'_, K> {
 
 /// A key that a worker holds. Until this is dropped, no other worker gets the key.
 ///
-/// It derefs to the key. Dropping it ends the processing, whether the worker returned, failed, panicked or was cancelled;
-/// so a failed key must be [retried](WorkQueue::retry) explicitly.
+/// It derefs to the key. Dropping it ends the processing, whether the worker returned, failed, panicked or was
+/// cancelled; so a failed key must be [retried](WorkQueue::retry) explicitly.
 #[must_use = "dropping the item reports the key as processed"]
 pub struct Item<K: QueueKey> {
     key: K,

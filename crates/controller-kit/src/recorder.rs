@@ -16,16 +16,16 @@
 //! 3. *Spam limit.* For each object and type, 25 writes, then one every five minutes. Events held back are counted and
 //!    show in the next write.
 //!
-//! All three remember the last 4,096 objects, groups and events, and of a message only a hash. A message is at most 1 KiB
-//! long. Written events go to the log as well.
+//! All three remember the last 4,096 objects, groups and events, and of a message only a hash. A message is at most 1
+//! KiB long. Written events go to the log as well.
 //!
 //! # Failure
 //!
 //! Recording never waits. Events are written one after another, so an event waits for the try of another, at most 30 s,
-//! but never for the time between tries. Refusals (4xx) are final, except for 429; all other errors are retried, 12 tries
-//! about ten seconds apart. (client-go also gives up on 429 and 5xx, and delays all events between tries.) Each loss is
-//! [counted](Recorder::lost) and logged with its reason: at debug level, and as a warning each time the count reaches a
-//! power of two.
+//! but never for the time between tries. Refusals (4xx) are final, except for 429; all other errors are retried, 12
+//! tries about ten seconds apart. (client-go also gives up on 429 and 5xx, and delays all events between tries.) Each
+//! loss is [counted](Recorder::lost) and logged with its reason: at debug level, and as a warning each time the count
+//! reaches a power of two.
 //!
 //! # Modules
 //!
@@ -96,8 +96,8 @@ impl Recorder {
     /// Records an event about `object`, its `involvedObject`.
     ///
     /// `reason` is for programs: short, fixed, `UpperCamelCase`. `message` is for people, and cut to 1 KiB. Returns at
-    /// once, whatever the state of the API server. The event goes to the log as well, unless the spam limit holds it back
-    /// (upstream logs it before that limit).
+    /// once, whatever the state of the API server. The event goes to the log as well, unless the spam limit holds it
+    /// back (upstream logs it before that limit).
     pub fn event(
         &self,
         object: &ObjectReference,
@@ -118,8 +118,8 @@ impl Recorder {
         }
     }
 
-    /// The number of events lost so far: the queue was full, the API server refused them or was unavailable for too long,
-    /// or the process ended. Events held back by the rules above and those of a deleted namespace don't count.
+    /// The number of events lost so far: the queue was full, the API server refused them or was unavailable for too
+    /// long, or the process ended. Events held back by the rules above and those of a deleted namespace don't count.
     pub fn lost(&self) -> u64 {
         self.losses.count()
     }

@@ -15,8 +15,8 @@ pub trait SyncError: std::error::Error + Send {
     /// The causes of the failure, which decide when the key is retried: one for each part that failed independently.
     fn causes(&self) -> Vec<Cause>;
 
-    /// True if an up-to-date cache resolves the error: the cache was stale, or a write conflicted. Such errors are expected
-    /// and need no event.
+    /// True if an up-to-date cache resolves the error: the cache was stale, or a write conflicted. Such errors are
+    /// expected and need no event.
     fn is_transient(&self) -> bool {
         let causes = self.causes();
         !causes.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }))
@@ -29,8 +29,8 @@ pub const MAX_PROMOTED: usize = 200;
 /// Runs `workers` tasks that call `sync` for each key until the queue is shut down. Then syncs in progress finish, and
 /// queued keys are not synced. Log lines name the `controller`.
 ///
-/// A key that fails is retried with growing, capped delays and never given up; see [`Cause`] for the delays. A `sync` that
-/// panics counts as failed and does not end its worker.
+/// A key that fails is retried with growing, capped delays and never given up; see [`Cause`] for the delays. A `sync`
+/// that panics counts as failed and does not end its worker.
 pub async fn run_workers<E, F, Fut>(
     controller: &'static str,
     queue: WorkQueue<ObjectKey>,
@@ -101,9 +101,9 @@ fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
 /// Moves initial keys that are out of sync from [`Priority::Low`] to [`Priority::Normal`]; to be run beside
 /// [`run_workers`]. A key that is out of sync at the start then doesn't wait behind thousands that are in sync.
 ///
-/// `is_out_of_sync` says, without writing, whether a sync of the key would write. Keys that a worker has taken already are
-/// skipped. Other tasks run between two keys. Ends after [`MAX_PROMOTED`] promotions: when almost all keys are out of sync,
-/// as on first use, promoting them would only delay live changes.
+/// `is_out_of_sync` says, without writing, whether a sync of the key would write. Keys that a worker has taken already
+/// are skipped. Other tasks run between two keys. Ends after [`MAX_PROMOTED`] promotions: when almost all keys are out
+/// of sync, as on first use, promoting them would only delay live changes.
 ///
 /// Cost: at most one call of `is_out_of_sync` per key.
 pub async fn promote_out_of_sync(

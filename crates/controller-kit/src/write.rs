@@ -23,7 +23,7 @@ pub struct WriteError {
     pub verb: Verb,
     kind: &'static str,
     key: ObjectKey,
-    /// Whether the server was to generate the name; the key has the prefix.
+    /// True if the server was to generate the name; the key has the prefix.
     generates_name: bool,
     /// The [fingerprint](ObjectWriter::fingerprint) of what was to be stored.
     fingerprint: u64,
@@ -69,8 +69,8 @@ impl WriteError {
         if self.is_transient() { Cause::Conflict } else { Cause::of_request(self.fingerprint, &self.source) }
     }
 
-    /// True if the API server's state differs from the cache, so that an up-to-date cache resolves the error: a conflict, a
-    /// create of an existing object, an update of a deleted one.
+    /// True if the API server's state differs from the cache, so that an up-to-date cache resolves the error: a
+    /// conflict, a create of an existing object, an update of a deleted one.
     pub fn is_transient(&self) -> bool {
         self.source.is_conflict()
             || match self.verb {
@@ -113,8 +113,8 @@ impl ObjectWriter {
         Self { ignored_annotations, ..self }
     }
 
-    /// Creates the object and returns it as stored; `None` if the namespace is being deleted, where nothing can be created.
-    /// An object without a name in its metadata gets one that begins with the key's.
+    /// Creates the object and returns it as stored; `None` if the namespace is being deleted, where nothing can be
+    /// created. An object without a name in its metadata gets one that begins with the key's.
     pub async fn create<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<Option<T>, WriteError> {
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);

@@ -24,7 +24,8 @@ use crate::rate_limit::RateLimiter;
 use crate::token_cache::TokenCache;
 use crate::version_guard::VersionGuard;
 
-/// The longest a list in one answer may take. The API server gives up after 60 s unless `--request-timeout` says otherwise.
+/// The longest a list in one answer may take. The API server gives up after 60 s unless `--request-timeout` says
+/// otherwise.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A client of the API server for one user agent, with its own rate limit.
@@ -78,15 +79,15 @@ impl ApiClient {
 
     /// The same client with a fence around its writes.
     ///
-    /// Without leadership a write fails with [`ApiError::NotLeader`] and is not sent. If leadership is lost during a write,
-    /// the request is cancelled, so that the API server drops what it has not done yet. Reads are not fenced.
+    /// Without leadership a write fails with [`ApiError::NotLeader`] and is not sent. If leadership is lost during a
+    /// write, the request is cancelled, so that the API server drops what it has not done yet. Reads are not fenced.
     #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership: Some(leadership), ..self }
     }
 
-    /// The same client with a guard that it shares with other clients of the same API server: if an answer shows that the
-    /// storage was restored from a backup, the list-watches of all these clients relist.
+    /// The same client with a guard that it shares with other clients of the same API server: if an answer shows that
+    /// the storage was restored from a backup, the list-watches of all these clients relist.
     #[must_use]
     pub fn with_version_guard(self, version_guard: VersionGuard) -> Self {
         Self { version_guard, ..self }
@@ -97,8 +98,8 @@ impl ApiClient {
         &self.version_guard
     }
 
-    /// The same client, whose writes time out after 30 s instead of 68 s once `shutdown` is true, counted from the start of
-    /// the write: the end of the process does not wait for a slow webhook.
+    /// The same client, whose writes time out after 30 s instead of 68 s once `shutdown` is true, counted from the
+    /// start of the write: the end of the process does not wait for a slow webhook.
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: watch::Receiver<bool>) -> Self {
         self.sender.shutdown = Some(shutdown);
@@ -110,8 +111,8 @@ impl ApiClient {
         self.sender.encoding
     }
 
-    /// The manager's name in `metadata.managedFields` after a write of this client: its user agent up to the first slash
-    /// (`k8s.io/apiserver` `pkg/endpoints/handlers/create.go` `managerOrUserAgent`).
+    /// The manager's name in `metadata.managedFields` after a write of this client: its user agent up to the first
+    /// slash (`k8s.io/apiserver` `pkg/endpoints/handlers/create.go` `managerOrUserAgent`).
     pub fn field_manager(&self) -> &str {
         let user_agent = self.sender.user_agent.to_str().unwrap_or_default();
         user_agent.split_once('/').map_or(user_agent, |(manager, _)| manager)
@@ -209,8 +210,8 @@ impl ApiClient {
         self.list(path_and_query, header_timeout, |body| within(REQUEST_TIMEOUT, read_all(body))).await
     }
 
-    /// Reads a list of up to 4 GiB without pages. The body may take ten minutes, and 30 s between two frames; `on_frame` is
-    /// called for each frame.
+    /// Reads a list of up to 4 GiB without pages. The body may take ten minutes, and 30 s between two frames;
+    /// `on_frame` is called for each frame.
     pub async fn whole_list(
         &self,
         path_and_query: &str,

@@ -21,7 +21,7 @@ use crate::connector::Connector;
 use crate::file_reload::ReloadingFile;
 use crate::proxy::{Environment, Proxy};
 
-/// A connection could not be set up from its configuration.
+/// An error in setting up a client from its configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up a client for {server}")]
 pub struct ConnectError {
@@ -34,34 +34,35 @@ pub struct ConnectError {
 ///
 /// Authentication, TLS and the base URL are kube's. Its connector and middle layers are replaced: small writes must
 /// not wait for Nagle's algorithm, a dead peer must be noticed, and an overloaded server's answer must reach the work
-/// queue instead of being retried out of sight for minutes.
+/// queue instead of being retried below it for minutes.
 ///
-/// Over TLS, the server is offered HTTP/2 and else spoken to by HTTP/1.1, as always without TLS. With HTTP/2 requests
-/// share one connection, on which an API server takes 100 at a time; so what must not wait for others, such as watches and
-/// the Lease, has a client of its own. A request that comes 60 s or more after the one before it opens a new connection;
-/// watches that are under way stay on the old one. A variable `DISABLE_HTTP2` that isn't empty does what it does to client-go.
+/// Over TLS the server is offered HTTP/2 before HTTP/1.1; without TLS it is HTTP/1.1. With HTTP/2, requests share one
+/// connection, on which an API server processes 100 at a time; so requests that must not wait for others, such as
+/// watches and renewals of a Lease, need a client of their own. A request 60 s or more after the previous one opens a
+/// new connection; open watches stay on the old one. `DISABLE_HTTP2` in the environment disables HTTP/2, as for
+/// client-go.
 ///
-/// A proxy is used as `proxy_url` says, else as the environment does (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), by Go's
-/// rules.
+/// The proxy is `proxy_url` of the configuration, else that of the environment (`HTTPS_PROXY`, `HTTP_PROXY`,
+/// `NO_PROXY`) by Go's rules.
 ///
-/// Files with a token, a client certificate or authorities may be replaced: requests that begin 10 s later use what is in
-/// them then. With other certificates they go over new connections; the old ones end with the requests that are under way.
-/// So they do after a request that was given up without an answer.
+/// Files with a token, a client certificate or certificate authorities may be replaced: requests from 10 s later on use
+/// the new contents. New certificates need new connections; the old ones close after the requests in progress. The same
+/// happens after a request that was cancelled without an answer.
 ///
 /// # Errors
 ///
-/// Files that cannot be read or make no sense, and proxies that are not supported. Reads files, which blocks.
+/// Files that cannot be read or parsed, and unsupported proxies. Reads files, which blocks.
 pub fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
     connect_with(config, KeepAlive::default())
 }
 
-/// The same with other bounds on the silence of a connection.
+/// Like [`connect`], with other bounds on the silence of a connection.
 pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube::Client, ConnectError> {
     let service = || -> Result<_, BoxError> {
         let mut config = config.clone();
         let token = config.auth_info.token_file.take().map(reloading_token).transpose()?;
         if token.is_some() {
-            // Of both, the file counts (upstream: `transport/round_trippers.go`).
+            // The file takes precedence (upstream: `transport/round_trippers.go`).
             config.auth_info.token = None;
         }
         let stack = ServiceBuilder::new()
@@ -76,14 +77,15 @@ pub fn connect_with(config: &kube::Config, keep_alive: KeepAlive) -> Result<kube
     Ok(kube::Client::new(service().map_err(failed)?, config.default_namespace.clone()))
 }
 
-/// The same without credentials: for [`ApiClient::with_service_account`](super::ApiClient::with_service_account).
+/// Like [`connect`], without credentials: for
+/// [`ApiClient::with_service_account`](super::ApiClient::with_service_account).
 pub fn connect_anonymously(config: &kube::Config) -> Result<kube::Client, ConnectError> {
     let mut anonymous = config.clone();
     anonymous.auth_info = AuthInfo::default();
     connect(&anonymous)
 }
 
-/// Connections with the certificates that are in the files now.
+/// Connections that are replaced with their certificate files.
 fn reloading_connections(
     mut config: kube::Config,
     keep_alive: KeepAlive,
@@ -93,7 +95,7 @@ fn reloading_connections(
         info!(server = %config.cluster_url, proxy = %proxy.url, configured = proxy.source, "Using a proxy");
     }
     let http2 = std::env::var_os("DISABLE_HTTP2").is_none_or(|value| value.is_empty());
-    // kube would read it on its own, in the middle of a handshake.
+    // kube would read the file itself, during a handshake.
     let authorities = config.root_cert_file.take();
     let mut files = certificate_files(&config.auth_info);
     let place = authorities.map(|file| {
@@ -109,21 +111,21 @@ fn reloading_connections(
     })
 }
 
-/// The files that the client's certificate comes from; none if a part of it stands in the kubeconfig itself.
+/// The files of the client's certificate; none if a part of it is inline in the kubeconfig.
 fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let embedded = auth.client_certificate_data.is_some() || auth.client_key_data.is_some();
     let files = [&auth.client_certificate, &auth.client_key];
     files.into_iter().flatten().filter(|_| !embedded).map(PathBuf::from).collect()
 }
 
-/// The certificates of a bundle. One that is empty, as while it is written, would trust nobody.
+/// The certificates of a bundle. An empty bundle, as while the file is written, is an error: it would trust no server.
 fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, BoxError> {
     let certificates = CertificateDer::pem_slice_iter(pem).map(|certificate| Ok(certificate?.to_vec()));
     let certificates = certificates.collect::<Result<Vec<_>, BoxError>>()?;
     if certificates.is_empty() { Err("no certificates in the file".into()) } else { Ok(certificates) }
 }
 
-/// The header with the token of a file, without the end of its line.
+/// The `Authorization` header with the token of a file, without trailing newline.
 fn reloading_token(file: String) -> Result<ReloadingFile<HeaderValue>, BoxError> {
     ReloadingFile::new(vec![file.into()], |contents| {
         let token = String::from_utf8(contents.concat())?;
@@ -134,7 +136,7 @@ fn reloading_token(file: String) -> Result<ReloadingFile<HeaderValue>, BoxError>
     })
 }
 
-/// Sends requests with what the files of the configuration hold.
+/// Sends requests with the current credentials.
 #[derive(Clone)]
 struct Transport {
     connections: ReloadingFile<Arc<Connections>>,
@@ -146,7 +148,7 @@ impl Service<Request<Body>> for Transport {
     type Error = hyper_util::client::legacy::Error;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    /// Always: connections are made for requests.
+    /// Always ready: connections are opened on demand.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }

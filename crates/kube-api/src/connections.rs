@@ -1,4 +1,4 @@
-//! The open connections of one client.
+//! The connection pool of a client.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,18 +14,18 @@ use tracing::info;
 
 use crate::connector::Connector;
 
-/// When a connection over HTTP/2 is thought dead.
+/// The pings that detect a dead HTTP/2 connection.
 ///
-/// A ping goes to the other end of the HTTP/2 connection, while probes of TCP are answered by any proxy in between. Sent
-/// while there are requests and while there are none, so that no request meets a connection that has been dead for long.
+/// Pings reach the other end of the HTTP/2 connection, while TCP probes are answered by any proxy in between. They are
+/// sent with and without requests in progress, so that no request meets a connection that has been dead for long.
 ///
 /// The default notices a dead peer within 25 s (client-go: 30 s and 15 s, `k8s.io/apimachinery` `pkg/util/net`).
 /// Cost: a frame of 17 bytes each way for a connection on which nothing came for the interval.
 #[derive(Clone, Copy, Debug)]
 pub struct KeepAlive {
-    /// After this time without a frame from the server it is pinged.
+    /// The time without a frame from the server after which a ping is sent.
     pub interval: Duration,
-    /// How long the answer to a ping may take.
+    /// The time limit of the answer to a ping.
     pub timeout: Duration,
 }
 
@@ -35,23 +35,22 @@ impl Default for KeepAlive {
     }
 }
 
-/// How long a connection may be without requests. API servers close one after 90 s: a request that is sent at that moment
+/// The time after which an idle connection is closed. API servers close it after 90 s: a request sent at that moment
 /// would be lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// What of one answer may be on its way or unread: at 10 ms to the server, 100 MB/s.
+/// The flow-control window of one answer: with 10 ms to the server, 100 MB/s.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// The same for all answers of a connection. Sixteen watches that nobody reads leave room for the others, and there are
-/// fewer. Memory is used only for what came and was not read.
+/// The flow-control window of a connection. It holds sixteen unread watches, and there are fewer. Memory is used only
+/// for received bytes that are not read yet.
 const CONNECTION_WINDOW: u32 = 16 << 20;
-/// A request that is given up after this time without the header of an answer casts doubt on its connection.
-/// Below the shortest time that an election gives a request (1 s, counted from a moment before this).
+/// A request cancelled after this time without the header of an answer makes its connection doubtful. Less than the
+/// shortest time limit of a request of an election (1 s, counted from slightly earlier).
 const DOUBTFUL_AFTER: Duration = Duration::from_millis(900);
 
 type Pool = legacy::Client<Connector, Body>;
 
-/// The connections that requests go over. They are replaced by new ones as a whole once a request on them was given up
-/// without an answer: others of them may lead to the same dead server. The old ones end with the requests that are under
-/// way.
+/// The connections of a client. All are replaced after a request on one of them was cancelled without an answer,
+/// because others may lead to the same dead server. The old ones close after the requests in progress.
 pub(crate) struct Connections {
     connector: Connector,
     keep_alive: KeepAlive,
@@ -59,20 +58,20 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// None is open yet.
+    /// An empty pool.
     pub(crate) fn new(connector: Connector, keep_alive: KeepAlive) -> Arc<Self> {
         let pool = Mutex::new(Arc::new(pool(connector.clone(), keep_alive)));
         Arc::new(Self { connector, keep_alive, pool })
     }
 
-    /// Sends a request. The header of its answer may be waited for as long as the caller likes: dropping this is to give up.
+    /// Sends a request and waits for the header of its answer. The caller bounds the wait by dropping the future.
     pub(crate) async fn send(
         self: Arc<Self>,
         request: Request<Body>,
     ) -> Result<Response<Incoming>, legacy::Error> {
         let pool = Arc::clone(&self.pool.lock());
         let origin = Origin { pool: Arc::downgrade(&pool), connections: self };
-        let mut wait = Wait { since: Instant::now(), origin: Some(origin) };
+        let mut wait = HeaderWait { since: Instant::now(), origin: Some(origin) };
         let answer = pool.request(request).await;
         let origin = wait.origin.take();
         let mut answer = answer?;
@@ -82,7 +81,7 @@ impl Connections {
         Ok(answer)
     }
 
-    /// New connections instead of these, unless that has happened already.
+    /// Replaces the pool, unless that has happened already.
     fn replace(&self, distrusted: &Weak<Pool>) {
         let mut pool = self.pool.lock();
         if Arc::downgrade(&pool).ptr_eq(distrusted) {
@@ -105,29 +104,29 @@ fn pool(connector: Connector, keep_alive: KeepAlive) -> Pool {
         .build(connector)
 }
 
-/// Where an answer came from; an extension of responses.
+/// The connections of an answer; an extension of responses.
 #[derive(Clone)]
 pub struct Origin {
     connections: Arc<Connections>,
-    /// Does not keep idle connections of replaced ones open.
+    /// Weak, so that the idle connections of a replaced pool close.
     pool: Weak<Pool>,
 }
 
 impl Origin {
-    /// The rest of an answer does not come: the next requests go over new connections.
+    /// Reports that the rest of the answer does not come: the next requests use new connections.
     pub fn distrust(&self) {
         self.connections.replace(&self.pool);
     }
 }
 
 /// The wait for the header of an answer.
-struct Wait {
+struct HeaderWait {
     since: Instant,
-    /// None once there is an answer, or a failure, which the connection itself has noticed.
+    /// None after an answer, or after an error, which the connection itself has noticed.
     origin: Option<Origin>,
 }
 
-impl Drop for Wait {
+impl Drop for HeaderWait {
     fn drop(&mut self) {
         if let Some(origin) = self.origin.take().filter(|_| self.since.elapsed() >= DOUBTFUL_AFTER) {
             origin.distrust();

@@ -20,17 +20,17 @@ use tower::{BoxError, Service};
 
 use crate::proxy::{Kind, Proxy};
 
-/// The longest wait for one TCP connection.
+/// The time limit of a TCP connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest wait for a connection that can be used, proxy and TLS included.
+/// The time limit of a connection, proxy and TLS included.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
-/// When a silent connection is probed for the first time.
+/// The silence after which a connection is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 /// The time between two probes.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// As many probes without an answer are enough.
+/// The number of unanswered probes after which a connection is closed.
 const PROBES: u32 = 3;
-/// For how long what was sent may stay unacknowledged.
+/// The time for which sent data may stay unacknowledged.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// A stream to the API server: TLS or not, over a stream to a proxy or to the server: TLS or not.
@@ -39,15 +39,14 @@ type RouteStream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// Connects to the API server. Cheap to clone.
 ///
-/// TCP has no Nagle delay, and notices a peer that is gone within 30 s, or 15 s more if nothing is under way. That is the
-/// second line: a proxy in between answers for itself, and only HTTP/2's pings go all the way (see
-/// [`KeepAlive`](super::KeepAlive)).
+/// TCP has no Nagle delay, and detects a dead peer within 30 s, or 15 s more on an idle connection. A proxy in between
+/// answers these probes itself; only HTTP/2's pings go all the way (see [`KeepAlive`](super::KeepAlive)).
 #[derive(Clone)]
 pub(crate) struct Connector(HttpsConnector<Route>);
 
 impl Connector {
-    /// With the certificates of the configuration, read from their files now, which blocks. With `http2`, the server is
-    /// offered that before HTTP/1.1.
+    /// A connector with the certificates of the configuration, whose files it reads, which blocks. With `http2`, the
+    /// server is offered that before HTTP/1.1.
     pub(crate) fn new(config: &kube::Config, proxy: Option<&Proxy>, http2: bool) -> Result<Self, BoxError> {
         let mut tls = config.rustls_client_config()?;
         let route = Route::new(proxy, &tls);
@@ -75,14 +74,14 @@ impl Service<Uri> for Connector {
     fn call(&mut self, server: Uri) -> Self::Future {
         let connecting = self.0.call(server);
         async move {
-            let timed_out = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
+            let timed_out = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection within 20 s");
             timeout(READY_TIMEOUT, connecting).await.map_err(timed_out)?
         }
         .boxed()
     }
 }
 
-/// To the server, or to a proxy and on from there.
+/// The route to the server: direct, or through a proxy.
 #[derive(Clone)]
 enum Route {
     Direct(HttpConnector),
@@ -92,7 +91,7 @@ enum Route {
 }
 
 impl Route {
-    /// A proxy over TLS is trusted by the same authorities as the server, as by Go's transport.
+    /// A proxy over TLS is verified with the same authorities as the server, as by Go's transport.
     fn new(proxy: Option<&Proxy>, tls: &rustls::ClientConfig) -> Self {
         let tcp = tcp();
         let Some(proxy) = proxy else { return Self::Direct(tcp) };
@@ -150,7 +149,7 @@ impl Service<Uri> for Route {
         match self {
             Self::Direct(tcp) => tcp.call(server).map(|stream| Ok(stream?.into())).boxed(),
             Self::Http(tunnel) => {
-                // Without a port the tunnel would lead to 443, and so would SOCKS.
+                // Without a port, the tunnel and SOCKS would use 443.
                 tunnel.call(with_port(server)).map(|stream| Ok(stream?.into())).boxed()
             }
             Self::Https(tunnel) => tunnel.call(with_port(server)).map(|stream| Ok(stream?)).boxed(),
@@ -159,7 +158,7 @@ impl Service<Uri> for Route {
     }
 }
 
-/// The same URL with the port of its scheme, if it has none.
+/// Adds the port of the scheme to a URL without port.
 fn with_port(server: Uri) -> Uri {
     match (server.scheme_str(), server.host(), server.port()) {
         (Some("http"), Some(host), None) => format!("http://{host}:80/").parse().unwrap_or(server),

@@ -78,8 +78,8 @@ impl ApiError {
         self.status()?.retry_after
     }
 
-    /// True if no answer came, or one that says that the server is overloaded or failing (429, 5xx). The same request may
-    /// succeed at any moment.
+    /// True if no answer came, or one that says that the server is overloaded or failing (429, 5xx). The same request
+    /// may succeed at any moment.
     pub fn is_unavailable(&self) -> bool {
         self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
     }

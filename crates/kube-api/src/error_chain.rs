@@ -1,8 +1,8 @@
 //! An error and its sources on one line.
 
-/// An error with everything behind it, on one line: `what: why: why`.
+/// Formats an error and its sources on one line: `error: source: source`.
 ///
-/// Some libraries draw pictures below their message; only the message itself is kept.
+/// Of each message only the first line is kept, because some libraries append excerpts of the input.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let first_line =
         |error: &dyn std::error::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
@@ -10,7 +10,7 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let text = first_line(cause);
-        // Some errors repeat their cause in their own text.
+        // Some errors repeat their source in their own message.
         if !line.ends_with(&text) {
             line.push_str(": ");
             line.push_str(&text);

@@ -1,23 +1,23 @@
-//! What the rest of the process sees of an election.
+//! Leadership: the fence around writes.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// How far an election has come. It only goes forward.
+/// The state of an election. It only goes forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadershipState {
-    /// Another process leads, or none.
+    /// This process does not lead yet.
     Standby,
     /// This process leads.
     Leading {
-        /// Each renewal moves it on.
+        /// The end of leadership unless it is renewed.
         until: Instant,
-        /// Nobody else has led since.
+        /// The time since which no other process has led.
         alone_since: Instant,
     },
-    /// The election has ended.
+    /// The election has ended; this process leads no more.
     Over,
 }
 
@@ -30,27 +30,27 @@ impl LeadershipState {
     }
 }
 
-/// Whether this process may write. Cheap to clone.
+/// The permission of this process to write. Cheap to clone.
 ///
-/// It is true by the clock alone: should the elector not get to run, leadership ends all the same, before anyone else
-/// can have it.
+/// It expires by the clock: even if the elector does not get to run, leadership ends before another process can acquire
+/// the Lease.
 #[derive(Clone, Debug)]
 pub struct Leadership(watch::Receiver<LeadershipState>);
 
 impl Leadership {
-    /// A standby, and the sender by which its elector tells of changes.
+    /// Leadership in standby, and the sender with which its elector updates the state.
     pub fn new() -> (watch::Sender<LeadershipState>, Self) {
         let (sender, receiver) = watch::channel(LeadershipState::Standby);
         (sender, Self(receiver))
     }
 
-    /// True if this process leads. Costs a look at the clock.
+    /// True if this process leads. Cost: one read of the clock.
     pub fn is_held(&self) -> bool {
         self.held_until().is_some()
     }
 
-    /// Since when no other process has led, which may be long before this one did: since it first saw the Lease free.
-    /// `None` if this process doesn't lead.
+    /// The time since which no other process has led: when this process first saw the Lease free, perhaps long before
+    /// it led. `None` if this process doesn't lead.
     pub fn alone_since(&self) -> Option<Instant> {
         match *self.0.borrow() {
             LeadershipState::Leading { alone_since, .. } => Some(alone_since),
@@ -62,27 +62,27 @@ impl Leadership {
         self.0.borrow().held_until()
     }
 
-    /// Waits until this process leads. False if the election ended without it.
+    /// Waits until this process leads. False if the election ends without that.
     pub async fn gained(&self) -> bool {
         let mut state = self.0.clone();
         let gained = state.wait_for(|state| *state != LeadershipState::Standby).await;
         gained.is_ok_and(|state| state.held_until().is_some())
     }
 
-    /// Waits until this process no longer leads; returns at once if it doesn't. Leadership never comes back.
+    /// Waits until this process no longer leads; returns at once if it doesn't. Lost leadership is never regained.
     pub async fn lost(&self) {
         let mut state = self.0.clone();
         loop {
             let Some(until) = state.borrow_and_update().held_until() else { return };
             if let Ok(Err(_)) = timeout_at(until, state.changed()).await {
-                // The elector is gone without a word, so there are no more renewals.
+                // The elector is gone, so there are no more renewals.
                 sleep_until(until).await;
             }
         }
     }
 
-    /// Does work that only the leader may do. `None` if this process doesn't lead, or ceases to before the work is
-    /// done, which is then dropped where it stands.
+    /// Runs work that only the leader may do. `None` if this process doesn't lead or loses leadership before the work
+    /// is done; the work is then dropped.
     pub async fn while_held<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -91,7 +91,7 @@ impl Leadership {
         }
     }
 
-    /// For how long leadership has run out without the elector having noticed, which means that it doesn't get to run;
+    /// The time since leadership expired without the elector having noticed, which means that it doesn't get to run;
     /// for a health check (upstream's `leaderElection` fails 20 s after the lease duration).
     pub fn overdue(&self) -> Option<Duration> {
         match *self.0.borrow() {
@@ -156,7 +156,7 @@ mod tests {
         assert!(!leadership.gained().await);
     }
 
-    /// As after SIGSTOP: nobody ran while the time passed.
+    /// As after SIGSTOP: no task ran while the time passed.
     #[tokio::test(start_paused = true)]
     async fn a_suspended_process_does_not_lead() {
         let (elector, leadership) = Leadership::new();

@@ -55,14 +55,14 @@ impl EncodeLabelValue for Code {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
         match self.0 {
             Some(code) => code.as_str().encode(encoder),
-            // Errors have many texts, and a label shall have few values.
+            // Not the error's text: a label should have few values.
             None => "<error>".encode(encoder),
         }
     }
 }
 
 impl Default for ClientMetrics {
-    /// Metrics that nobody sees.
+    /// Metrics that are not registered.
     fn default() -> Self {
         Self {
             results: Family::default(),
@@ -112,7 +112,7 @@ impl ClientMetrics {
         metrics
     }
 
-    /// For clients of the API server at `url`.
+    /// The metrics of clients of the API server at `url`.
     pub fn of_server(&self, url: &Uri) -> ServerMetrics {
         let host = match (url.host().unwrap_or_default(), url.port()) {
             (host, Some(port)) => format!("{host}:{port}"),
@@ -140,12 +140,12 @@ pub struct ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// Observes one request until the last of its tries; its duration when it is dropped, however it ends.
+    /// Observes a request with all its tries. Its duration is recorded on drop.
     pub(crate) fn request(&self, method: &Method) -> Running<'_> {
         Running { server: self, verb: verb(method), start: Instant::now() }
     }
 
-    /// Counts one try when it is dropped.
+    /// Counts a try on drop.
     pub(crate) fn try_of(&self, method: &Method, is_retry: bool) -> Try<'_> {
         Try { server: self, verb: verb(method), is_retry, code: None }
     }
@@ -163,18 +163,18 @@ pub(crate) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// It waited for a place in the limiter since `start`.
+    /// Records the wait for the rate limit since `start`.
     pub(crate) fn waited_since(&self, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
         self.server.metrics.limiter.get_or_create(&self.server.labels(self.verb)).observe(seconds);
     }
 
-    /// A body of so many bytes was sent.
+    /// Records the size of a sent body.
     pub(crate) fn sent(&self, bytes: usize) {
         self.server.metrics.request_size.get_or_create(&self.server.labels(self.verb)).observe(float(bytes));
     }
 
-    /// The answer, success or not, had so many bytes.
+    /// Records the size of the answer's body, success or not.
     pub(crate) fn received(&self, bytes: usize) {
         self.server.metrics.response_size.get_or_create(&self.server.labels(self.verb)).observe(float(bytes));
     }
@@ -187,7 +187,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// One try, which has failed unless it is [`answered`](Self::answered): also one that is given up while it waits.
+/// A try, which counts as failed unless it is [`answered`](Self::answered), also if it is cancelled.
 pub(crate) struct Try<'a> {
     server: &'a ServerMetrics,
     verb: &'static str,
@@ -212,7 +212,7 @@ impl Drop for Try<'_> {
     }
 }
 
-/// A method that lives as long as labels do; these are all that are sent here.
+/// The method as a static label.
 fn verb(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

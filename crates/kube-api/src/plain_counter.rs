@@ -1,4 +1,4 @@
-//! A counter that is exposed under the very name it was registered with.
+//! A counter exposed under its registered name.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// A [`Counter`](prometheus_client::metrics::counter::Counter) whose name is left alone.
+/// A [`Counter`](prometheus_client::metrics::counter::Counter) whose name is not changed.
 ///
-/// `prometheus-client` writes OpenMetrics: it appends `_total` to the samples of a counter and leaves it out of the type
-/// line. Upstream serves the Prometheus text format 0.0.4, where both lines carry the full name, and some of its
+/// `prometheus-client` writes OpenMetrics: it appends `_total` to the samples of a counter and leaves it out of the
+/// type line. Upstream serves the Prometheus text format 0.0.4, where both lines carry the full name, and some of its
 /// counters (`endpoint_slice_controller_changes`) have no `_total` at all; dashboards know them by these names.
 /// Strict OpenMetrics does not allow that, so serve it as `text/plain; version=0.0.4`.
 ///
@@ -28,7 +28,7 @@ impl PlainCounter {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The present value.
+    /// The current value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -39,7 +39,7 @@ impl TypedMetric for PlainCounter {
 }
 
 impl EncodeMetric for PlainCounter {
-    /// Goes through the encoder for gauges, the only one that leaves the name alone.
+    /// Goes through the encoder for gauges, the only one that does not change the name.
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         encoder.encode_gauge(&self.get())
     }

@@ -1,8 +1,8 @@
-//! Which proxy leads to the API server, if any.
+//! The proxy on the way to the API server.
 //!
-//! The rules are those of client-go: `proxy-url` of the kubeconfig (`tools/clientcmd`), else the environment as Go reads
-//! it (`golang.org/x/net/http/httpproxy`): `HTTPS_PROXY` or `HTTP_PROXY` by the scheme of the server, unless `NO_PROXY`
-//! names its host, which is never a loopback one.
+//! The rules are those of client-go: `proxy-url` of the kubeconfig (`tools/clientcmd`), else the environment as Go
+//! reads it (`golang.org/x/net/http/httpproxy`): `HTTPS_PROXY` or `HTTP_PROXY` by the scheme of the server, unless
+//! `NO_PROXY` names its host, which is never a loopback one.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use ipnet::IpNet;
 
-/// A proxy is configured that cannot be used. Nothing of its URL is shown but the scheme: it may hold a password.
+/// An unusable proxy configuration. Of the URL only the scheme is shown, because it may contain a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProxyError {
     #[error("{0}: not a URL with a host, such as http://proxy:3128")]
@@ -19,18 +19,18 @@ pub(crate) enum ProxyError {
     Scheme(&'static str, String),
 }
 
-/// The way to reach a proxy, and what it wants to know.
+/// A proxy with its credentials.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     pub(crate) kind: Kind,
     /// Scheme, host and port.
     pub(crate) url: Uri,
     intercept: Intercept,
-    /// Where it is configured.
+    /// The variable or field that configures it.
     pub(crate) source: &'static str,
 }
 
-/// What a proxy understands.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `CONNECT`.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 const FIELD: &str = "proxy-url of the kubeconfig";
 
 impl Proxy {
-    /// The proxy for a server, if there is one. `url` is that of the kubeconfig.
+    /// The proxy for a server, if there is one. `url` is `proxy-url` of the kubeconfig.
     pub(crate) fn select(
         url: Option<&Uri>,
         server: &Uri,
@@ -87,13 +87,13 @@ impl Proxy {
         self.intercept.basic_auth().cloned()
     }
 
-    /// The name and password for SOCKS.
+    /// The user name and password for SOCKS.
     pub(crate) fn name_and_password(&self) -> Option<(String, String)> {
         self.intercept.raw_auth().map(|(name, password)| (name.to_owned(), password.to_owned()))
     }
 }
 
-/// What the environment says about proxies: the name of each variable, and its value.
+/// The proxy variables of the environment, with their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     for_https: Option<(&'static str, String)>,
@@ -102,7 +102,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub(crate) fn of_process() -> Self {
         Self::from(|name| std::env::var(name).ok())
     }
@@ -121,7 +121,7 @@ impl Environment {
     }
 }
 
-/// Whether a server is reached without the proxies of the environment.
+/// True if a server is exempt from the proxies of the environment.
 fn is_exempt(server: &Uri, no_proxy: &str) -> bool {
     let host = server.host().unwrap_or_default().to_ascii_lowercase();
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -131,12 +131,12 @@ fn is_exempt(server: &Uri, no_proxy: &str) -> bool {
     }
     let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("https") { 443 } else { 80 });
     let entries = no_proxy.split(',').map(|entry| entry.trim().to_ascii_lowercase());
-    entries.filter(|entry| !entry.is_empty()).any(|entry| names(&entry, host, address, port))
+    entries.filter(|entry| !entry.is_empty()).any(|entry| matches(&entry, host, address, port))
 }
 
-/// Whether an entry of `NO_PROXY` names this host: `*`, a network, an address or a domain, the last two perhaps with a port.
-/// A domain means itself and what is below it; with a dot or `*.` before it, only what is below it.
-fn names(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
+/// True if an entry of `NO_PROXY` matches this host: `*`, a network, an address or a domain, the last two optionally
+/// with a port. A domain matches itself and its subdomains; with a leading dot or `*.`, only its subdomains.
+fn matches(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     if entry == "*" {
         return true;
     }
@@ -160,7 +160,7 @@ fn names(entry: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     }
 }
 
-/// `host:port`, `[address]:port`, or no port. What isn't a port is a part of the host.
+/// Splits `host:port` and `[address]:port`; an invalid port is a part of the host.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let unbracketed = |name: &str| -> Option<usize> { name.starts_with('[').then(|| name.find(']'))? };
     if let Some(end) = unbracketed(entry) {

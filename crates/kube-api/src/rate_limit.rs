@@ -1,4 +1,4 @@
-//! The client-side bound on requests.
+//! The client-side rate limit of requests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::token_bucket::{Rate, TokenBucket};
 
-/// A token bucket: `burst` requests at once, then `qps` each second, in the order they came
+/// A rate limiter: `burst` requests at once, then `qps` a second, first come, first served
 /// (`golang.org/x/time/rate`, as client-go's `--kube-api-qps` and `--kube-api-burst`).
 ///
 /// Follows tokio's clock, so tests can pause it.
@@ -18,12 +18,12 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// A bucket that starts full. A `qps` that is not positive means no limit.
+    /// A limiter with a full bucket. A `qps` that is not positive means no limit.
     pub fn new(qps: f64, burst: u32) -> Self {
         Self { rate: Rate::per_second(qps, burst), bucket: Mutex::default() }
     }
 
-    /// Takes a token, waiting for it if need be. A caller that gives up while waiting has still used its token.
+    /// Takes a token, and waits until it is available. A caller that is cancelled while waiting has used its token.
     pub async fn acquire(&self) {
         let Some(rate) = self.rate else { return };
         let wait = self.bucket.lock().take_within(Duration::MAX, rate, Instant::now().into_std());

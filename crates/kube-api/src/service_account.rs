@@ -19,8 +19,8 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 
 /// A service account of the cluster, whose tokens the API server issues.
 ///
-/// The account is created if it is missing. The [`ApiClient`] that uses the account requests a token when it needs one, and
-/// a new one after four fifths of its lifetime; see [`ApiClient::with_service_account`].
+/// The account is created if it is missing. The [`ApiClient`] that uses the account requests a token when it needs one,
+/// and a new one after four fifths of its lifetime; see [`ApiClient::with_service_account`].
 pub struct ServiceAccount {
     /// May request tokens for service accounts, and create these.
     client: ApiClient,

@@ -1,38 +1,39 @@
-//! The token bucket behind every limit of this crate: requests of a client, retries of a queue, events of an object, and
-//! repairs of a Service. Pure; the clock is an argument.
+//! The token bucket behind every rate limit, such as those of requests, retries and events. Pure; the time is an
+//! argument.
 
 use std::time::{Duration, Instant};
 
-/// How fast a bucket fills, and how much it holds.
+/// The fill rate and the size of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The time one token takes to come back.
+    /// The time between two tokens.
     interval: Duration,
     /// Tokens in a full bucket.
     burst: u32,
 }
 
 impl Rate {
-    /// One token in each interval. A burst of zero counts as one, for a bucket that never fills would let nothing through.
+    /// One token per interval. A burst of zero counts as one: an empty bucket would let nothing through.
     pub const fn every(interval: Duration, burst: u32) -> Self {
         Self { interval, burst: if burst == 0 { 1 } else { burst } }
     }
 
-    /// `qps` tokens a second; `None` if that is not above zero (or not a number), which means no limit, as for client-side
-    /// QPS in Kubernetes.
+    /// `qps` tokens a second; `None` if that is not above zero (or not a number), which means no limit, as for
+    /// client-side QPS in Kubernetes.
     pub fn per_second(qps: f64, burst: u32) -> Option<Self> {
         let interval = || Duration::try_from_secs_f64(qps.recip()).unwrap_or(Duration::MAX);
         (qps > 0.0).then(|| Self::every(interval(), burst))
     }
 
-    /// The time that an empty bucket takes to fill.
+    /// The time in which an empty bucket fills.
     fn depth(self) -> Duration {
         self.interval.saturating_mul(self.burst)
     }
 }
 
-/// A bucket that starts full, kept as the one instant at which it will be full again (the "generic cell rate algorithm"):
-/// the same bucket as golang.org/x/time/rate in integer arithmetic. Taking a token moves the instant one interval on.
+/// A bucket that starts full, kept as the one instant at which it will be full again (the "generic cell rate
+/// algorithm"): the same bucket as golang.org/x/time/rate in integer arithmetic. Taking a token moves the instant one
+/// interval on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
     full_at: Option<Instant>,
@@ -54,24 +55,24 @@ impl TokenBucket {
         Some(wait)
     }
 
-    /// Takes a token whether there is one or not, but leaves the bucket no more than `debt` below empty.
+    /// Takes a token even if there is none, but leaves the bucket at most `debt` below empty.
     pub fn take_in_debt(&mut self, debt: Duration, rate: Rate, now: Instant) {
         let after = self.after_next(rate, now);
         let lowest = now.checked_add(rate.depth().saturating_add(debt));
         self.full_at = Some(lowest.map_or(after, |lowest| after.min(lowest)));
     }
 
-    /// Returns a token that was taken and not used.
+    /// Returns an unused token.
     pub fn give_back(&mut self, rate: Rate) {
         self.full_at = self.full_at.and_then(|at| at.checked_sub(rate.interval));
     }
 
-    /// Whether nothing has been taken that has not come back.
+    /// True if the bucket is full.
     pub fn is_full(self, now: Instant) -> bool {
         self.full_at.is_none_or(|at| at <= now)
     }
 
-    /// When the bucket will be full again after one more token is taken.
+    /// The time at which the bucket is full again if one more token is taken.
     fn after_next(self, rate: Rate, now: Instant) -> Instant {
         let full_at = self.full_at.map_or(now, |at| at.max(now));
         full_at.checked_add(rate.interval).unwrap_or(full_at)
@@ -93,7 +94,7 @@ mod tests {
     fn a_burst_is_free_then_tokens_are_spaced() {
         let (mut bucket, start) = (TokenBucket::default(), Instant::now());
         assert_eq!([(); 5].map(|()| take(&mut bucket, start)), [0, 0, 0, 100, 200]);
-        assert_eq!(take(&mut bucket, start + 250 * MS), 50, "2.5 came back, of which 2 were owed");
+        assert_eq!(take(&mut bucket, start + 250 * MS), 50, "2.5 more tokens, of which 2 were reserved");
         bucket.give_back(TEN);
         assert_eq!(bucket.wait(TEN, start + 250 * MS), 50 * MS);
         let later = start + Duration::from_secs(3600);

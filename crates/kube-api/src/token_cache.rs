@@ -19,10 +19,10 @@ const MIN_LIFETIME: Duration = Duration::from_secs(600);
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The part of its lifetime after which a token is replaced (upstream: 80 %).
 const RENEW_AFTER: f64 = 0.8;
-/// The bound on fetching a token, retries included. The request that needs the token waits meanwhile, and must have time
-/// left to be sent with the old one.
+/// The bound on fetching a token, retries included. The request that needs the token waits meanwhile, and must have
+/// time left to be sent with the old one.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an old token is used after a failed fetch before the next one.
+/// The time between a failed fetch, after which the old token is used, and the next one.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// A token as the value of the `Authorization` header.

@@ -1,14 +1,14 @@
-//! Notices that the API server's storage went back in time, as after an etcd backup was restored.
+//! Detects that the API server's storage went back in time, as after the restore of an etcd backup.
 //!
-//! A restored etcd counts its revisions on from those of the backup. A watch that is resumed from a later resourceVersion
-//! is accepted, stays silent until the revisions have caught up, and then goes on as if nothing had happened, while the
-//! cache keeps what the restore has undone. No watch can show that, but other answers do: their resourceVersion is lower
-//! than it could be if time only went forward. One of them is enough, and every list-watch lists anew.
+//! A restored etcd counts its revisions on from those of the backup. A watch that is resumed from a later
+//! resourceVersion is accepted, stays silent until the revisions have caught up, and then continues without an error,
+//! while the cache keeps the changes that the restore has undone. No watch can show that, but other answers do: their
+//! resourceVersion is lower than possible without a restore. After one such answer, every list-watch relists.
 //!
 //! # Which answers count
 //!
 //! A resourceVersion is the etcd revision of a change (comparable by KEP-5504). The rules hold for any number of API
-//! servers, however far their watch caches lag, because they only compare answers that etcd itself has confirmed:
+//! servers, however far their watch caches lag, because they compare only answers that etcd has confirmed:
 //!
 //! | answer | must be | why |
 //! |---|---|---|
@@ -16,13 +16,13 @@
 //! | a write that changed something | above every version of *that resource* that was known before it was sent | a change that is committed later has a higher revision |
 //! | a consistent list | not below any version of *that resource* that was known before it was asked for | a consistent list is of the current revision, or later |
 //!
-//! * Watch events and bookmarks raise what is known, because what they tell was committed. They are never evidence
-//!   themselves: a lagging API server may legitimately tell an old story.
+//! * Watch events and bookmarks raise the known version, because their changes are committed. They are never evidence
+//!   themselves: the events of a lagging API server may be old.
 //! * Reads and lists with `resourceVersion=0` would prove nothing. This program sends none.
-//! * An update that the server found to change nothing is answered with the version that was sent, and is left out.
+//! * An update without a change is answered with the version that was sent, and does not count.
 //! * Versions are compared within one resource only. `--etcd-servers-overrides` may keep others (Leases, Events) in an
 //!   etcd of their own, with revisions of their own.
-//! * After a restore, what was known before it is void, and so are answers to requests that were sent before it.
+//! * After a restore, versions known before it do not count, nor do answers to requests that were sent before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
 
-/// What is known of resourceVersions on one API server. Cheap to clone; clones share it.
+/// The known resourceVersions of one API server. Cheap to clone; clones share it.
 ///
 /// [`ApiClient::with_version_guard`](crate::ApiClient::with_version_guard) makes clients share one.
 #[derive(Clone, Debug, Default)]
@@ -41,11 +41,11 @@ pub struct VersionGuard(Arc<Inner>);
 struct Inner {
     /// The highest version known of each subject: a resource by its plural name, or an object by its path.
     highest: Mutex<BTreeMap<String, u64>>,
-    /// Counts the restores. Changed with `highest` locked.
+    /// The number of restores. Changed with `highest` locked.
     restores: watch::Sender<u64>,
 }
 
-/// What was known of a subject when a request was about to be sent.
+/// The version known of a subject before a request is sent.
 #[derive(Debug)]
 pub struct Baseline {
     subject: String,
@@ -54,19 +54,20 @@ pub struct Baseline {
 }
 
 impl VersionGuard {
-    /// The number of restores noticed so far. List-watches list anew when it rises.
+    /// The number of detected restores. List-watches relist when it rises.
     pub fn restores(&self) -> watch::Receiver<u64> {
         self.0.restores.subscribe()
     }
 
-    /// To be called before a request is sent, and given along with its answer.
+    /// The baseline to check the answer of a request with; to be called before the request is sent.
     pub fn baseline(&self, subject: &str) -> Baseline {
         let highest = self.0.highest.lock();
         let known = highest.get(subject).copied().unwrap_or_default();
         Baseline { subject: subject.to_owned(), highest: known, restores: *self.0.restores.borrow() }
     }
 
-    /// A watch told of this version, in the time after so many restores. Cost: a lock and a lookup.
+    /// Raises the known version after a watch event; `restores` is the number of restores when the watch was opened.
+    /// Cost: a lock and a lookup.
     pub fn observe(&self, restores: u64, subject: &str, version: &str) {
         if let Ok(version) = version.parse() {
             let mut highest = self.0.highest.lock();
@@ -76,13 +77,13 @@ impl VersionGuard {
         }
     }
 
-    /// A consistent read (or a list, by its own version) was answered with this version. If that shows a restore, it is
-    /// counted, and this is the number of restores now.
+    /// Checks the version of a consistent read, or of a list. If it shows a restore, returns the new number of
+    /// restores.
     pub fn check_read(&self, baseline: &Baseline, version: &str) -> Option<u64> {
         self.check(baseline, version, |version| version < baseline.highest)
     }
 
-    /// A write was answered with this version; `sent` is the version that was to be replaced, if one was.
+    /// Checks the version after a write; `sent` is the version that it replaced, if any.
     pub fn check_write(&self, baseline: &Baseline, sent: Option<&str>, version: &str) {
         if sent != Some(version) {
             self.check(baseline, version, |version| version <= baseline.highest);
@@ -101,7 +102,7 @@ impl VersionGuard {
                 subject = baseline.subject,
                 version,
                 known = baseline.highest,
-                "The API server's resourceVersions went back, as after a restored backup; listing everything again"
+                "resourceVersion went back, as after a restored backup; relisting all resources"
             );
             highest.clear();
             self.0.restores.send_modify(|restores| *restores += 1);

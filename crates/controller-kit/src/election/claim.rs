@@ -30,8 +30,8 @@ pub(super) enum Claim {
 const MIN_LEASE_SECONDS: i32 = 1;
 
 impl Observation {
-    /// Observes the Lease. The record keeps its age if it equals the known one; metadata does not count, because any client
-    /// may change it.
+    /// Observes the Lease. The record keeps its age if it equals the known one; metadata does not count, because any
+    /// client may change it.
     pub(super) fn new(lease: Lease, known: Option<&Self>, now: Instant) -> Self {
         let same = known.filter(|known| known.lease.spec == lease.spec);
         Self { since: same.map_or(now, |known| known.since), lease }

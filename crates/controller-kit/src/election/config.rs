@@ -62,8 +62,8 @@ const JITTER_FACTOR: f64 = 1.2;
 const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Config {
-    /// Checks the rules of client-go's `NewLeaderElector`: all durations are above zero, `lease_duration` is longer than
-    /// `renew_deadline`, and that is longer than `retry_period` × 1.2.
+    /// Checks the rules of client-go's `NewLeaderElector`: all durations are above zero, `lease_duration` is longer
+    /// than `renew_deadline`, and that is longer than `retry_period` × 1.2.
     ///
     /// The Lease counts in whole seconds, so `lease_duration` is rounded up there. (client-go rounds down, which makes
     /// 15.8 s shorter than a renew deadline of 15.5 s.)
@@ -108,13 +108,14 @@ impl Config {
         self.retry_period
     }
 
-    /// The wait of a standby before it reads the Lease again: with jitter, so that standbys spread out, but never longer
-    /// than the retry period, so that a release is noticed within it.
+    /// The wait of a standby before it reads the Lease again: with jitter, so that standbys spread out, but never
+    /// longer than the retry period, so that a release is noticed within it.
     pub(super) fn standby_wait(&self) -> Duration {
         self.retry_period.mul_f64(0.5 + 0.5 * fastrand::f64())
     }
 
-    /// The time limit of a request: a request that hangs must leave time for another (`resourcelock.NewFromKubeconfig`).
+    /// The time limit of a request: a request that hangs must leave time for another
+    /// (`resourcelock.NewFromKubeconfig`).
     pub(super) fn request_timeout(&self) -> Duration {
         (self.renew_deadline / 2).max(MIN_REQUEST_TIMEOUT)
     }

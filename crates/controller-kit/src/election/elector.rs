@@ -71,7 +71,7 @@ pub struct Elector {
     metrics: ElectionMetrics,
     state: watch::Sender<State>,
     observed: Option<Observation>,
-    /// Whether we sent a write with our identity, successful or not.
+    /// True if we sent a write with our identity, successful or not.
     claimed: bool,
     /// The time since which no other process has held the Lease.
     vacant_since: Option<Instant>,
@@ -88,8 +88,8 @@ enum Standing {
 impl Elector {
     /// An elector, and the leadership that it gains.
     ///
-    /// The recorder gets upstream's events about the Lease, with reason `LeaderElection`: `<identity> became leader` and
-    /// `<identity> stopped leading`. Upstream names the component as their source.
+    /// The recorder gets upstream's events about the Lease, with reason `LeaderElection`: `<identity> became leader`
+    /// and `<identity> stopped leading`. Upstream names the component as their source.
     pub fn new(
         config: Config,
         lock: LeaseLock,
@@ -115,8 +115,8 @@ impl Elector {
 
     /// Reads the Lease without contending for it.
     ///
-    /// If this happens before the cache is filled, and the Lease is free then and until it is acquired, no other process
-    /// has written meanwhile ([`Leadership::alone_since`]). If the read fails, that is not known.
+    /// If this happens before the cache is filled, and the Lease is free then and until it is acquired, no other
+    /// process has written meanwhile ([`Leadership::alone_since`]). If the read fails, that is not known.
     pub async fn observe(&mut self) {
         if let Err(error) = self.read().await {
             debug!(lock = %self.lock, err = error_chain(&error), "Failed to read lease");
@@ -125,9 +125,9 @@ impl Elector {
 
     /// Contends until `stop` completes, or until leadership is gained and lost.
     ///
-    /// `stop` should complete when all writers have stopped: until then the Lease is renewed, and then it is released, so
-    /// that another process can acquire it at once. Releasing takes one or two round trips, and at most the renew deadline;
-    /// if it fails, the Lease expires. Failures before leadership is gained are retried for ever.
+    /// `stop` should complete when all writers have stopped: until then the Lease is renewed, and then it is released,
+    /// so that another process can acquire it at once. Releasing takes one or two round trips, and at most the renew
+    /// deadline; if it fails, the Lease expires. Failures before leadership is gained are retried for ever.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> Result<(), LeaseLost> {
         let outcome = tokio::select! {
             biased;

@@ -43,8 +43,9 @@ pub struct LeaseLock {
 impl LeaseLock {
     /// A lock on a Lease, which need not exist.
     ///
-    /// The client should have no rate limit and connections of its own, so that an election never waits for other requests,
-    /// and must not be fenced by [`Leadership`](kube_api::Leadership). It needs to get, create and update this Lease.
+    /// The client should have no rate limit and connections of its own, so that an election never waits for other
+    /// requests, and must not be fenced by [`Leadership`](kube_api::Leadership). It needs to get, create and update
+    /// this Lease.
     pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
     }

@@ -11,15 +11,15 @@ pub enum Cause {
     /// that event never comes, the key is retried after [`STALE_CACHE_DELAY`]. Takes no token and does not count as a
     /// failure.
     StaleCache,
-    /// A write met an object that is newer than the cached one. Not a failure either, but an event need not follow (quotas
-    /// answer so too): the delay grows from [`RateLimit::base_delay`](super::RateLimit::base_delay) to
+    /// A write met an object that is newer than the cached one. Not a failure either, but an event need not follow
+    /// (quotas answer so too): the delay grows from [`RateLimit::base_delay`](super::RateLimit::base_delay) to
     /// [`MAX_CONFLICT_DELAY`], on a count of its own.
     Conflict,
     /// Any other failure.
     Failure {
-        /// Identifies what failed. Consecutive failures with one fingerprint grow its delay; a fingerprint that the last
-        /// sync did not fail with starts over. So a part of a key that fails for ever delays neither another part nor
-        /// new content of its own.
+        /// Identifies what failed. Consecutive failures with one fingerprint grow its delay; a fingerprint that the
+        /// last sync did not fail with starts over. So a part of a key that fails for ever delays neither another part
+        /// nor new content of its own.
         fingerprint: u64,
         /// The kind of failure.
         reason: FailureReason,
@@ -31,15 +31,15 @@ pub enum Cause {
 pub enum FailureReason {
     /// The API server refused a request.
     Refused,
-    /// A request got no answer, or one that says the server is overloaded or failing. This says nothing about the key, so
-    /// it is retried every [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
+    /// A request got no answer, or one that says the server is overloaded or failing. This says nothing about the key,
+    /// so it is retried every [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
     Unavailable,
     /// Another failure.
     Other,
 }
 
-/// The longest delay after a conflict that no event follows: an object that another client changes all the time costs one
-/// write a minute.
+/// The longest delay after a conflict that no event follows: an object that another client changes all the time costs
+/// one write a minute.
 pub const MAX_CONFLICT_DELAY: Duration = Duration::from_secs(60);
 /// The delay of a retry for a stale cache, in case the event that should requeue the key never comes.
 pub const STALE_CACHE_DELAY: Duration = Duration::from_secs(30);

@@ -55,8 +55,8 @@ struct Processing {
 
 /// The state machine.
 ///
-/// Every operation first adds the delayed keys that are due at its `now`, so the outcome does not depend on which worker
-/// reads the clock. `now` should not go backwards; if it does, keys are late but not lost.
+/// Every operation first adds the delayed keys that are due at its `now`, so the outcome does not depend on which
+/// worker reads the clock. `now` should not go backwards; if it does, keys are late but not lost.
 #[derive(Debug)]
 pub(super) struct Core<K> {
     ready: ReadyKeys<K>,
@@ -67,7 +67,7 @@ pub(super) struct Core<K> {
     delays: Delays<K>,
     limiter: Limiter<K>,
     shut_down: bool,
-    /// Whether an idle worker sleeps until the earliest deadline, for all of them.
+    /// True if an idle worker sleeps until the earliest deadline, for all of them.
     deadline_waiter: bool,
     adds: u64,
     retries: u64,
@@ -139,8 +139,9 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
-    /// Takes a token only if this call schedules a retry, and returns the token of a retry that an earlier one replaces. So
-    /// there are never more tokens taken than keys waiting, however often changes make a key fail between its retries.
+    /// Takes a token only if this call schedules a retry, and returns the token of a retry that an earlier one
+    /// replaces. So there are never more tokens taken than keys waiting, however often changes make a key fail between
+    /// its retries.
     pub(super) fn retry(&mut self, key: K, causes: &[Cause], now: Instant) {
         self.add_due(now);
         if self.shut_down {
@@ -241,7 +242,7 @@ impl<K: QueueKey> Core<K> {
         self.ready.len()
     }
 
-    /// How long each key has been processed so far.
+    /// The time for which each key has been processed so far.
     pub(super) fn running(&self, now: Instant) -> impl Iterator<Item = Duration> {
         self.processing.values().map(move |processing| now.saturating_duration_since(processing.since))
     }

@@ -29,7 +29,7 @@ pub(super) struct Delay {
     pub(super) deadline: Instant,
     /// The priority of the key when it is due.
     pub(super) priority: Priority,
-    /// Whether this is a retry that holds a token of the shared bucket.
+    /// True if this is a retry that holds a token of the shared bucket.
     pub(super) holds_token: bool,
     /// Orders waits by the time of the last request for them.
     pub(super) sequence: u64,

@@ -11,7 +11,8 @@ use super::rate_limit::{Bucket, RateLimit};
 
 /// The failures of each key, and the state of the shared bucket.
 ///
-/// The bucket lends at most `max_delay` of tokens, so that a mass of failures delays those after it by no more than that.
+/// The bucket lends at most `max_delay` of tokens, so that a mass of failures delays those after it by no more than
+/// that.
 #[derive(Debug)]
 pub(super) struct Limiter<K> {
     limit: RateLimit,

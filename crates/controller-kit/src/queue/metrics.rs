@@ -90,8 +90,8 @@ impl QueueMetrics {
     }
 }
 
-/// From 10 ns to 10 s by tens, as upstream: multiplied step by step, as Go does, so that the bounds are equal to the last
-/// bit.
+/// From 10 ns to 10 s by tens, as upstream: multiplied step by step, as Go does, so that the bounds are equal to the
+/// last bit.
 fn duration_histogram() -> Histogram {
     Histogram::new(std::iter::successors(Some(1e-8), |bound| Some(bound * 10.0)).take(10))
 }

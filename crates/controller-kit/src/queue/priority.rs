@@ -24,7 +24,9 @@ impl Priority {
     pub const Background: Self = Self::Low;
 }
 
-/// The number of keys with [`Priority::Normal`] that are handed out for each key with [`Priority::Low`], while both wait.
+/// The number of keys with [`Priority::Normal`] that are handed out for each key with [`Priority::Low`], while both
+/// wait.
 ///
-/// Start-up with thousands of keys costs changes an eighth of the workers' time, and it ends although changes never stop.
+/// Start-up with thousands of keys costs changes an eighth of the workers' time, and it ends although changes never
+/// stop.
 pub const NORMAL_PER_LOW: u32 = 8;

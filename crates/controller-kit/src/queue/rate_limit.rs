@@ -7,11 +7,11 @@ use kube_api::token_bucket::Rate;
 /// The delays of [`retry`](super::WorkQueue::retry).
 ///
 /// The delay of a failure is the longer of two, as in client-go's `MaxOfRateLimiter`: `base_delay`, doubled with each
-/// consecutive failure of the key and capped at `max_delay`, and the wait for the bucket that all keys share. Two things
-/// differ from client-go, because no key is ever given up:
+/// consecutive failure of the key and capped at `max_delay`, and the wait for the bucket that all keys share. Two
+/// things differ from client-go, because no key is ever given up:
 ///
-/// * The wait for the bucket is capped at `max_delay` too. In client-go it has no cap, so that of 30,000 keys that fail in
-///   an outage the last is retried 50 minutes later. Retries that the bucket delays have
+/// * The wait for the bucket is capped at `max_delay` too. In client-go it has no cap, so that of 30,000 keys that fail
+///   in an outage the last is retried 50 minutes later. Retries that the bucket delays have
 ///   [`Priority::Low`](super::Priority::Low), so that changes overtake them.
 /// * A failure that says nothing about the key, because the API server is unavailable, is retried every
 ///   `max_unavailable_delay` at least.
@@ -29,7 +29,8 @@ pub struct RateLimit {
 }
 
 impl Default for RateLimit {
-    /// client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1,000 s, and 10 retries a second after a burst of
+    /// client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1,000 s, and 10 retries a second after a burst
+    /// of
     /// 100. The longest delay while the API server is unavailable is one minute.
     fn default() -> Self {
         Self {

@@ -19,8 +19,8 @@ const KEPT_CAPACITY: usize = 64;
 
 /// One FIFO for each priority. A key has at most one current entry.
 ///
-/// The entry that a promoted key leaves in the other FIFO is recognised by its outdated sequence number. Such entries are
-/// skipped at the head, and removed when they are the majority. So every operation is O(1), amortised.
+/// The entry that a promoted key leaves in the other FIFO is recognised by its outdated sequence number. Such entries
+/// are skipped at the head, and removed when they are the majority. So every operation is O(1), amortised.
 #[derive(Debug)]
 pub(super) struct ReadyKeys<K> {
     entries: Map<K, Entry>,

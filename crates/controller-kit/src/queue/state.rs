@@ -13,11 +13,11 @@ pub(super) struct QueueState {
     pub(super) depth: usize,
     /// Changes of the ready keys, ever.
     pub(super) moves: u64,
-    /// Whether a key is ready.
+    /// True if a key is ready.
     pub(super) ready: bool,
     /// The earliest deadline of a delayed key.
     pub(super) earliest: Option<Instant>,
-    /// Whether an idle worker sleeps until the earliest deadline.
+    /// True if an idle worker sleeps until the earliest deadline.
     pub(super) deadline_waiter: bool,
     pub(super) phase: Phase,
 }

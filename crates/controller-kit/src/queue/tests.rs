@@ -1,4 +1,4 @@
-//! The queue as its users see it, on a paused clock: time moves only when every task sleeps.
+//! The public API of the queue, on a paused clock: time moves only when every task sleeps.
 
 mod interleavings;
 mod model;
@@ -28,12 +28,12 @@ fn queue() -> WorkQueue<&'static str> {
     WorkQueue::new(one_second())
 }
 
-/// Takes a key, or fails after a time longer than any delay here: on the paused clock that costs none.
+/// Takes a key, or fails after a time longer than any delay here; on the paused clock that takes no time.
 async fn get(queue: &WorkQueue<&'static str>) -> Item<&'static str> {
     timeout(1_000_000 * SECOND, queue.get()).await.expect("a key within the time").expect("an open queue")
 }
 
-/// Takes a key that has to be there now, without the clock moving.
+/// Takes a key that must be ready now.
 async fn take(queue: &WorkQueue<&'static str>) -> Item<&'static str> {
     let start = Instant::now();
     let item = get(queue).await;
@@ -41,7 +41,7 @@ async fn take(queue: &WorkQueue<&'static str>) -> Item<&'static str> {
     item
 }
 
-/// Takes all keys that are there now and is done with each at once.
+/// Takes all keys that are ready now, and is done with each at once.
 async fn take_all(queue: &WorkQueue<&'static str>) -> Vec<&'static str> {
     let mut keys = Vec::new();
     while !queue.is_empty() {
@@ -50,7 +50,7 @@ async fn take_all(queue: &WorkQueue<&'static str>) -> Vec<&'static str> {
     keys
 }
 
-/// Waits for the next key, is done with it and says how long that took.
+/// Waits for the next key, is done with it, and returns the key and the wait.
 async fn take_later(queue: &WorkQueue<&'static str>) -> (&'static str, Duration) {
     let start = Instant::now();
     let key = *get(queue).await;
@@ -106,7 +106,7 @@ async fn a_panicking_worker_is_done() {
     let worker = queue.clone();
     let task = tokio::spawn(async move {
         let _item = worker.get().await;
-        panic!("as some sync might");
+        panic!("in a sync");
     });
     assert!(task.await.unwrap_err().is_panic());
     queue.add("a");
@@ -291,12 +291,12 @@ async fn a_retry_replaced_by_an_earlier_one_returns_its_token() {
 #[tokio::test(start_paused = true)]
 async fn normal_priority_goes_before_low() {
     let queue = queue();
-    queue.add_with_priority("old 1", Priority::Low);
-    queue.add_with_priority("old 2", Priority::Low);
-    queue.add("live");
+    queue.add_with_priority("low 1", Priority::Low);
+    queue.add_with_priority("low 2", Priority::Low);
+    queue.add("normal");
     queue.add_after("due", SECOND);
     advance(SECOND).await;
-    assert_eq!(take_all(&queue).await, ["live", "due", "old 1", "old 2"]);
+    assert_eq!(take_all(&queue).await, ["normal", "due", "low 1", "low 2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -351,15 +351,15 @@ async fn low_priority_does_not_starve() {
     for key in 1000..1003 {
         queue.add_with_priority(key, Priority::Low);
     }
-    let mut background_at = Vec::new();
+    let mut low_at = Vec::new();
     for turn in 0..30 {
         queue.add(turn);
         queue.add(turn + 100);
         if *queue.get().await.unwrap() >= 1000 {
-            background_at.push(turn);
+            low_at.push(turn);
         }
     }
-    assert_eq!(background_at, [8, 17, 26], "every ninth");
+    assert_eq!(low_at, [8, 17, 26], "every ninth");
 }
 
 #[tokio::test(start_paused = true)]
@@ -384,7 +384,7 @@ async fn shutting_down_hands_out_what_is_queued_and_nothing_else() {
     let item = take(&queue).await;
     queue.add("processing");
     queue.add("queued");
-    queue.add_with_priority("background", Priority::Low);
+    queue.add_with_priority("low", Priority::Low);
     queue.add_after("due", SECOND);
     queue.add_after("delayed", 5 * SECOND);
     advance(SECOND).await;
@@ -399,7 +399,7 @@ async fn shutting_down_hands_out_what_is_queued_and_nothing_else() {
     queue.add_rate_limited("ignored");
     assert_eq!(queue.num_requeues(&"ignored"), 0);
 
-    assert_eq!(take_all(&queue).await, ["queued", "due", "background"]);
+    assert_eq!(take_all(&queue).await, ["queued", "due", "low"]);
     drop(item);
     assert_eq!(take_all(&queue).await, ["processing"]);
     assert!(queue.get().await.is_none());
@@ -495,7 +495,7 @@ async fn a_get_cancelled_after_its_wake_up_passes_it_on() {
     let mut second = Box::pin(queue.get());
     assert!(is_pending(first.as_mut()).await);
     assert!(is_pending(second.as_mut()).await);
-    queue.add("a"); // calls the first
+    queue.add("a"); // wakes the first
     drop(first);
     assert_eq!(timeout(SECOND, second).await.unwrap().map(|item| *item), Some("a"));
 }
@@ -586,11 +586,11 @@ async fn a_stale_cache_is_retried_after_30_s_unless_a_sync_succeeds_before() {
     assert_eq!(take_later(&queue).await, ("a", STALE_CACHE_DELAY));
 
     queue.retry("a", &[Cause::StaleCache]);
-    queue.add("a"); // the event that catches up
+    queue.add("a"); // the event that updates the cache
     let item = take(&queue).await;
     queue.forget(&item);
     drop(item);
-    assert!(stays_empty(&queue).await, "the net is cancelled");
+    assert!(stays_empty(&queue).await, "the retry is cancelled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -606,7 +606,7 @@ async fn success_cancels_the_retry_and_never_a_delayed_add() {
     assert!(stays_empty(&queue).await);
 }
 
-/// An event that is judged while its key is under sync may ask for a retry; that the sync itself succeeds is older news.
+/// A handler may request a retry during a sync; the success of that sync is older.
 #[tokio::test(start_paused = true)]
 async fn success_does_not_cancel_a_retry_asked_for_during_the_sync() {
     for already_waiting in [false, true] {
@@ -645,7 +645,7 @@ async fn retries_beyond_the_shared_rate_have_low_priority() {
     while *queue.get().await.unwrap() != 1000 {
         ahead += 1;
     }
-    let own = 110; // a burst, and what comes in within the first second
+    let own = 110; // a burst, and the tokens of the first second
     assert_eq!(ahead, own + own / NORMAL_PER_LOW as usize, "those with a token, and every ninth");
 }
 
@@ -657,8 +657,8 @@ async fn delayed_low_adds_stay_low_unless_a_normal_add_joins() {
     }
     queue.add_after("zone and pod", 2 * SECOND);
     advance(SECOND).await;
-    queue.add("live");
-    assert_eq!(take_all(&queue).await, ["zone and pod", "live", "zone"]);
+    queue.add("normal");
+    assert_eq!(take_all(&queue).await, ["zone and pod", "normal", "zone"]);
     assert!(stays_empty(&queue).await);
 }
 
@@ -677,7 +677,7 @@ async fn promote_moves_only_queued_low_keys() {
     let item = take(&queue).await;
     queue.promote(&item);
     drop(item);
-    assert!(stays_empty(&queue).await, "what is being looked at is not looked at again");
+    assert!(stays_empty(&queue).await, "a key being processed is not queued again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -688,13 +688,13 @@ async fn a_requeued_key_goes_behind_others_of_its_priority() {
     }
     let item = take(&queue).await;
     queue.requeue(*item);
-    queue.add("live");
+    queue.add("normal");
     drop(item);
-    let live = take(&queue).await;
-    queue.requeue(*live);
+    let normal = take(&queue).await;
+    queue.requeue(*normal);
     queue.add("other");
-    drop(live);
-    assert_eq!(take_all(&queue).await, ["other", "live", "b", "a"]);
+    drop(normal);
+    assert_eq!(take_all(&queue).await, ["other", "normal", "b", "a"]);
 }
 
 #[test]
@@ -711,7 +711,7 @@ fn exposition(registry: &Registry) -> String {
     text
 }
 
-/// The lines of `text` about `metric` without its buckets, less the common prefix.
+/// The lines of `text` about `metric` without buckets and the common prefix.
 fn series(text: &str, metric: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("workqueue_")?.strip_prefix(metric));
     lines.filter(|line| !line.starts_with("_bucket")).map(str::to_owned).collect()

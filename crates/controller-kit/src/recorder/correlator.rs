@@ -176,8 +176,8 @@ impl Keys {
 impl Group {
     /// Adds a message, and returns whether it is combined with others.
     ///
-    /// The first nine messages keep events of their own as long as the group is active; all others share one. (client-go
-    /// drops one of ten at random.)
+    /// The first nine messages keep events of their own as long as the group is active; all others share one.
+    /// (client-go drops one of ten at random.)
     fn combines(&mut self, message: u64, now: Instant) -> bool {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > SIMILAR_WITHIN) {
             self.messages.clear();

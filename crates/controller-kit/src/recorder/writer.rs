@@ -17,8 +17,8 @@ use super::losses::Losses;
 
 /// The number of tries of a write (`maxTriesPerEvent`).
 pub(super) const MAX_TRIES: u32 = 12;
-/// The time until the next try (`defaultSleepDuration`). Before the second try a random part of it, so that the clients of
-/// an API server that was down do not retry all at once.
+/// The time until the next try (`defaultSleepDuration`). Before the second try a random part of it, so that the clients
+/// of an API server that was down do not retry all at once.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// The longest a try may take, waits that the server asked for included.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);

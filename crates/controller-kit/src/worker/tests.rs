@@ -79,8 +79,8 @@ async fn other_tasks_run_between_syncs_that_do_not_wait() {
     assert!(watch.await.unwrap() < 1000, "the other task ran only after the last sync");
 }
 
-/// 30,000 keys fail for two minutes, five at a time and 500 a second, because nothing answers. client-go's shared bucket
-/// would try the last of them 50 minutes later.
+/// 30,000 keys fail for two minutes, five at a time and 500 a second, because nothing answers. client-go's shared
+/// bucket would try the last of them 50 minutes later.
 #[tokio::test(start_paused = true)]
 async fn after_an_outage_every_key_is_tried_within_the_cap() {
     const KEYS: usize = 30_000;

@@ -1,4 +1,4 @@
-//! Electors against an API server that does what a test says, on a paused clock.
+//! Electors against a scripted API server, on a paused clock.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn the_first_creates_the_lease_and_renews_it_with_one_write_each() {
     }
 }
 
-/// Another's Lease whose times make no sense is respected for as long as it says, counted from when we saw it.
+/// A Lease with wrong times is respected for its duration, counted from when it was first seen.
 #[tokio::test(start_paused = true)]
 async fn a_silent_holder_is_replaced_after_its_own_duration() {
     let hour = SignedDuration::from_hours(1);
@@ -151,7 +151,7 @@ async fn a_deleted_lease_is_created_again() {
     assert_eq!(server.holder(), first.identity);
 }
 
-/// The API server did what was asked, and nobody heard of it.
+/// The API server processed the request, and the answer was lost.
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_whose_answer_is_lost_is_found_at_the_next_try() {
     for end in [End::AnswerBroken, End::AnswerSwallowed] {
@@ -175,7 +175,7 @@ async fn a_standby_stops_without_a_request_and_refusals_are_retried_for_ever() {
     assert_eq!(server.take_methods(), "");
 }
 
-/// By the time it is known it has run out: it may be somebody else's already.
+/// When the answer arrives, the Lease has expired: another process may hold it already.
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_is_too_old_does_not_count() {
     let server = LeaseServer::judging(|sent| Fate {

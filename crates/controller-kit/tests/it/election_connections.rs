@@ -1,5 +1,5 @@
-//! Connections that die without a word must not cost leadership as long as new ones work. Over real sockets, with an
-//! election of seconds.
+//! Connections that die silently must not cost leadership as long as new ones work. Over real sockets, with durations
+//! of seconds.
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -22,8 +22,8 @@ use tokio::time::sleep;
 use scripted_api::leases::{Fate, LEASE, LeaseServer};
 use scripted_api::loopback::Loopback;
 
-/// Serves the Lease on a loopback port. A connection stays open and says nothing once `alive_from` is past the number of
-/// connections before it, as when the machine behind it has lost its power.
+/// Serves the Lease on a loopback port. Connections with a number below `alive_from` stay open without answering, as
+/// when the machine behind them has lost power.
 async fn serve(leases: Arc<LeaseServer>, alive_from: Arc<AtomicU64>, accepted: Arc<AtomicU64>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! How leadership ends: on request, without the API server, by somebody else, after a freeze. And what may be written
-//! then: nothing.
+//! The end of leadership: on request, without the API server, by another holder, after a freeze. Nothing is written
+//! then.
 use std::time::Duration;
 
 use controller_kit::election::{Config, LeaseLost};
@@ -13,7 +13,7 @@ use scripted_api::leases::{Candidate, End, Fate, LEASES, LeaseServer, first_writ
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Until the workers have stopped the Lease is renewed; then the next one has it within a retry period.
+/// The Lease is renewed until the workers have stopped; then a standby acquires it within a retry period.
 #[tokio::test(start_paused = true)]
 async fn a_release_comes_after_the_work_and_is_noticed_at_once() {
     let server = LeaseServer::new();
@@ -43,14 +43,14 @@ async fn a_release_comes_after_the_work_and_is_noticed_at_once() {
     sleep(SECOND).await;
     let became = |identity: &str| format!("{identity} became leader");
     let mut expected = [became(&identity), format!("{identity} stopped leading"), became(&second.identity)];
-    let mut told = server.messages();
+    let mut events = server.messages();
     expected.sort();
-    told.sort();
-    assert_eq!(told, expected);
+    events.sort();
+    assert_eq!(events, expected);
     assert_eq!(server.objections(), [""; 0]);
 }
 
-/// From the tenth second after the last renewal was sent nothing is written, and five seconds later others may.
+/// Nothing is written from 10 s after the last renewal was sent; 5 s later other processes may write.
 #[tokio::test(start_paused = true)]
 async fn without_the_api_server_leadership_ends_before_another_process_can_acquire_it() {
     for end in [End::Broken, End::Swallowed, End::Refused(500), End::Refused(403)] {
@@ -65,7 +65,7 @@ async fn without_the_api_server_leadership_ends_before_another_process_can_acqui
         server.take_sent();
         sleep(9 * SECOND).await;
         let outcome = writer.create(LEASES, &Lease::default()).await;
-        assert!(matches!(outcome, Err(ApiError::NotLeader)), "given up under way: {outcome:?}");
+        assert!(matches!(outcome, Err(ApiError::NotLeader)), "cancelled: {outcome:?}");
         assert_eq!(start.elapsed(), 10 * SECOND, "{end:?}");
         let lost = first.election.await.unwrap().unwrap_err();
         assert_eq!(lost.to_string(), "lease kube-system/controllers was not renewed within 10s");
@@ -76,7 +76,7 @@ async fn without_the_api_server_leadership_ends_before_another_process_can_acqui
         let refused = writer.create(LEASES, &Lease::default()).await;
         assert!(matches!(refused, Err(ApiError::NotLeader)), "{refused:?}");
         assert!(metrics(&first.registry).contains("leader_election_master_status{name=\"controllers\"} 0\n"));
-        assert_eq!(server.take_methods(), "", "nothing is sent any more");
+        assert_eq!(server.take_methods(), "", "no more requests");
     }
 }
 
@@ -95,7 +95,7 @@ async fn a_short_outage_is_survived() {
     }
 }
 
-/// One request hangs for ever, as on a connection whose other end vanished: there is time for another.
+/// A request that hangs, as on a dead connection, leaves time for another.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_hangs_costs_half_the_deadline() {
     let server = LeaseServer::new();
@@ -131,18 +131,18 @@ async fn a_leader_stops_when_it_reads_another_holder() {
     let first = Candidate::leading(&server, "one").await;
     let start = Instant::now();
     server.edit(|lease| {
-        lease.as_mut().unwrap().spec.as_mut().unwrap().holder_identity = Some("usurper".to_owned());
+        lease.as_mut().unwrap().spec.as_mut().unwrap().holder_identity = Some("other".to_owned());
     });
     server.take_methods();
     first.leadership.lost().await;
     assert_eq!(start.elapsed(), 2 * SECOND);
     let lost = first.election.await.unwrap().unwrap_err();
     assert!(matches!(lost, LeaseLost::Taken { .. }));
-    assert_eq!(lost.to_string(), "lease kube-system/controllers was taken by usurper");
+    assert_eq!(lost.to_string(), "lease kube-system/controllers was taken by other");
     assert_eq!(
         (server.take_methods().as_str(), server.holder().as_str()),
-        ("PUT GET", "usurper"),
-        "left to it"
+        ("PUT GET", "other"),
+        "not taken back"
     );
     sleep(SECOND).await;
     let identity = &first.identity;
@@ -190,7 +190,7 @@ async fn a_release_meets_a_renewal_that_is_still_under_way() {
     assert_eq!(server.holder(), "");
 }
 
-/// As by SIGSTOP for longer than the deadline: it must not write on waking up, nor make the others wait again.
+/// As by SIGSTOP for longer than the deadline: the process must not write afterwards, nor make standbys wait again.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_was_stopped_for_too_long_renews_nothing() {
     let server = LeaseServer::new();
@@ -204,7 +204,7 @@ async fn a_process_that_was_stopped_for_too_long_renews_nothing() {
     assert_eq!((server.take_methods().as_str(), server.record().renew_time), ("", renewed));
 }
 
-/// The answer to a renewal came while the process was stopped, and leadership ended; it does not come back.
+/// The answer to a renewal came while the process was stopped, and leadership ended; it is not regained.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_was_stopped_for_too_long_ignores_old_answers() {
     let server = LeaseServer::judging(|sent| Fate {

@@ -1,5 +1,5 @@
-//! Never two leaders: processes that start, stop, crash and freeze, over a network that delays and loses, on a paused
-//! clock.
+//! At most one leader: processes start, stop, crash and freeze, over a network that delays and loses requests, on a
+//! paused clock.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use scripted_api::leases::{Candidate, End, Fate, LeaseServer};
 
-/// One process from start to end. Each has its own idea of how long a Lease lasts.
+/// A process from start to end, with its own durations.
 #[derive(Clone, Debug)]
 struct Life {
     config: Config,
@@ -24,7 +24,7 @@ struct Life {
     stops: Vec<(Duration, Duration)>,
 }
 
-/// From when to when a process believed itself to be the leader.
+/// The time during which a process held leadership.
 struct Term {
     by: String,
     from: Duration,
@@ -49,7 +49,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     (delay(), end, delay()).prop_map(|(before, end, after)| Fate { before, end, after })
 }
 
-/// The usual durations, and some where there is next to no room between the deadline and the lease.
+/// The usual durations, and some with almost no time between the renew deadline and the lease duration.
 fn config() -> impl Strategy<Value = Config> {
     let durations = prop_oneof![
         Just((15_000, 10_000, 2000)),
@@ -73,7 +73,7 @@ fn life() -> impl Strategy<Value = Life> {
     })
 }
 
-/// Writes down from when to when somebody leads.
+/// Records the term of a process.
 async fn observe(by: String, leadership: Leadership, start: Instant, terms: Arc<Mutex<Vec<Term>>>) {
     if leadership.gained().await {
         let from = start.elapsed();
@@ -113,7 +113,7 @@ async fn check(processes: Vec<Vec<Life>>, fates: Vec<Fate>) -> Result<(), TestCa
     let last = Candidate::start(&server, "last");
     // The longest lease, once more if a write under way renewed it, and the standby's wait.
     let gained = timeout(Duration::from_secs(40), last.leadership.gained()).await;
-    prop_assert_eq!(gained, Ok(true), "whoever is left leads");
+    prop_assert_eq!(gained, Ok(true), "the last process leads");
 
     let mut terms = std::mem::take(&mut *terms.lock());
     terms.sort_by_key(|term| term.from);

@@ -16,8 +16,8 @@ const KEYS: usize = 1000;
 struct Key {
     /// Raised before each add.
     added: AtomicU64,
-    in_hand: AtomicBool,
-    /// The value of `added` when it was last handed out.
+    processing: AtomicBool,
+    /// The value of `added` at the last hand-out.
     seen: AtomicU64,
 }
 
@@ -38,7 +38,7 @@ async fn produce(queue: WorkQueue<usize>, keys: Arc<Vec<Key>>, producer: u64) {
     }
 }
 
-/// Takes keys until the queue is closed, changing its mind about one wait in four.
+/// Takes keys until the queue is closed, and cancels one wait in four.
 async fn work(queue: WorkQueue<usize>, keys: Arc<Vec<Key>>, worker: u64) -> u64 {
     let mut random = fastrand::Rng::with_seed(1000 + worker);
     let mut handed_out = 0;
@@ -55,12 +55,12 @@ async fn work(queue: WorkQueue<usize>, keys: Arc<Vec<Key>>, worker: u64) -> u64 
         let Some(item) = item else { return handed_out };
         handed_out += 1;
         let key = &keys[*item];
-        assert!(!key.in_hand.swap(true, Ordering::SeqCst), "two workers on {item:?}");
+        assert!(!key.processing.swap(true, Ordering::SeqCst), "two workers on {item:?}");
         key.seen.store(key.added.load(Ordering::SeqCst), Ordering::SeqCst);
         if random.bool() {
             yield_now().await;
         }
-        key.in_hand.store(false, Ordering::SeqCst);
+        key.processing.store(false, Ordering::SeqCst);
     }
 }
 
@@ -92,7 +92,7 @@ async fn every_key_is_processed_after_its_last_add_and_never_twice_at_a_time() {
     assert!(queue.is_empty());
 }
 
-/// Wakes must not depend on shutting down: here the queue stays open until every key was seen.
+/// Wake-ups must not depend on the shutdown: here the queue stays open until every key was seen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_open_queue_gets_everything_done() {
     let queue = WorkQueue::new(RateLimit::default());

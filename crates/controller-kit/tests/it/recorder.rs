@@ -1,4 +1,4 @@
-//! The recorder from call to request, against an API server that answers as told, on a paused clock.
+//! The recorder from call to request, against a scripted API server, on a paused clock.
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use tokio::time::{Instant, sleep};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How the server answers a request.
+/// The answer to a request.
 #[derive(Clone, Copy)]
 enum Answer {
     Ok,
     Refuse(u16, &'static str),
-    /// As if the namespace were being deleted.
+    /// A refusal because the namespace is being deleted.
     Terminating,
     Break,
-    /// Breaks after having done what was asked.
+    /// Breaks the connection after processing the request.
     Lose,
     Never,
     /// After half a second.
@@ -38,7 +38,7 @@ use Answer::{Break, Lose, Never, Ok as Fine, Refuse, Slow, Terminating};
 
 const NOT_FOUND: Answer = Refuse(404, "NotFound");
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 struct Seen {
     at: Instant,
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     /// The event's object and count.
-    fn show(&self) -> String {
+    fn summary(&self) -> String {
         let count = match self.method {
             Method::POST => self.event().count.unwrap().to_string(),
             _ => self.patch()["count"].to_string(),
@@ -84,21 +84,25 @@ impl Seen {
     }
 }
 
-type Judge = dyn FnMut(&Seen) -> Answer + Send;
+type Script = dyn FnMut(&Seen) -> Answer + Send;
 
-/// The API server, which knows the names it has.
+/// The API server, with the names of its events.
 struct Server {
-    judge: Mutex<Box<Judge>>,
+    script: Mutex<Box<Script>>,
     names: Mutex<Vec<String>>,
     seen: Mutex<Vec<Seen>>,
 }
 
 impl Server {
-    fn new(judge: impl FnMut(&Seen) -> Answer + Send + 'static) -> Arc<Self> {
-        Arc::new(Self { judge: Mutex::new(Box::new(judge)), names: Mutex::default(), seen: Mutex::default() })
+    fn new(script: impl FnMut(&Seen) -> Answer + Send + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            script: Mutex::new(Box::new(script)),
+            names: Mutex::default(),
+            seen: Mutex::default(),
+        })
     }
 
-    /// Answers the first requests like this, then as a server in good health.
+    /// A server that answers the first requests like this, and processes the others.
     fn answers(first: impl IntoIterator<Item = Answer>) -> Arc<Self> {
         let mut first = first.into_iter().collect::<Vec<_>>().into_iter();
         Self::new(move |_| first.next().unwrap_or(Fine))
@@ -119,7 +123,7 @@ impl Server {
         let body = body.collect_bytes().await.unwrap();
         let (at, method, path) = (Instant::now(), parts.method, parts.uri.to_string());
         let seen = Seen { at, method, path, content_type, body };
-        let answer = (self.judge.lock())(&seen);
+        let answer = (self.script.lock())(&seen);
         self.seen.lock().push(seen.clone());
         let status = match answer {
             Fine => self.execute(&seen),
@@ -165,37 +169,37 @@ impl Server {
         self.seen.lock().clone()
     }
 
-    fn shown(&self) -> Vec<String> {
-        self.seen.lock().iter().map(Seen::show).collect()
+    fn summaries(&self) -> Vec<String> {
+        self.seen.lock().iter().map(Seen::summary).collect()
     }
 }
 
-/// A recorder at work.
-struct World {
+/// A running recorder.
+struct Harness {
     server: Arc<Server>,
     recorder: Recorder,
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
 }
 
-impl World {
+impl Harness {
     fn new(server: &Arc<Server>) -> Self {
         Self::with(server, Encoding::Protobuf)
     }
 
     fn with(server: &Arc<Server>, encoding: Encoding) -> Self {
-        let (recorder, writer) = Recorder::new(server.client(encoding), "endpoint-slice-controller");
+        let (recorder, writer) = Recorder::new(server.client(encoding), "widget-controller");
         let (stop, running) = start(writer);
         Self { server: Arc::clone(server), recorder, stop, running }
     }
 
-    /// Records that listing failed, and lets that have its effect, without the clock moving much.
+    /// Records a failure and gives the writer a millisecond to send it.
     async fn fail(&self, name: &str) {
         warn(&self.recorder, name);
         sleep(Duration::from_millis(1)).await;
     }
 
-    /// Lets so much time pass that nothing can be left to do.
+    /// Waits until all retries are over.
     async fn settle(&self) {
         sleep(3600 * SECOND).await;
     }
@@ -206,10 +210,10 @@ fn start(writer: EventWriter) -> (oneshot::Sender<()>, JoinHandle<()>) {
     (stop, tokio::spawn(writer.run(async { drop(stopped.await) })))
 }
 
-fn service(name: &str) -> ObjectReference {
+fn widget(name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
-        kind: Some("Service".to_owned()),
+        kind: Some("Widget".to_owned()),
         namespace: Some("shop".to_owned()),
         name: Some(name.to_owned()),
         uid: Some(format!("uid-of-{name}")),
@@ -219,7 +223,7 @@ fn service(name: &str) -> ObjectReference {
 }
 
 fn warn(recorder: &Recorder, name: &str) {
-    recorder.event(&service(name), EventType::Warning, "FailedToListPods", "it failed");
+    recorder.event(&widget(name), EventType::Warning, "FailedToSync", "it failed");
 }
 
 /// The gaps between requests in seconds.
@@ -230,10 +234,10 @@ fn gaps(seen: &[Seen]) -> Vec<f64> {
 #[tokio::test(start_paused = true)]
 async fn an_event_is_created_in_both_encodings() {
     for encoding in [Encoding::Protobuf, Encoding::Json] {
-        let world = World::with(&Server::answers([]), encoding);
+        let harness = Harness::with(&Server::answers([]), encoding);
         let earliest = Timestamp::now() - 1.second();
-        world.fail("web").await;
-        let seen = world.server.seen();
+        harness.fail("web").await;
+        let seen = harness.server.seen();
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].path, "/api/v1/namespaces/shop/events");
         let event = seen[0].event();
@@ -249,18 +253,18 @@ async fn an_event_is_created_in_both_encodings() {
                 namespace: Some("shop".to_owned()),
                 ..ObjectMeta::default()
             },
-            involved_object: service("web"),
+            involved_object: widget("web"),
             type_: Some("Warning".to_owned()),
-            reason: Some("FailedToListPods".to_owned()),
+            reason: Some("FailedToSync".to_owned()),
             message: Some("it failed".to_owned()),
             count: Some(1),
             first_timestamp: Some(Time(at)),
             last_timestamp: Some(Time(at)),
             source: Some(EventSource {
-                component: Some("endpoint-slice-controller".to_owned()),
+                component: Some("widget-controller".to_owned()),
                 ..EventSource::default()
             }),
-            reporting_component: Some("endpoint-slice-controller".to_owned()),
+            reporting_component: Some("widget-controller".to_owned()),
             reporting_instance: Some(String::new()),
             ..Event::default()
         };
@@ -271,11 +275,11 @@ async fn an_event_is_created_in_both_encodings() {
 #[tokio::test(start_paused = true)]
 async fn a_repetition_is_one_patch() {
     for encoding in [Encoding::Protobuf, Encoding::Json] {
-        let world = World::with(&Server::answers([]), encoding);
-        world.fail("web").await;
-        world.fail("web").await;
-        world.settle().await;
-        let [create, patch] = &world.server.seen()[..] else { panic!("two requests") };
+        let harness = Harness::with(&Server::answers([]), encoding);
+        harness.fail("web").await;
+        harness.fail("web").await;
+        harness.settle().await;
+        let [create, patch] = &harness.server.seen()[..] else { panic!("two requests") };
         let name = create.event().metadata.name.unwrap();
         assert_eq!(patch.path, format!("/api/v1/namespaces/shop/events/{name}"));
         let Value::Object(mut fields) = patch.patch() else { panic!("an object") };
@@ -287,17 +291,17 @@ async fn a_repetition_is_one_patch() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_gone_is_created_again() {
-    let world = World::new(&Server::answers([Fine, NOT_FOUND]));
-    world.fail("web").await;
-    world.server.names.lock().clear();
-    world.fail("web").await;
-    world.fail("web").await;
-    let seen = world.server.seen();
-    assert_eq!(world.server.shown(), ["POST web 1", "PATCH web 2", "POST web 2", "PATCH web 3"]);
+    let harness = Harness::new(&Server::answers([Fine, NOT_FOUND]));
+    harness.fail("web").await;
+    harness.server.names.lock().clear();
+    harness.fail("web").await;
+    harness.fail("web").await;
+    let seen = harness.server.seen();
+    assert_eq!(harness.server.summaries(), ["POST web 1", "PATCH web 2", "POST web 2", "PATCH web 3"]);
     let (first, again) = (seen[0].event(), seen[2].event());
     assert_eq!(again.metadata.name, first.metadata.name);
     assert_eq!(again.first_timestamp, first.first_timestamp);
-    assert_eq!(world.recorder.lost(), 0);
+    assert_eq!(harness.recorder.lost(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,24 +313,28 @@ async fn refusals_are_final_and_counted() {
         Refuse(422, "Invalid"),
     ];
     for refusal in refusals {
-        let world = World::new(&Server::answers([refusal]));
-        world.fail("web").await;
-        world.settle().await;
-        assert_eq!(world.server.shown(), ["POST web 1"]);
-        assert_eq!(world.recorder.lost(), 1);
-        world.fail("web").await;
-        assert_eq!(world.server.shown()[1..], ["PATCH web 2", "POST web 2"], "the next one has a new chance");
+        let harness = Harness::new(&Server::answers([refusal]));
+        harness.fail("web").await;
+        harness.settle().await;
+        assert_eq!(harness.server.summaries(), ["POST web 1"]);
+        assert_eq!(harness.recorder.lost(), 1);
+        harness.fail("web").await;
+        assert_eq!(
+            harness.server.summaries()[1..],
+            ["PATCH web 2", "POST web 2"],
+            "the next one is tried anew"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_of_a_deleted_namespace_are_dropped_and_not_counted() {
     for gone in [Terminating, NOT_FOUND] {
-        let world = World::new(&Server::answers([gone]));
-        world.fail("web").await;
-        world.settle().await;
-        assert_eq!(world.server.shown(), ["POST web 1"]);
-        assert_eq!(world.recorder.lost(), 0, "nobody would have read it");
+        let harness = Harness::new(&Server::answers([gone]));
+        harness.fail("web").await;
+        harness.settle().await;
+        assert_eq!(harness.server.summaries(), ["POST web 1"]);
+        assert_eq!(harness.recorder.lost(), 0, "not a loss");
     }
 }
 
@@ -334,14 +342,14 @@ async fn events_of_a_deleted_namespace_are_dropped_and_not_counted() {
 async fn failures_are_tried_again_after_a_random_and_then_a_fixed_time() {
     let mut firsts = Vec::new();
     for failure in [Refuse(500, "InternalError"), Refuse(429, "TooManyRequests"), Refuse(503, ""), Break] {
-        let world = World::new(&Server::answers([failure; 4]));
-        world.fail("web").await;
-        world.settle().await;
-        assert_eq!(world.server.shown(), ["POST web 1"; 5]);
-        let gaps = gaps(&world.server.seen());
+        let harness = Harness::new(&Server::answers([failure; 4]));
+        harness.fail("web").await;
+        harness.settle().await;
+        assert_eq!(harness.server.summaries(), ["POST web 1"; 5]);
+        let gaps = gaps(&harness.server.seen());
         assert!((0.0..10.01).contains(&gaps[0]), "{gaps:?}");
         assert!(gaps[1..].iter().all(|gap| (10.0..10.01).contains(gap)), "{gaps:?}");
-        assert_eq!(world.recorder.lost(), 0);
+        assert_eq!(harness.recorder.lost(), 0);
         firsts.push(gaps[0]);
     }
     firsts.dedup();
@@ -350,49 +358,49 @@ async fn failures_are_tried_again_after_a_random_and_then_a_fixed_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_counts_as_failing() {
-    let world = World::new(&Server::answers([Never]));
-    world.fail("web").await;
-    world.settle().await;
-    assert_eq!(world.server.shown(), ["POST web 1"; 2]);
-    assert!((30.0..40.1).contains(&gaps(&world.server.seen())[0]));
+    let harness = Harness::new(&Server::answers([Never]));
+    harness.fail("web").await;
+    harness.settle().await;
+    assert_eq!(harness.server.summaries(), ["POST web 1"; 2]);
+    assert!((30.0..40.1).contains(&gaps(&harness.server.seen())[0]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_twelve_tries_an_event_is_given_up() {
-    let world = World::new(&Server::new(|_| Break));
-    world.fail("web").await;
-    world.settle().await;
-    assert_eq!(world.server.seen().len(), 12);
-    assert_eq!(world.recorder.lost(), 1);
+    let harness = Harness::new(&Server::new(|_| Break));
+    harness.fail("web").await;
+    harness.settle().await;
+    assert_eq!(harness.server.seen().len(), 12);
+    assert_eq!(harness.recorder.lost(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_create_that_got_through_unnoticed_is_not_a_loss() {
-    let world = World::new(&Server::answers([Lose]));
-    world.fail("web").await;
-    world.settle().await;
-    assert_eq!(world.server.shown(), ["POST web 1"; 2], "the second is answered with AlreadyExists");
-    assert_eq!(world.recorder.lost(), 0);
-    world.fail("web").await;
-    assert_eq!(world.server.shown()[2..], ["PATCH web 2"]);
+    let harness = Harness::new(&Server::answers([Lose]));
+    harness.fail("web").await;
+    harness.settle().await;
+    assert_eq!(harness.server.summaries(), ["POST web 1"; 2], "the second is answered with AlreadyExists");
+    assert_eq!(harness.recorder.lost(), 0);
+    harness.fail("web").await;
+    assert_eq!(harness.server.summaries()[2..], ["PATCH web 2"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_event_delays_no_other_and_absorbs_its_repetitions() {
-    let healed = Instant::now() + 25 * SECOND;
-    let ill = move |seen: &Seen| seen.show().contains("ill") && Instant::now() < healed;
-    let world = World::new(&Server::new(move |seen| if ill(seen) { Break } else { Fine }));
-    for name in ["ill", "well", "ill", "ill", "well"] {
-        warn(&world.recorder, name);
+    let recovered = Instant::now() + 25 * SECOND;
+    let fails = move |seen: &Seen| seen.summary().contains("failing") && Instant::now() < recovered;
+    let harness = Harness::new(&Server::new(move |seen| if fails(seen) { Break } else { Fine }));
+    for name in ["failing", "fine", "failing", "failing", "fine"] {
+        warn(&harness.recorder, name);
     }
-    world.settle().await;
-    let shown = world.server.shown();
-    assert_eq!(shown[..3], ["POST ill 1", "POST well 1", "PATCH well 2"]);
+    harness.settle().await;
+    let shown = harness.server.summaries();
+    assert_eq!(shown[..3], ["POST failing 1", "POST fine 1", "PATCH fine 2"]);
     let (last, tries) = shown[3..].split_last().unwrap();
-    assert_eq!(last, "POST ill 3", "the newest, created, as it never was");
-    assert!(tries.iter().all(|shown| shown == "PATCH ill 3"), "{tries:?}");
+    assert_eq!(last, "POST failing 3", "the newest, created, as it never was");
+    assert!(tries.iter().all(|shown| shown == "PATCH failing 3"), "{tries:?}");
     assert!((3..=4).contains(&tries.len()), "{tries:?}");
-    assert_eq!(world.recorder.lost(), 0);
+    assert_eq!(harness.recorder.lost(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -405,84 +413,84 @@ async fn too_many_events_are_dropped_without_blocking() {
     assert_eq!(recorder.lost(), 3);
     let (_stop, _running) = start(writer);
     sleep(SECOND).await;
-    let shown = server.shown();
+    let shown = server.summaries();
     assert_eq!((shown.len(), &*shown[999]), (1000, "POST web-999 1"), "in order");
     warn(&recorder, "web-1003");
     sleep(SECOND).await;
-    assert_eq!((server.seen().len(), recorder.lost()), (1001, 3), "room again");
+    assert_eq!((server.seen().len(), recorder.lost()), (1001, 3), "the queue has space again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_fills_bounded_space_and_recovers() {
-    let healed = Instant::now() + 60 * SECOND;
-    let world = World::new(&Server::new(move |_| if Instant::now() < healed { Break } else { Fine }));
+    let recovered = Instant::now() + 60 * SECOND;
+    let harness = Harness::new(&Server::new(move |_| if Instant::now() < recovered { Break } else { Fine }));
     for n in 0..2100 {
-        world.fail(&format!("web-{n}")).await;
+        harness.fail(&format!("web-{n}")).await;
     }
-    assert_eq!(world.recorder.lost(), 100, "1,000 wait for another try, 1,000 in the queue");
-    world.settle().await;
-    assert_eq!(world.recorder.lost(), 100);
-    assert_eq!(world.server.names.lock().len(), 2000);
+    assert_eq!(harness.recorder.lost(), 100, "1,000 wait for another try, 1,000 in the queue");
+    harness.settle().await;
+    assert_eq!(harness.recorder.lost(), 100);
+    assert_eq!(harness.server.names.lock().len(), 2000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn at_the_end_everything_gets_one_more_try() {
     fastrand::seed(1); // the retry is not due at once
     let server = Server::answers([Break, Break]);
-    let world = World::new(&server);
-    world.fail("a").await;
+    let harness = Harness::new(&server);
+    harness.fail("a").await;
     for name in ["b", "c", "d"] {
-        warn(&world.recorder, name);
+        warn(&harness.recorder, name);
     }
-    world.stop.send(()).unwrap();
+    harness.stop.send(()).unwrap();
     let start = Instant::now();
-    world.running.await.unwrap();
+    harness.running.await.unwrap();
     assert_eq!(start.elapsed(), Duration::ZERO);
-    assert_eq!(server.shown(), ["POST a 1", "POST a 1", "POST b 1", "POST c 1", "POST d 1"]);
-    assert_eq!(world.recorder.lost(), 1, "a, which failed once more");
-    warn(&world.recorder, "e");
-    assert_eq!(world.recorder.lost(), 2, "too late");
+    assert_eq!(server.summaries(), ["POST a 1", "POST a 1", "POST b 1", "POST c 1", "POST d 1"]);
+    assert_eq!(harness.recorder.lost(), 1, "a, which failed once more");
+    warn(&harness.recorder, "e");
+    assert_eq!(harness.recorder.lost(), 2, "too late");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_end_is_bounded_and_repeats_the_write_in_progress() {
     let server = Server::answers([Never]);
-    let world = World::new(&server);
-    world.fail("a").await;
-    warn(&world.recorder, "b");
-    world.stop.send(()).unwrap();
-    world.running.await.unwrap();
-    assert_eq!(server.shown(), ["POST a 1", "POST a 1", "POST b 1"], "the write under way is repeated");
-    assert_eq!(world.recorder.lost(), 0);
+    let harness = Harness::new(&server);
+    harness.fail("a").await;
+    warn(&harness.recorder, "b");
+    harness.stop.send(()).unwrap();
+    harness.running.await.unwrap();
+    assert_eq!(server.summaries(), ["POST a 1", "POST a 1", "POST b 1"], "the write in progress is repeated");
+    assert_eq!(harness.recorder.lost(), 0);
 
-    let world = World::new(&Server::new(|_| Never));
-    world.fail("a").await;
-    warn(&world.recorder, "b");
-    world.stop.send(()).unwrap();
+    let harness = Harness::new(&Server::new(|_| Never));
+    harness.fail("a").await;
+    warn(&harness.recorder, "b");
+    harness.stop.send(()).unwrap();
     let start = Instant::now();
-    world.running.await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 6, "one for the write under way, five for all");
-    assert_eq!(world.recorder.lost(), 2);
+    harness.running.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 6, "one for the write in progress, five for all");
+    assert_eq!(harness.recorder.lost(), 2);
 }
 
 /// A cancelled request would be an error in the API server's log.
 #[tokio::test(start_paused = true)]
 async fn a_write_in_progress_at_the_end_may_finish() {
-    let world = World::new(&Server::answers([Slow]));
-    world.fail("a").await;
-    world.stop.send(()).unwrap();
-    world.running.await.unwrap();
-    assert_eq!(world.server.shown(), ["POST a 1"], "once");
-    assert_eq!(world.recorder.lost(), 0);
+    let harness = Harness::new(&Server::answers([Slow]));
+    harness.fail("a").await;
+    harness.stop.send(()).unwrap();
+    harness.running.await.unwrap();
+    assert_eq!(harness.server.summaries(), ["POST a 1"], "once");
+    assert_eq!(harness.recorder.lost(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_writer_ends_when_all_recorders_are_dropped() {
     let server = Server::answers([Break]);
-    let World { recorder, running, stop, .. } = World::new(&server);
+    let Harness { recorder, running, stop, .. } = Harness::new(&server);
     warn(&recorder, "a");
     drop(recorder);
     running.await.unwrap();
-    assert_eq!(server.shown(), ["POST a 1"; 2], "after the retry");
+    assert_eq!(server.summaries(), ["POST a 1"; 2], "after the retry");
     drop(stop);
 }

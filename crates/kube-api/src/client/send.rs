@@ -21,16 +21,16 @@ use crate::token_cache::TokenCache;
 
 /// The longest a try of a read may take, its answer included.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest a try of a write may take, its answer included: more than the 60 s after which the API server gives up. A
-/// webhook that is dead and may be ignored costs up to 30 s of them, and only then the write is done.
+/// The longest a try of a write may take, its answer included: more than the 60 s after which the API server gives up.
+/// A webhook that is dead and may be ignored costs up to 30 s of them, and only then the write is done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(68);
-/// How often a request is sent again that has not reached the server.
+/// The most times a request that has not reached the server is sent again.
 const MAX_RESENDS: u32 = 3;
 /// The pause before a request is sent again.
 const RESEND_DELAY: Duration = Duration::from_millis(100);
 /// A request is not sent again after this time: the caller's own back-off is the better place.
 const RESEND_WITHIN: Duration = Duration::from_secs(10);
-/// How often a request is repeated when the server asks for it with `Retry-After` (client-go: 10).
+/// The most times a request is repeated because of `Retry-After` (client-go: 10).
 const MAX_RETRIES: u32 = 10;
 /// The longest `Retry-After` that is obeyed; beyond it the caller's own back-off is the better place.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -54,8 +54,8 @@ impl Sender {
         Self { client, encoding, user_agent, limiter: None, shutdown: None, tokens: None, metrics }
     }
 
-    /// Sends a request and reads the answer; again if the server asks for it, or if it was not reached at all. A write of
-    /// unknown outcome is not sent again.
+    /// Sends a request and reads the answer; again if the server asks for it, or if it was not reached at all. A write
+    /// of unknown outcome is not sent again.
     pub(super) async fn request(
         &self,
         method: Method,

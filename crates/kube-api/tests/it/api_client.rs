@@ -1,4 +1,4 @@
-//! Single requests: what goes over the wire, what comes back, and how long all of it may take.
+//! Single requests: what is sent, what is returned, and the time limits.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -282,18 +282,18 @@ async fn nothing_else_is_repeated() {
     let refused =
         |code, retry_after| Answer::new(code, "text/plain", "no").header("retry-after", retry_after);
     for answer in [
-        // no word about when
+        // without Retry-After
         Answer::new(429, "", ""),
         Answer::new(500, "", ""),
         Answer::new(503, "", ""),
-        // not readable as seconds
+        // not a number of seconds
         refused(429, "soon"),
         refused(503, "Fri, 31 Dec 1999 23:59:59 GMT"),
         refused(503, "-1"),
-        // longer than a worker should wait
+        // too long
         refused(429, "11"),
         refused(429, "18446744073709551615"),
-        // not a matter of time
+        // not retriable
         refused(409, "1"),
         refused(404, "1"),
         refused(302, "1"),
@@ -314,8 +314,8 @@ async fn the_wait_that_a_status_asks_for_is_reported() {
     }
 }
 
-/// The API server gives up after 60 s, and until then a write may still be done: a webhook that is dead and may be ignored
-/// costs half of that.
+/// The API server gives up after 60 s, and until then it may still do a write: a webhook that is dead and may be
+/// ignored costs half of that.
 #[tokio::test(start_paused = true)]
 async fn a_write_may_take_as_long_as_the_api_server_and_a_read_30_s() {
     for wire in Wire::BOTH {
@@ -358,7 +358,7 @@ async fn at_shutdown_a_write_may_take_30_s_from_its_beginning() {
         let (waited, ()) = tokio::join!(write, shutdown);
         assert_eq!(waited, given_up_after, "shut down after {shut_down_after} s");
     }
-    // Whoever would say so is gone: as without one.
+    // The sender is gone: as without shutdown.
     let script = Script::new([Step::new(Method::PUT, SLICE, Answer::never())]);
     let client = client(wire, &script).with_shutdown(watch::channel(false).1);
     let start = Instant::now();
@@ -381,7 +381,7 @@ async fn a_huge_answer_is_not_read_to_its_end() {
     let huge =
         |code| (0..65).fold(Answer::new(code, "", ""), |answer, _| answer.then(megabyte.clone())).hang();
     for code in [200, 500] {
-        // Its end is never reached, so the script isn't played to its own.
+        // The end of the answer is never reached, nor is that of the script.
         let script = Script::new([Step::new(Method::PUT, SLICE, huge(code))]);
         let error = client(Wire::BOTH[0], &script).update(SLICE, &slice()).await.unwrap_err();
         assert!(matches!(error, ApiError::Malformed(_)), "the server was reached: {error:?}");
@@ -431,8 +431,8 @@ async fn the_address_and_the_token_come_from_the_configuration() {
 
 #[tokio::test]
 async fn an_unreachable_server_is_named_as_the_cause() {
-    let [nobody, _] = reserve();
-    let config = Loopback::config(nobody.local_addr().unwrap());
+    let [unused, _] = reserve();
+    let config = Loopback::config(unused.local_addr().unwrap());
     let client = ApiClient::new(connect(&config).unwrap(), Encoding::Protobuf, "test/1.0");
     let error = error_chain(&client.get_raw("/version").await.unwrap_err());
     assert!(error.starts_with("cannot reach the API server: "), "{error}");

@@ -1,4 +1,4 @@
-//! What the `rest_client_*` metrics say about requests, tries and waits.
+//! The `rest_client_*` metrics of requests, tries and waits.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use scripted_api::wire::Wire;
 const PATH: &str = "/api/v1/namespaces/shop/endpoints/web";
 const LONG: Duration = Duration::from_secs(24 * 3600);
 
-/// A client, and what it counts.
-struct World {
+/// A client and its metrics.
+struct Harness {
     script: Arc<Script>,
     client: ApiClient,
     registry: Registry,
 }
 
-impl World {
+impl Harness {
     fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         let script = Script::new(steps);
         let mut registry = Registry::default();
@@ -32,7 +32,7 @@ impl World {
         Self { script, client, registry }
     }
 
-    /// Every sample that is not of a bucket, by its short name and labels; times in whole seconds.
+    /// Every sample without buckets, by its short name and labels; times in whole seconds.
     fn samples(&self) -> BTreeMap<String, u64> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
@@ -45,7 +45,7 @@ impl World {
         samples.map(sample).collect()
     }
 
-    /// Asserts that there are these samples and no others, aside from those of `ignored` metrics.
+    /// Asserts that there are these samples and no others, except of `ignored` metrics.
     fn assert(&self, expected: &[(&str, u64)], ignored: &[&str]) {
         let mut samples = self.samples();
         samples.retain(|name, _| !ignored.iter().any(|ignored| name.starts_with(ignored)));
@@ -62,11 +62,11 @@ fn answer(code: u16, body: &'static str) -> Answer {
 #[tokio::test(start_paused = true)]
 async fn a_request_is_counted_and_measured() {
     let slow = answer(200, "{\"a\":").pause(Duration::from_secs(3)).then("1}");
-    let world =
-        World::new([Step::new(Method::GET, PATH, slow), Step::new(Method::GET, PATH, answer(404, "gone"))]);
-    world.client.get_raw(PATH).await.unwrap();
-    world.client.get_raw(PATH).await.unwrap_err();
-    world.assert(
+    let harness =
+        Harness::new([Step::new(Method::GET, PATH, slow), Step::new(Method::GET, PATH, answer(404, "gone"))]);
+    harness.client.get_raw(PATH).await.unwrap();
+    harness.client.get_raw(PATH).await.unwrap_err();
+    harness.assert(
         &[
             ("requests_total{code=200,method=GET}", 1),
             ("requests_total{code=404,method=GET}", 1),
@@ -84,11 +84,12 @@ async fn a_request_is_counted_and_measured() {
 #[tokio::test(start_paused = true)]
 async fn retries_are_requests_too_and_the_waits_between_them_belong_to_the_first() {
     let busy = || answer(429, "busy").header("retry-after", "2");
-    let world =
-        World::new([busy(), busy(), answer(200, "{}")].map(|answer| Step::new(Method::PATCH, PATH, answer)));
-    let limited = world.client.clone().with_limit(RateLimiter::new(0.2, 1));
+    let harness = Harness::new(
+        [busy(), busy(), answer(200, "{}")].map(|answer| Step::new(Method::PATCH, PATH, answer)),
+    );
+    let limited = harness.client.clone().with_limit(RateLimiter::new(0.2, 1));
     let _: Endpoints = limited.patch(PATH, &json!({"a": 1})).await.unwrap();
-    world.assert(
+    harness.assert(
         &[
             ("requests_total{code=429,method=PATCH}", 2),
             ("requests_total{code=200,method=PATCH}", 1),
@@ -110,16 +111,17 @@ async fn retries_are_requests_too_and_the_waits_between_them_belong_to_the_first
 
 #[tokio::test(start_paused = true)]
 async fn an_unanswered_request_is_an_error_however_it_ends() {
-    let world =
-        World::new([Answer::never(), Answer::never()].map(|answer| Step::new(Method::DELETE, PATH, answer)));
+    let harness = Harness::new(
+        [Answer::never(), Answer::never()].map(|answer| Step::new(Method::DELETE, PATH, answer)),
+    );
     let anything = Preconditions::default();
-    let delete = || world.client.delete(PATH, &anything);
+    let delete = || harness.client.delete(PATH, &anything);
     let error = delete().await.unwrap_err();
     assert!(matches!(error, ApiError::Timeout(_)));
-    // The caller gives up.
+    // The caller cancels the request.
     tokio::time::timeout(Duration::from_secs(5), delete()).await.unwrap_err();
-    world.script.played(LONG).await;
-    world.assert(
+    harness.script.played(LONG).await;
+    harness.assert(
         &[
             ("requests_total{code=<error>,method=DELETE}", 2),
             ("request_duration_seconds_count{verb=DELETE}", 2),

@@ -1,4 +1,4 @@
-//! Requests by way of a proxy.
+//! Requests through a proxy.
 use http::Method;
 use kube_api::error_chain;
 use kube_api::{ApiClient, Encoding, connect};
@@ -14,7 +14,7 @@ async fn get(config: &kube::Config) {
 }
 
 /// The configuration with this proxy.
-fn by_way_of(mut config: kube::Config, proxy: &str) -> kube::Config {
+fn through(mut config: kube::Config, proxy: &str) -> kube::Config {
     config.proxy_url = Some(proxy.parse().unwrap());
     config
 }
@@ -25,7 +25,7 @@ async fn a_server_without_tls_is_reached_by_connect() {
     let script = Script::new([Step::new(Method::GET, "/version", Answer::new(200, "", "{}"))]);
     let server = Loopback::start(&script);
     let url = format!("http://me:p%40ss@{}", proxy.address);
-    get(&by_way_of(Loopback::config(server.address), &url)).await;
+    get(&through(Loopback::config(server.address), &url)).await;
     let asked = proxy.asked().await;
     assert!(asked.starts_with(&format!("CONNECT {} HTTP/1.1\r\n", server.address)), "{asked}");
     assert!(asked.contains("Proxy-Authorization: Basic bWU6cEBzcw==\r\n"), "{asked}");
@@ -36,7 +36,7 @@ async fn a_server_without_tls_is_reached_by_connect() {
 async fn a_server_with_tls_is_reached_by_connect() {
     let mut proxy = Proxy::start(Speaks::Http).await;
     let server = Server::start(&Authority::new("clients")).await;
-    get(&by_way_of(server.config(), &format!("http://{}", proxy.address))).await;
+    get(&through(server.config(), &format!("http://{}", proxy.address))).await;
     let asked = proxy.asked().await;
     assert!(asked.starts_with(&format!("CONNECT {} HTTP/1.1\r\n", server.address())), "{asked}");
     assert!(!asked.contains("Authorization"), "{asked}");
@@ -48,7 +48,7 @@ async fn a_proxy_with_tls_is_trusted_by_the_authorities_of_the_server() {
     let acceptor = || authority.issue("127.0.0.1").acceptor(&[]);
     let mut proxy = Proxy::start(Speaks::Https(acceptor())).await;
     let server = Server::start(&Authority::new("clients")).await;
-    let mut config = by_way_of(server.config(), &format!("https://{}", proxy.address));
+    let mut config = through(server.config(), &format!("https://{}", proxy.address));
     config.root_cert.as_mut().unwrap().push(authority.der());
     get(&config).await;
     let asked = proxy.asked().await;
@@ -59,13 +59,13 @@ async fn a_proxy_with_tls_is_trusted_by_the_authorities_of_the_server() {
 async fn a_server_is_reached_by_socks() {
     let mut proxy = Proxy::start(Speaks::Socks).await;
     let server = Server::start(&Authority::new("clients")).await;
-    get(&by_way_of(server.config(), &format!("socks5://{}", proxy.address))).await;
+    get(&through(server.config(), &format!("socks5://{}", proxy.address))).await;
     assert_eq!(proxy.asked().await, server.address().to_string());
 }
 
 #[tokio::test]
 async fn a_proxy_that_is_not_supported_is_refused_at_once_and_its_password_is_not_shown() {
-    let config = by_way_of(kube::Config::new("https://k8s".parse().unwrap()), "ftp://me:secret@proxy");
+    let config = through(kube::Config::new("https://k8s".parse().unwrap()), "ftp://me:secret@proxy");
     let error = error_chain(&connect(&config).err().unwrap());
     let expected =
         "proxy-url of the kubeconfig: proxies of scheme \"ftp\" are not supported, use http, https or socks5";

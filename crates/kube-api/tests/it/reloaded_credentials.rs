@@ -14,13 +14,13 @@ use tokio::time::{advance, pause, resume};
 
 use scripted_api::mutual_tls::{Asked, Authority, Identity, Server};
 
-/// How old what was read of a file may be.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// The time between two reads of a file.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Lets that time pass on the clock of the client; sockets have no clock.
-async fn wait_for_the_next_look() {
+/// Advances the clock of the client to the next reload; sockets do not use it.
+async fn advance_to_reload() {
     pause();
-    advance(LOOK_EVERY).await;
+    advance(RELOAD_INTERVAL).await;
     resume();
 }
 
@@ -29,15 +29,15 @@ async fn get(client: &Client) -> Bytes {
     response.into_body().collect().await.unwrap().to_bytes()
 }
 
-/// A server that knows the clients of one authority, and a folder for their credentials.
-struct Stage {
+/// A server that accepts the clients of one authority, and a folder for their credentials.
+struct Fixture {
     server: Server,
     clients: Authority,
     folder: TempDir,
 }
 
-impl Stage {
-    async fn set() -> Self {
+impl Fixture {
+    async fn new() -> Self {
         let clients = Authority::new("clients");
         let server = Server::start(&clients).await;
         Self { server, clients, folder: tempfile::tempdir().unwrap() }
@@ -56,7 +56,7 @@ impl Stage {
         self.write("client.key", &identity.key_pem);
     }
 
-    /// Credentials in files, as they are at first.
+    /// The first credentials, in files.
     fn identity(&self) -> (Identity, AuthInfo) {
         let identity = self.clients.client();
         self.write_identity(&identity);
@@ -70,7 +70,7 @@ impl Stage {
         connect(&config).unwrap()
     }
 
-    /// Sends a request; returns how the server saw it.
+    /// Sends a request; returns the credentials that the server saw.
     async fn request(&mut self, client: &Client) -> Asked {
         get(client).await;
         self.server.asked().await
@@ -89,121 +89,125 @@ impl Stage {
 
 #[tokio::test]
 async fn a_new_certificate_is_shown_and_connections_with_the_old_one_end() {
-    let mut stage = Stage::set().await;
-    let (one, auth_info) = stage.identity();
-    let client = stage.client(auth_info);
-    assert_eq!(stage.certificate(&client).await, one.der());
+    let mut fixture = Fixture::new().await;
+    let (one, auth_info) = fixture.identity();
+    let client = fixture.client(auth_info);
+    assert_eq!(fixture.certificate(&client).await, one.der());
 
-    let two = stage.clients.client();
-    stage.write_identity(&two);
-    assert_eq!(stage.certificate(&client).await, one.der(), "files are not read for each request");
+    let two = fixture.clients.client();
+    fixture.write_identity(&two);
+    assert_eq!(fixture.certificate(&client).await, one.der(), "files are not read for each request");
 
-    wait_for_the_next_look().await;
-    assert_eq!(stage.certificate(&client).await, two.der());
-    stage.server.forgets(&one).await;
+    advance_to_reload().await;
+    assert_eq!(fixture.certificate(&client).await, two.der());
+    fixture.server.forgets(&one).await;
 }
 
 #[tokio::test]
 async fn requests_in_progress_finish_on_old_connections() {
-    let mut stage = Stage::set().await;
-    let (one, auth_info) = stage.identity();
-    let client = stage.client(auth_info);
+    let mut fixture = Fixture::new().await;
+    let (one, auth_info) = fixture.identity();
+    let client = fixture.client(auth_info);
     let watch = Request::get("/watch").body(Body::empty()).unwrap();
     let mut watch = client.send(watch).await.unwrap().into_body();
-    assert_eq!(stage.server.asked().await.certificate, one.der());
+    assert_eq!(fixture.server.asked().await.certificate, one.der());
 
-    let two = stage.clients.client();
-    stage.write_identity(&two);
-    wait_for_the_next_look().await;
-    assert_eq!(stage.certificate(&client).await, two.der());
+    let two = fixture.clients.client();
+    fixture.write_identity(&two);
+    advance_to_reload().await;
+    assert_eq!(fixture.certificate(&client).await, two.der());
 
-    stage.server.send(Some("event"));
+    fixture.server.send(Some("event"));
     let event = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(event, "event");
-    assert!(stage.server.knows(&one));
-    stage.server.send(None);
+    assert!(fixture.server.knows(&one));
+    fixture.server.send(None);
     assert!(watch.frame().await.is_none());
-    stage.server.forgets(&one).await;
-    assert!(stage.server.knows(&two));
+    fixture.server.forgets(&one).await;
+    assert!(fixture.server.knows(&two));
 }
 
 #[tokio::test]
 async fn a_certificate_without_its_key_changes_nothing() {
-    let mut stage = Stage::set().await;
-    let (one, auth_info) = stage.identity();
-    let client = stage.client(auth_info);
-    let two = stage.clients.client();
-    stage.write("client.crt", &two.certificate_pem);
-    wait_for_the_next_look().await;
-    assert_eq!(stage.certificate(&client).await, one.der());
+    let mut fixture = Fixture::new().await;
+    let (one, auth_info) = fixture.identity();
+    let client = fixture.client(auth_info);
+    let two = fixture.clients.client();
+    fixture.write("client.crt", &two.certificate_pem);
+    advance_to_reload().await;
+    assert_eq!(fixture.certificate(&client).await, one.der());
 
-    stage.write("client.key", &two.key_pem);
-    wait_for_the_next_look().await;
-    assert_eq!(stage.certificate(&client).await, two.der());
+    fixture.write("client.key", &two.key_pem);
+    advance_to_reload().await;
+    assert_eq!(fixture.certificate(&client).await, two.der());
 }
 
 #[tokio::test]
 async fn a_token_is_read_again() {
-    let mut stage = Stage::set().await;
+    let mut fixture = Fixture::new().await;
     // As `echo` writes it.
-    stage.write("token", "one\n");
-    let (_, mut auth_info) = stage.identity();
-    auth_info.token_file = Some(stage.path("token"));
+    fixture.write("token", "one\n");
+    let (_, mut auth_info) = fixture.identity();
+    auth_info.token_file = Some(fixture.path("token"));
     auth_info.token = Some("of the kubeconfig itself".to_owned().into());
-    let client = stage.client(auth_info);
-    assert_eq!(stage.authorization(&client).await.as_deref(), Some("Bearer one"));
+    let client = fixture.client(auth_info);
+    assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer one"));
 
-    stage.write("token", "two");
-    assert_eq!(stage.authorization(&client).await.as_deref(), Some("Bearer one"));
-    wait_for_the_next_look().await;
-    assert_eq!(stage.authorization(&client).await.as_deref(), Some("Bearer two"));
+    fixture.write("token", "two");
+    assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer one"));
+    advance_to_reload().await;
+    assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer two"));
 
-    stage.write("token", "\n");
-    wait_for_the_next_look().await;
-    assert_eq!(stage.authorization(&client).await.as_deref(), Some("Bearer two"), "there is no other");
+    fixture.write("token", "\n");
+    advance_to_reload().await;
+    assert_eq!(
+        fixture.authorization(&client).await.as_deref(),
+        Some("Bearer two"),
+        "an empty file is ignored"
+    );
 }
 
 #[tokio::test]
 async fn authorities_are_read_again() {
-    let stage = Stage::set().await;
-    let mut config = stage.server.config();
-    (config.root_cert, config.root_cert_file) = (None, Some(stage.path("ca.crt").into()));
-    stage.write("ca.crt", "");
-    assert!(connect(&config).is_err(), "nobody would be trusted");
-    stage.write("ca.crt", &Authority::new("others").certificate_pem);
+    let fixture = Fixture::new().await;
+    let mut config = fixture.server.config();
+    (config.root_cert, config.root_cert_file) = (None, Some(fixture.path("ca.crt").into()));
+    fixture.write("ca.crt", "");
+    assert!(connect(&config).is_err(), "an empty bundle");
+    fixture.write("ca.crt", &Authority::new("others").certificate_pem);
     let client = connect(&config).unwrap();
     let request = || Request::get("/").body(Body::empty()).unwrap();
     assert!(client.send(request()).await.is_err(), "not signed by these");
 
-    stage.write("ca.crt", &stage.server.authority.certificate_pem);
+    fixture.write("ca.crt", &fixture.server.authority.certificate_pem);
     assert!(client.send(request()).await.is_err(), "files are not read for each request");
-    wait_for_the_next_look().await;
+    advance_to_reload().await;
     get(&client).await;
-    stage.write("ca.crt", "");
-    wait_for_the_next_look().await;
+    fixture.write("ca.crt", "");
+    advance_to_reload().await;
     get(&client).await;
 }
 
 #[tokio::test]
 async fn inline_credentials_are_not_reloaded() {
-    let mut stage = Stage::set().await;
-    let (_, mut auth_info) = stage.identity();
+    let mut fixture = Fixture::new().await;
+    let (_, mut auth_info) = fixture.identity();
     auth_info.client_certificate = None;
     auth_info.client_key = None;
     auth_info.token = Some("of the kubeconfig itself".to_owned().into());
-    let client = stage.client(auth_info);
+    let client = fixture.client(auth_info);
     let authorization = Some("Bearer of the kubeconfig itself".to_owned());
     let asked = Asked { certificate: None, authorization };
-    assert_eq!(stage.request(&client).await, asked);
-    wait_for_the_next_look().await;
-    assert_eq!(stage.request(&client).await, asked);
+    assert_eq!(fixture.request(&client).await, asked);
+    advance_to_reload().await;
+    assert_eq!(fixture.request(&client).await, asked);
 }
 
 #[tokio::test]
 async fn without_its_files_there_is_no_client() {
-    let stage = Stage::set().await;
-    let mut config = stage.server.config();
-    config.auth_info.token_file = Some(stage.path("token"));
+    let fixture = Fixture::new().await;
+    let mut config = fixture.server.config();
+    config.auth_info.token_file = Some(fixture.path("token"));
     let error = connect(&config).err().unwrap();
     let text = kube_api::error_chain(&error);
     assert!(text.contains("cannot read") && text.contains("token"), "{text}");

@@ -1,4 +1,4 @@
-//! Requests with the tokens of a service account: when one is asked for, and what happens if there is none.
+//! Requests with the tokens of a service account: when a token is requested, and what happens without one.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ fn client(script: &Arc<Script>) -> ApiClient {
     ApiClient::new(script.client(), Encoding::Protobuf, "controller/1.0").with_service_account(account)
 }
 
-/// Somebody asks for a token, and gets this one.
+/// A token request that is answered with this token.
 fn token(token: &str, seconds: i64) -> Step {
-    // The time at which it ends is the server's, which may be any.
+    // The expiration is by the server's clock, which may be wrong.
     let answer = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {},
         "spec": {"audiences": ["https://kubernetes.default.svc"], "expirationSeconds": seconds},
         "status": {"token": token, "expirationTimestamp": "1999-12-31T23:59:59Z"}});
@@ -55,7 +55,7 @@ fn authorizations(script: &Script) -> Vec<String> {
     script.seen().iter().map(of).collect()
 }
 
-fn asked() -> String {
+fn token_request() -> String {
     format!("POST {TOKEN}")
 }
 
@@ -71,7 +71,7 @@ async fn a_token_is_requested_once_and_again_after_four_fifths_of_its_lifetime()
     client.get_raw(PATH).await.unwrap();
     client.clone().get_raw(PATH).await.unwrap();
     script.played(LONG).await;
-    let asked = asked();
+    let asked = token_request();
     assert_eq!(
         authorizations(&script),
         [&*asked, "Bearer a", "Bearer a", "Bearer a", &*asked, "Bearer b", "Bearer b"]
@@ -159,7 +159,7 @@ async fn the_old_token_is_used_if_renewal_fails() {
     client.get_raw(PATH).await.unwrap();
     advance(Duration::from_secs(481)).await;
     client.get_raw(PATH).await.unwrap();
-    // Not asked for again with every request.
+    // Not requested again with every request.
     advance(Duration::from_secs(9)).await;
     client.get_raw(PATH).await.unwrap();
     advance(Duration::from_secs(2)).await;
@@ -188,7 +188,7 @@ async fn the_old_token_is_used_while_no_new_one_comes() {
         let client = client(&script);
         client.get_raw(PATH).await.unwrap();
         advance(Duration::from_secs(481)).await;
-        // Whoever waits for the one that asks is not kept longer.
+        // Requests that wait for the same token take no longer.
         let (one, two) = tokio::join!(client.get_raw(PATH), client.get_raw(PATH));
         one.and(two).unwrap();
         client.get_raw(PATH).await.unwrap();
@@ -220,7 +220,7 @@ async fn a_token_that_is_not_accepted_is_not_sent_again() {
     client.get_raw(PATH).await.unwrap_err();
     client.get_raw(PATH).await.unwrap();
     script.played(LONG).await;
-    let asked = asked();
+    let asked = token_request();
     assert_eq!(authorizations(&script), [&*asked, "Bearer a", &*asked, "Bearer b"]);
 }
 

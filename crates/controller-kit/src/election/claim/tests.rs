@@ -99,7 +99,11 @@ fn the_age_of_a_record_is_counted_by_our_clock() {
     assert_eq!(second.claim("a", now + 10 * SECOND), Claim::Wait(5 * SECOND));
     assert_eq!(second.claim("a", now + 15 * SECOND), Claim::TakeOver);
     assert_eq!(second.claim("a", now - SECOND), Claim::Wait(15 * SECOND), "no panic");
-    assert_eq!(second.lease().metadata.resource_version.as_deref(), Some("9"), "the version that an update must send");
+    assert_eq!(
+        second.lease().metadata.resource_version.as_deref(),
+        Some("9"),
+        "the version that an update must send"
+    );
 
     let renewed = LeaseSpec { renew_time: Some(MicroTime(later())), ..record("b", 15) };
     let third = Observation::new(lease(renewed), Some(&second), now + 12 * SECOND);

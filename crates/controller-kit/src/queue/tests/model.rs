@@ -1,7 +1,7 @@
-//! The pure core against a model that is slow and plain, over random histories.
+//! The pure core against a slow, simple model, over random histories.
 //!
-//! The model keeps lists and searches them; time is a count of milliseconds and the bucket a count of tokens. Beside
-//! the comparison step by step, a history is checked for what the queue promises whatever the model says.
+//! The model searches lists; time is a count of milliseconds and the bucket a count of tokens. Beside the comparison of
+//! each step, a history is checked for the queue's guarantees, independently of the model.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::super::{Bucket, Cause, FailureReason, NORMAL_PER_LOW, Priority, RateL
 const BASE: u64 = 10;
 const MAX: u64 = 800;
 const MAX_UNAVAILABLE: u64 = 100;
-/// Milliseconds in which one token comes back.
+/// Milliseconds per token.
 const TOKEN: i64 = 100;
 const BURST: i64 = 3;
 const LIMIT: RateLimit = RateLimit {
@@ -30,13 +30,13 @@ type Key = u8;
 #[derive(Debug, Clone)]
 enum Op {
     Add(Key),
-    AddBackground(Key),
+    AddLow(Key),
     AddAfter(Priority, Key, u64),
     Promote(Key),
     Retry(Key, Vec<Cause>),
     Forget(Key),
     Get,
-    /// Is done with one of the keys in hand.
+    /// Is done with one of the keys being processed.
     Done(prop::sample::Index),
     Advance(u64),
     ShutDown,
@@ -62,7 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
     let key = 0..24_u8;
     prop_oneof![
         16 => key.clone().prop_map(Op::Add),
-        8 => key.clone().prop_map(Op::AddBackground),
+        8 => key.clone().prop_map(Op::AddLow),
         6 => (priority(), key.clone(), prop_oneof![Just(0), 1..60_u64])
             .prop_map(|(priority, key, ms)| Op::AddAfter(priority, key, ms)),
         2 => key.clone().prop_map(Op::Promote),
@@ -89,7 +89,7 @@ struct Wait {
     deadline: u64,
     priority: Priority,
     token: bool,
-    /// How many waits had been asked for.
+    /// The number of waits requested before.
     asked: usize,
 }
 
@@ -97,20 +97,20 @@ struct Wait {
 struct Model {
     now: u64,
     /// In the order of the hand-out, each with the time of its add.
-    live: Vec<(Key, u64)>,
-    background: Vec<(Key, u64)>,
-    /// With the number of waits that had been asked for at the hand-out.
+    normal: Vec<(Key, u64)>,
+    low: Vec<(Key, u64)>,
+    /// With the number of waits requested before the hand-out.
     processing: BTreeMap<Key, usize>,
     again: BTreeMap<Key, (Priority, u64)>,
     waits: Vec<Wait>,
     asked: usize,
     failures: BTreeMap<Key, BTreeMap<u64, u32>>,
     conflicts: BTreeMap<Key, u32>,
-    /// Missing in the bucket, in milliseconds of filling.
+    /// The tokens missing in the bucket, in milliseconds of filling.
     missing: i64,
-    live_in_a_row: u32,
+    normal_in_a_row: u32,
     shut_down: bool,
-    /// Whether the retry being asked for takes a token.
+    /// True if the requested retry takes a token.
     token: bool,
 }
 
@@ -135,21 +135,21 @@ impl Model {
             let (_, since) = self.again.get(&key).copied().unwrap_or((priority, since));
             let priority = self.again.get(&key).map_or(priority, |(old, _)| priority.max(*old));
             self.again.insert(key, (priority, since));
-        } else if let Some(at) = self.background.iter().position(|(other, _)| *other == key) {
+        } else if let Some(at) = self.low.iter().position(|(other, _)| *other == key) {
             if priority == Priority::Normal {
-                let promoted = self.background.remove(at);
-                self.live.push(promoted);
+                let promoted = self.low.remove(at);
+                self.normal.push(promoted);
             }
-        } else if !self.live.iter().any(|(other, _)| *other == key) {
+        } else if !self.normal.iter().any(|(other, _)| *other == key) {
             match priority {
-                Priority::Normal => self.live.push((key, since)),
-                Priority::Low => self.background.push((key, since)),
+                Priority::Normal => self.normal.push((key, since)),
+                Priority::Low => self.low.push((key, since)),
             }
         }
     }
 
     fn promote(&mut self, key: Key) {
-        if self.background.iter().any(|(other, _)| *other == key) {
+        if self.low.iter().any(|(other, _)| *other == key) {
             let shut_down = std::mem::take(&mut self.shut_down);
             self.add(key, Priority::Normal);
             self.shut_down = shut_down;
@@ -180,7 +180,7 @@ impl Model {
         self.waits.sort_by_key(|wait| wait.deadline); // stable
     }
 
-    /// The delay and whether it is on the account of a failure.
+    /// The delay, and whether the retry has normal priority.
     fn delay(&mut self, key: Key, causes: &[Cause]) -> Option<(u64, bool)> {
         let old = self.failures.get(&key).cloned().unwrap_or_default();
         let mut failures = BTreeMap::new();
@@ -199,26 +199,26 @@ impl Model {
             let own = delays.iter().map(|(delay, _)| *delay).min()?;
             delays = vec![(own.max(bucket), own >= bucket)];
         }
-        let net = u64::try_from(STALE_CACHE_DELAY.as_millis()).unwrap();
-        let behind = if causes.contains(&Cause::Conflict) {
+        let stale = u64::try_from(STALE_CACHE_DELAY.as_millis()).unwrap();
+        let transient = if causes.contains(&Cause::Conflict) {
             let conflicts = self.conflicts.entry(key).or_default();
             *conflicts += 1;
-            Some((BASE << (*conflicts - 1).min(20)).min(net))
+            Some((BASE << (*conflicts - 1).min(20)).min(stale))
         } else {
-            causes.contains(&Cause::StaleCache).then_some(net)
+            causes.contains(&Cause::StaleCache).then_some(stale)
         };
-        match (delays.first(), behind) {
-            (Some(failure), Some(behind)) if failure.0 > behind => {
+        match (delays.first(), transient) {
+            (Some(failure), Some(transient)) if failure.0 > transient => {
                 self.token = false;
-                Some((behind, true))
+                Some((transient, true))
             }
             (Some(failure), _) => {
                 self.token = true;
                 Some(*failure)
             }
-            (None, Some(behind)) => {
+            (None, Some(transient)) => {
                 self.token = false;
-                Some((behind, true))
+                Some((transient, true))
             }
             (None, None) => None,
         }
@@ -229,8 +229,8 @@ impl Model {
             return;
         }
         let causes = if causes.is_empty() { &[Cause::FAILURE] } else { causes };
-        let Some((ms, live)) = self.delay(key, causes) else { return };
-        let priority = if live { Priority::Normal } else { Priority::Low };
+        let Some((ms, normal)) = self.delay(key, causes) else { return };
+        let priority = if normal { Priority::Normal } else { Priority::Low };
         let deadline = self.now + ms;
         if let Some(at) = self.waits.iter().position(|wait| wait.key == key && wait.retry) {
             let old = self.waits.remove(at);
@@ -262,11 +262,9 @@ impl Model {
     }
 
     fn get(&mut self) -> Option<(Key, u64)> {
-        let background =
-            !self.background.is_empty() && (self.live.is_empty() || self.live_in_a_row == NORMAL_PER_LOW);
-        self.live_in_a_row =
-            if background || self.background.is_empty() { 0 } else { self.live_in_a_row + 1 };
-        let priority = if background { &mut self.background } else { &mut self.live };
+        let low = !self.low.is_empty() && (self.normal.is_empty() || self.normal_in_a_row == NORMAL_PER_LOW);
+        self.normal_in_a_row = if low || self.low.is_empty() { 0 } else { self.normal_in_a_row + 1 };
+        let priority = if low { &mut self.low } else { &mut self.normal };
         if priority.is_empty() {
             return None;
         }
@@ -283,8 +281,8 @@ impl Model {
         self.processing.remove(&key);
         if let Some((priority, since)) = self.again.remove(&key) {
             match priority {
-                Priority::Normal => self.live.push((key, since)),
-                Priority::Low => self.background.push((key, since)),
+                Priority::Normal => self.normal.push((key, since)),
+                Priority::Low => self.low.push((key, since)),
             }
         }
     }
@@ -295,25 +293,25 @@ impl Model {
     }
 
     fn is_closed(&self) -> bool {
-        self.shut_down && self.live.is_empty() && self.background.is_empty() && self.again.is_empty()
+        self.shut_down && self.normal.is_empty() && self.low.is_empty() && self.again.is_empty()
     }
 }
 
-/// A hand-out that is owed, and not before some time.
+/// A hand-out that must follow, at the earliest at some time.
 #[derive(Debug)]
-struct Owed {
+struct Promise {
     key: Key,
     retry: bool,
     by: u64,
 }
 
-/// The core and the model side by side, and what was promised on the way.
+/// The core, the model, and the hand-outs promised so far.
 struct Pair {
     core: Core<Key>,
     model: Model,
     start: Instant,
-    in_hand: Vec<Key>,
-    promised: Vec<Owed>,
+    processing: Vec<Key>,
+    promised: Vec<Promise>,
 }
 
 impl Pair {
@@ -322,7 +320,7 @@ impl Pair {
             core: Core::new(LIMIT),
             model: Model::default(),
             start: Instant::now(),
-            in_hand: Vec::new(),
+            processing: Vec::new(),
             promised: Vec::new(),
         }
     }
@@ -335,11 +333,11 @@ impl Pair {
         self.instant(self.model.now)
     }
 
-    /// After an add of `key` with `delay`: a hand-out no earlier than that, unless one is owed earlier than that but
-    /// still after now, in which case the earliest wins. Retries are owed beside that.
+    /// Notes the promise of an add with `delay`: a hand-out no earlier than that, unless one is promised earlier but
+    /// after now; then the earliest wins. Retries are promised separately.
     fn promise(&mut self, key: Key, retry: bool, delay: u64) {
         let (now, by) = (self.model.now, self.model.now + delay);
-        let waits = |owed: &Owed| owed.key == key && owed.retry == retry && owed.by > now;
+        let waits = |owed: &Promise| owed.key == key && owed.retry == retry && owed.by > now;
         if self.model.shut_down
             || (delay > 0 && self.promised.iter().any(|owed| waits(owed) && owed.by <= by))
         {
@@ -348,7 +346,7 @@ impl Pair {
         if delay > 0 {
             self.promised.retain(|owed| !waits(owed));
         }
-        self.promised.push(Owed { key, retry, by });
+        self.promised.push(Promise { key, retry, by });
     }
 
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
@@ -359,7 +357,7 @@ impl Pair {
                 self.core.add(key, Priority::Normal, now);
                 self.model.add(key, Priority::Normal);
             }
-            Op::AddBackground(key) => {
+            Op::AddLow(key) => {
                 self.promise(key, false, 0);
                 self.core.add(key, Priority::Low, now);
                 self.model.add(key, Priority::Low);
@@ -388,7 +386,7 @@ impl Pair {
                 self.core.forget(&key, now);
                 self.model.forget(key);
                 let (now, waits) = (self.model.now, &self.model.waits);
-                let cancelled = |owed: &Owed| {
+                let cancelled = |owed: &Promise| {
                     let same = |wait: &Wait| wait.key == key && wait.retry && wait.deadline == owed.by;
                     owed.key == key && owed.retry && owed.by > now && !waits.iter().any(same)
                 };
@@ -398,15 +396,15 @@ impl Pair {
                 self.get()?;
             }
             Op::Done(index) => {
-                if !self.in_hand.is_empty() {
-                    self.done(index.index(self.in_hand.len()));
+                if !self.processing.is_empty() {
+                    self.done(index.index(self.processing.len()));
                 }
             }
             Op::Advance(ms) => self.model.advance(ms),
             Op::ShutDown => {
                 self.core.shut_down(now);
                 self.model.shut_down();
-                // what was delayed is dropped, what was due is not
+                // delayed keys are dropped, due ones are not
                 self.promised.retain(|owed| owed.by <= self.model.now);
             }
         }
@@ -425,14 +423,14 @@ impl Pair {
         };
         prop_assert_eq!(&next, &expected);
         let Next::Ready(ready) = next else { return Ok(false) };
-        prop_assert!(!self.in_hand.contains(&ready.key), "two workers on {}", ready.key);
-        self.in_hand.push(ready.key);
+        prop_assert!(!self.processing.contains(&ready.key), "two workers on {}", ready.key);
+        self.processing.push(ready.key);
         self.promised.retain(|owed| owed.key != ready.key || owed.by > self.model.now);
         Ok(true)
     }
 
     fn done(&mut self, index: usize) {
-        let key = self.in_hand.swap_remove(index);
+        let key = self.processing.swap_remove(index);
         self.core.done(&key, self.now());
         self.model.done(key);
     }
@@ -440,22 +438,22 @@ impl Pair {
     fn compare(&mut self) -> Result<(), TestCaseError> {
         let now = self.now();
         let model = &self.model;
-        prop_assert_eq!(self.core.len(now), model.live.len() + model.background.len());
-        let pulse = self.core.state();
-        prop_assert_eq!(pulse.depth, model.live.len() + model.background.len() + model.again.len());
+        prop_assert_eq!(self.core.len(now), model.normal.len() + model.low.len());
+        let state = self.core.state();
+        prop_assert_eq!(state.depth, model.normal.len() + model.low.len() + model.again.len());
         for key in 0..24 {
             prop_assert_eq!(self.core.failures(&key), model.failures(key));
         }
         prop_assert_eq!(self.core.is_drained(), model.is_closed() && model.processing.is_empty());
-        prop_assert_eq!(self.core.running(now).count(), self.in_hand.len());
+        prop_assert_eq!(self.core.running(now).count(), self.processing.len());
         Ok(())
     }
 
-    /// Lets everything come that is still to come, and leaves.
+    /// Processes all keys to the end.
     fn finish(mut self) -> Result<(), TestCaseError> {
         self.model.advance(40_000);
         loop {
-            while !self.in_hand.is_empty() {
+            while !self.processing.is_empty() {
                 self.done(0);
             }
             if !self.get()? {
@@ -481,22 +479,22 @@ proptest! {
         pair.finish()?;
     }
 
-    /// Without a model: how often a key from each priority comes while both have some.
+    /// Without a model: how often a key of each priority is handed out while both wait.
     #[test]
-    fn the_priorities_take_turns(lanes in prop::collection::vec(any::<bool>(), 1..200)) {
+    fn the_priorities_take_turns(keys in prop::collection::vec(any::<bool>(), 1..200)) {
         let now = Instant::now();
         let mut core = Core::new(LIMIT);
-        for (key, live) in lanes.iter().enumerate() {
-            core.add(key, if *live { Priority::Normal } else { Priority::Low }, now);
+        for (key, normal) in keys.iter().enumerate() {
+            core.add(key, if *normal { Priority::Normal } else { Priority::Low }, now);
         }
-        let mut left = [lanes.iter().filter(|live| !**live).count(), lanes.iter().filter(|live| **live).count()];
+        let mut left = [keys.iter().filter(|normal| !**normal).count(), keys.iter().filter(|normal| **normal).count()];
         let mut row = 0;
         while let Next::Ready(Ready { key, .. }) = core.next(false, now) {
-            if lanes[key] {
+            if keys[key] {
                 row = if left[0] > 0 { row + 1 } else { 0 };
                 left[1] -= 1;
             } else {
-                prop_assert!(left[1] == 0 || row == NORMAL_PER_LOW, "background after {row}");
+                prop_assert!(left[1] == 0 || row == NORMAL_PER_LOW, "low after {row}");
                 row = 0;
                 left[0] -= 1;
             }

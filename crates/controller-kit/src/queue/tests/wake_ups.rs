@@ -1,8 +1,8 @@
-//! Whether enough workers are woken, over random histories: workers here sleep until the core says to wake one.
+//! The wake-ups over random histories: workers here sleep until the core asks to wake one.
 //!
-//! After every step, and once the woken ones have looked: no worker sleeps while a key is ready, and of the sleeping
-//! ones exactly one, if a deadline is set, sleeps until then or until an earlier one that was cancelled. Workers may also leave in their sleep, as `get` may
-//! be cancelled, even after they were called.
+//! After every step, and after the woken workers have asked for a key: no worker sleeps while a key is ready, and if a
+//! deadline is set, exactly one of the sleeping workers sleeps until then or until an earlier one that was cancelled.
+//! Workers may also leave while they sleep, as `get` may be cancelled, even after they were woken.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use super::super::{Cause, Priority, RateLimit};
 #[derive(Debug, Clone)]
 enum Op {
     Add(u8),
-    AddBackground(u8),
+    AddLow(u8),
     AddAfter(u8, u64),
     Retry(u8),
     Forget(u8),
     Promote(u8),
     Advance(u64),
-    /// A worker comes back to look for work, having done what it had in hand.
-    Look(usize),
-    /// A worker is done and goes away, or leaves in its sleep.
+    /// A worker finishes its key and asks for the next one.
+    Get(usize),
+    /// A worker finishes its key and leaves, or leaves while it sleeps.
     Leave(usize),
     ShutDown,
 }
@@ -33,13 +33,13 @@ const WORKERS: usize = 4;
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (0..8_u8).prop_map(Op::Add),
-        2 => (0..8_u8).prop_map(Op::AddBackground),
+        2 => (0..8_u8).prop_map(Op::AddLow),
         8 => (0..8_u8, 0..20_u64).prop_map(|(key, ms)| Op::AddAfter(key, ms)),
         4 => (0..8_u8).prop_map(Op::Retry),
         4 => (0..8_u8).prop_map(Op::Forget),
         2 => (0..8_u8).prop_map(Op::Promote),
         6 => (0..12_u64).prop_map(Op::Advance),
-        12 => (0..WORKERS).prop_map(Op::Look),
+        12 => (0..WORKERS).prop_map(Op::Get),
         4 => (0..WORKERS).prop_map(Op::Leave),
     ]
 }
@@ -51,27 +51,27 @@ enum Worker {
     Asleep { until: Option<Instant> },
 }
 
-struct Shop {
+struct Harness {
     core: Core<u8>,
     now: Instant,
     workers: [Worker; WORKERS],
     /// The sleeping workers, the longest asleep first.
     asleep: VecDeque<usize>,
-    /// Workers called that have not looked yet.
-    called: VecDeque<usize>,
-    /// Someone was to be called when nobody slept.
+    /// Workers that were woken and have not asked for a key yet.
+    woken: VecDeque<usize>,
+    /// A wake-up while no worker slept.
     permit: bool,
     drained: bool,
 }
 
-impl Shop {
+impl Harness {
     fn new() -> Self {
         Self {
             core: Core::new(RateLimit::default()),
             now: Instant::now(),
             workers: [Worker::Away; WORKERS],
             asleep: VecDeque::new(),
-            called: VecDeque::new(),
+            woken: VecDeque::new(),
             permit: false,
             drained: false,
         }
@@ -82,33 +82,33 @@ impl Shop {
         let result = step(&mut self.core, self.now);
         let wake = before.wake(&self.core.state());
         if wake.worker {
-            self.call_one();
+            self.wake_one();
         }
         if wake.deadline_waiter {
             let deadline_waiter =
                 |worker: &usize| matches!(self.workers[*worker], Worker::Asleep { until: Some(_) });
             if let Some(at) = self.asleep.iter().position(deadline_waiter) {
-                self.called.extend(self.asleep.remove(at));
+                self.woken.extend(self.asleep.remove(at));
             }
         }
         if wake.all_workers {
-            self.called.extend(self.asleep.drain(..));
+            self.woken.extend(self.asleep.drain(..));
         }
         self.drained |= wake.drained;
         result
     }
 
-    fn call_one(&mut self) {
+    fn wake_one(&mut self) {
         match self.asleep.pop_front() {
-            Some(worker) => self.called.push_back(worker),
+            Some(worker) => self.woken.push_back(worker),
             None => self.permit = true,
         }
     }
 
-    fn look(&mut self, worker: usize) {
+    fn get(&mut self, worker: usize) {
         let is_deadline_waiter = matches!(self.workers[worker], Worker::Asleep { until: Some(_) });
         self.asleep.retain(|other| *other != worker);
-        self.called.retain(|other| *other != worker);
+        self.woken.retain(|other| *other != worker);
         if let Worker::Busy(key) = self.workers[worker] {
             self.step(|core, now| core.done(&key, now));
         }
@@ -120,7 +120,7 @@ impl Shop {
         };
         if matches!(self.workers[worker], Worker::Asleep { .. }) {
             if std::mem::take(&mut self.permit) {
-                self.called.push_back(worker);
+                self.woken.push_back(worker);
             } else {
                 self.asleep.push_back(worker);
             }
@@ -135,9 +135,9 @@ impl Shop {
             }
             Worker::Asleep { until } => {
                 self.asleep.retain(|other| *other != worker);
-                if self.called.contains(&worker) {
-                    self.called.retain(|other| *other != worker);
-                    self.call_one(); // as tokio's Notify does
+                if self.woken.contains(&worker) {
+                    self.woken.retain(|other| *other != worker);
+                    self.wake_one(); // as tokio's Notify does
                 }
                 if until.is_some() {
                     self.step(|core, _| core.remove_deadline_waiter());
@@ -149,7 +149,7 @@ impl Shop {
     fn run(&mut self, op: &Op) -> Result<(), TestCaseError> {
         match *op {
             Op::Add(key) => self.step(|core, now| core.add(key, Priority::Normal, now)),
-            Op::AddBackground(key) => self.step(|core, now| core.add(key, Priority::Low, now)),
+            Op::AddLow(key) => self.step(|core, now| core.add(key, Priority::Low, now)),
             Op::AddAfter(key, ms) => {
                 self.step(|core, now| core.add_after(key, Priority::Normal, Duration::from_millis(ms), now));
             }
@@ -157,25 +157,25 @@ impl Shop {
             Op::Forget(key) => self.step(|core, now| core.forget(&key, now)),
             Op::Promote(key) => self.step(|core, now| core.promote(&key, now)),
             Op::Advance(ms) => self.now += Duration::from_millis(ms),
-            Op::Look(worker) => self.look(worker),
+            Op::Get(worker) => self.get(worker),
             Op::Leave(worker) => self.leave(worker),
             Op::ShutDown => self.step(Core::shut_down),
         }
         self.settle()
     }
 
-    /// Everybody who was called, or whose time has come, looks.
+    /// Every worker that was woken, or whose deadline has come, asks for a key.
     fn settle(&mut self) -> Result<(), TestCaseError> {
-        let mut looks = 0;
+        let mut gets = 0;
         loop {
             let now = self.now;
             let timer = |worker: &Worker| matches!(worker, Worker::Asleep { until: Some(at) } if *at <= now);
-            let Some(worker) = self.called.pop_front().or_else(|| self.workers.iter().position(timer)) else {
+            let Some(worker) = self.woken.pop_front().or_else(|| self.workers.iter().position(timer)) else {
                 break;
             };
-            self.look(worker);
-            looks += 1;
-            prop_assert!(looks < 100, "they keep waking each other");
+            self.get(worker);
+            gets += 1;
+            prop_assert!(gets < 100, "workers keep waking each other");
         }
         let sleepers = self.workers.iter().filter(|worker| matches!(worker, Worker::Asleep { .. })).count();
         let until: Vec<_> = self
@@ -203,18 +203,18 @@ impl Shop {
 proptest! {
     #[test]
     fn no_worker_sleeps_while_a_key_is_ready(ops in prop::collection::vec(op(), 1..150), after in prop::collection::vec(op(), 0..30)) {
-        let mut shop = Shop::new();
+        let mut harness = Harness::new();
         for op in ops.iter().chain([&Op::ShutDown]).chain(&after) {
-            shop.run(op)?;
+            harness.run(op)?;
         }
         // one worker that keeps coming is enough to drain it
         for worker in 1..WORKERS {
-            shop.run(&Op::Leave(worker))?;
+            harness.run(&Op::Leave(worker))?;
         }
         for _ in 0..20 {
-            shop.run(&Op::Look(0))?;
+            harness.run(&Op::Get(0))?;
         }
-        prop_assert!(shop.drained);
-        prop_assert_eq!(shop.workers, [Worker::Away; WORKERS]);
+        prop_assert!(harness.drained);
+        prop_assert_eq!(harness.workers, [Worker::Away; WORKERS]);
     }
 }

@@ -58,25 +58,16 @@ impl Snapshot {
         let key = |meta: &ObjectMeta| {
             (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
         };
+        let services = services.list_metadata(&all).await.expect("listing Services").items;
+        let pods = pods.list_metadata(&all).await.expect("listing pods").items;
         Self {
             slices: slices.list(&all).await.expect("listing slices").items,
             endpoints: endpoints.list(&all).await.expect("listing Endpoints").items,
             services: services
-                .list(&all)
-                .await
-                .expect("listing Services")
-                .items
                 .into_iter()
                 .map(|service| (key(&service.metadata), service.metadata))
                 .collect(),
-            pods: pods
-                .list(&all)
-                .await
-                .expect("listing pods")
-                .items
-                .into_iter()
-                .map(|pod| (key(&pod.metadata), pod.metadata))
-                .collect(),
+            pods: pods.into_iter().map(|pod| (key(&pod.metadata), pod.metadata)).collect(),
         }
     }
 

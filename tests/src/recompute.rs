@@ -1,4 +1,4 @@
-//! Endpoints computed once more from the very Services and pods that a cluster holds.
+//! Endpoints computed by our pure functions from the Services and pods of a cluster.
 //!
 //! The order of subsets, and which of them gives way in an object over capacity, depends on the uids of pods. So two
 //! clusters can't be compared down to the order; what a controller stored and what our pure functions make of the same
@@ -29,14 +29,17 @@ use crate::manager::Kind;
 pub async fn assert_reproduced(client: &Client, by: Kind, namespace: &str, when: &str) -> usize {
     let stored: Vec<Endpoints> = list(client, namespace).await;
     let stored: BTreeMap<String, Endpoints> = stored.into_iter().map(|it| (it.name_any(), it)).collect();
+    let mut interner = Interner::default();
     let pods: Vec<core::Pod> = list(client, namespace).await;
+    let pods: Vec<SelectablePod> =
+        pods.into_iter().map(|pod| SelectablePod::new(pod, &mut interner)).collect();
     let services: Vec<core::Service> = list(client, namespace).await;
     let mut differences = String::new();
     let mut compared = 0;
     for service in services.iter().filter(|service| is_served(service)) {
         compared += 1;
         let name = service.name_any();
-        if let Some(difference) = difference(service, &pods, stored.get(&name), by) {
+        if let Some(difference) = difference(service, &pods, stored.get(&name), by, &mut interner) {
             writeln!(differences, "{name}: {difference}").unwrap();
         }
     }
@@ -56,7 +59,20 @@ where
     api.list(&ListParams::default()).await.expect("listing what Endpoints are made of").items
 }
 
-/// Others keep their Endpoints, or none, as their users wish.
+/// A pod as our controllers keep it, with its labels: it is decoded once for all Services.
+struct SelectablePod {
+    labels: BTreeMap<String, String>,
+    pod: Pod,
+}
+
+impl SelectablePod {
+    fn new(mut pod: core::Pod, interner: &mut Interner) -> Self {
+        let compact = Pod::from_api(&pod, interner);
+        Self { labels: pod.metadata.labels.take().unwrap_or_default(), pod: compact }
+    }
+}
+
+/// Whether the Endpoints controller writes the Endpoints of a Service.
 fn is_served(service: &core::Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| spec.selector.is_some() && spec.type_.as_deref() != Some("ExternalName"))
@@ -64,17 +80,17 @@ fn is_served(service: &core::Service) -> bool {
 
 fn difference(
     service: &core::Service,
-    pods: &[core::Pod],
+    pods: &[SelectablePod],
     stored: Option<&Endpoints>,
     by: Kind,
+    interner: &mut Interner,
 ) -> Option<String> {
     let Some(stored) = stored else { return Some("has none".to_owned()) };
     let selector = service.spec.as_ref()?.selector.as_ref()?;
-    let mut interner = Interner::default();
     let selected =
-        pods.iter().filter(|pod| selector.iter().all(|(key, value)| pod.labels().get(key) == Some(value)));
-    let pods: Vec<Pod> = selected.map(|pod| Pod::from_api(pod, &mut interner)).collect();
-    let service = Service::from_api(service, &mut interner);
+        pods.iter().filter(|pod| selector.iter().all(|(key, value)| pod.labels.get(key) == Some(value)));
+    let pods: Vec<Pod> = selected.map(|pod| pod.pod.clone()).collect();
+    let service = Service::from_api(service, interner);
     let subsets = desired_subsets(&service, &pods, Unready::of(&service, false));
     let time = stored.annotations().get(LAST_CHANGE_TRIGGER_TIME).cloned();
     let Plan::Create(computed) = plan(None, &service, subsets.clone(), time.clone()) else {

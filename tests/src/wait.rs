@@ -4,11 +4,15 @@ use std::fmt::Display;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up. Generous: it is only ever reached by a failure.
+/// The time that anything may take before a test gives up. Generous: only a failure reaches it.
 pub const LIMIT: Duration = Duration::from_mins(1);
 
-/// How often a condition is looked at.
-const INTERVAL: Duration = Duration::from_millis(10);
+/// The interval between two probes: of an answer that comes at once, and of one that has not come for some time. Probes
+/// are requests, which take processor time from what they wait for.
+const INTERVALS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(50)];
+
+/// When the interval becomes the longer one.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// Polls `probe` until it gives a value. An `Err` is the reason why it is not there yet.
 ///
@@ -22,14 +26,14 @@ where
     let start = Instant::now();
     let mut reason = "no answer".to_owned();
     loop {
-        // A probe that hangs must not outlive the limit either. What the one before said is the better reason then.
-        let left = limit.saturating_sub(start.elapsed()).max(INTERVAL);
+        // A probe that hangs must not outlive the limit either. The reason of the one before is the better one then.
+        let left = limit.saturating_sub(start.elapsed()).max(INTERVALS[0]);
         match tokio::time::timeout(left, probe()).await {
             Ok(Ok(value)) => return value,
             Ok(Err(error)) => reason = error.to_string(),
             Err(_) => {}
         }
         assert!(start.elapsed() < limit, "{what}: not within {} s: {reason}", limit.as_secs());
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(INTERVALS[usize::from(start.elapsed() > AT_ONCE)]).await;
     }
 }

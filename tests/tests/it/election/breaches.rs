@@ -1,4 +1,4 @@
-//! What [`terms`](super::terms) finds, it finds: requests as an audit log of two leaders would have them.
+//! Tests of [`terms`](super::terms) with the requests of an invented audit log.
 
 use jiff::Timestamp;
 use jiff::ToSpan as _;
@@ -7,6 +7,7 @@ use serde_json::json;
 use tests::audit::Request;
 use tests::manager::LeaderElection;
 
+use super::stage::LEASE_NAMESPACE;
 use super::terms::of;
 
 /// A write that takes a tenth of a second.
@@ -44,9 +45,14 @@ fn slice(by: &str, second: i64) -> Request {
     write(by, second, "endpointslices", json!({}))
 }
 
+fn event(by: &str, second: i64, namespace: &str) -> Request {
+    Request { namespace: namespace.to_owned(), ..write(by, second, "events", json!({})) }
+}
+
 #[test]
 fn terms_follow_each_other_after_a_crash_and_a_release() {
-    let event = write("one", 16, "events", json!({"involvedObject": {"kind": "Lease"}}));
+    // Cancelled before its body was read, as when the process ends.
+    let event = Request { code: 500, body: None, ..event("one", 16, LEASE_NAMESPACE) };
     let refused = Request { code: 409, ..lease("one", 16, 0, 0) };
     let terms = of(&[
         lease("one", 0, 0, 0),
@@ -75,6 +81,7 @@ fn every_breach_is_found() {
     let breaches = [
         (vec![slice("one", 0)], "did not lead"),
         (vec![one.clone(), slice("two", 1)], "did not lead"),
+        (vec![one.clone(), event("two", 1, "shop")], "did not lead"),
         (vec![one.clone(), two.clone(), slice("one", 9)], "did not lead"),
         (vec![one.clone(), two.clone(), slice("one", 8)], "did not lead"),
         (vec![one.clone(), two.clone(), slice("two", 7)], "did not lead"),

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::terms::{self, Term};
 
-const LEASE_NAMESPACE: &str = "kube-system";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Shorter than the defaults, and with as much room between the renew deadline and the lease as three seconds give.
 pub(crate) const SHORT: LeaderElection = LeaderElection {

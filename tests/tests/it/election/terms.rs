@@ -1,31 +1,32 @@
-//! Who led when, and that nobody else wrote: read from the audit log.
+//! Terms of leadership and the writes outside of any, read from the audit log.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
-use serde_json::Value;
 use tests::audit::Request;
 use tests::manager::LeaderElection;
 
-/// From the first write of a name into the Lease to that of another, or of none.
+use super::stage::LEASE_NAMESPACE;
+
+/// A term: from the write that acquires the Lease to the one that releases it or takes it over.
 #[derive(Debug)]
 pub(crate) struct Term {
     /// The program, by its user agent.
     pub(crate) by: String,
     pub(crate) from: Timestamp,
-    /// When the Lease was given back by who had it.
+    /// When the leader released the Lease.
     pub(crate) released: Option<Timestamp>,
-    /// When the first of the controllers' writes was received.
+    /// When the API server received the controllers' first write.
     pub(crate) first_write: Option<Timestamp>,
     record: LeaseSpec,
-    /// When the last renewal was received.
+    /// When the API server received the last renewal.
     renewed: Timestamp,
 }
 
-/// The terms that the requests of contending replicas amount to.
+/// The terms in the requests of contending replicas.
 ///
 /// # Errors
-/// What broke the rules: a write of somebody who did not lead, successful or not; a Lease taken from somebody who might
-/// still lead; a record that does not follow from the one before.
+/// A breach of the rules: a write outside of its program's term, successful or not; a Lease taken from a program that
+/// might still lead; a record that does not follow from the one before.
 pub(crate) fn of(requests: &[Request]) -> Result<Vec<Term>, String> {
     let mut terms = Vec::new();
     let mut of_lease: Vec<&Request> = requests.iter().filter(|r| is_of_lease(r) && r.code < 300).collect();
@@ -33,7 +34,7 @@ pub(crate) fn of(requests: &[Request]) -> Result<Vec<Term>, String> {
     for request in of_lease {
         follow(&mut terms, request).map_err(|breach| format!("{breach}: {request}"))?;
     }
-    for request in requests.iter().filter(|r| r.is_write() && !is_of_lease(r) && !tells_of_lease(r)) {
+    for request in requests.iter().filter(|r| r.is_write() && !is_of_lease(r) && !is_event_of_lease(r)) {
         let ends: Vec<_> = terms.iter().skip(1).map(|next| Some(next.from)).chain([None]).collect();
         let term =
             terms.iter_mut().zip(ends).find_map(|(term, end)| term.covers(request, end).then_some(term));
@@ -51,13 +52,13 @@ fn is_of_lease(request: &Request) -> bool {
     request.is_write() && request.resource == "leases" && request.name == LeaderElection::LEASE
 }
 
-/// That somebody stopped leading may be told afterwards.
-fn tells_of_lease(request: &Request) -> bool {
-    let kind = request.body.as_ref().and_then(|body| body.pointer("/involvedObject/kind"));
-    request.resource == "events" && kind.and_then(Value::as_str) == Some("Lease")
+/// Whether it writes an Event about the Lease, which a former leader does after its term. Only these are in the Lease's
+/// namespace; the body would not do, as the API server logs none of a request that was cancelled before it was read.
+fn is_event_of_lease(request: &Request) -> bool {
+    request.resource == "events" && request.namespace == LEASE_NAMESPACE
 }
 
-/// Takes note of a record that was written.
+/// Adds a record that was written to the Lease.
 fn follow(terms: &mut Vec<Term>, request: &Request) -> Result<(), String> {
     let body = request.body.as_ref().ok_or("no body")?;
     let record: LeaseSpec =
@@ -78,7 +79,7 @@ fn holder(record: &LeaseSpec) -> &str {
     record.holder_identity.as_deref().unwrap_or_default()
 }
 
-/// For how long who wrote this may have overlooked a renewal: client-go compares records in whole seconds (`resourcelock`
+/// The time for which the program may have missed a renewal: client-go compares records in whole seconds (`resourcelock`
 /// `LeaderElectionRecord`), so that it takes a second renewal within a second for the first.
 fn blind_for(request: &Request) -> SignedDuration {
     SignedDuration::from_secs(i64::from(request.program() == "kube-controller-manager"))
@@ -103,7 +104,7 @@ impl Term {
         Ok(Self { by, from: time, released: None, first_write: None, record, renewed: time })
     }
 
-    /// For how long others wait.
+    /// The lease duration.
     fn duration(&self) -> SignedDuration {
         SignedDuration::from_secs(self.record.lease_duration_seconds.unwrap_or_default().into())
     }
@@ -125,7 +126,7 @@ impl Term {
         if kept && short { Ok(()) } else { Err(format!("not a release of {:?}", self.record)) }
     }
 
-    /// Whether a request was received and answered while it lasted.
+    /// Whether a request was received and answered within the term.
     fn covers(&self, request: &Request, next: Option<Timestamp>) -> bool {
         let over = |end| end < request.answered;
         request.program() == self.by

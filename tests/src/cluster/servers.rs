@@ -1,0 +1,151 @@
+//! The two servers of a cluster: their files, their flags, and when they are ready.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ListParams;
+use kube::{Api, Client};
+
+use super::{ClusterOptions, Ports, client};
+use crate::binaries;
+use crate::credentials::{self, User};
+use crate::process::{Environment, Process};
+use crate::wait::LIMIT;
+
+/// etcd's data, under the cluster's folder.
+pub(super) const ETCD_DATA: &str = "etcd";
+/// The API server's serving certificate and its authority, under the cluster's folder.
+pub(super) const CERTIFICATES: &str = "certificates";
+
+/// Fewer garbage collections: a server's heap stays small, and a test process runs a dozen of them. Memory in use grows
+/// to at most five times the live heap, about 400 MB for an API server.
+fn environment() -> Environment {
+    Environment { variables: vec![("GOGC".to_owned(), "400".to_owned())], ..Environment::default() }
+}
+
+pub(super) fn kubeconfig_path(folder: &Path, user: User) -> PathBuf {
+    folder.join(format!("{}.kubeconfig", user.name().replace(':', "-")))
+}
+
+pub(super) fn audit_log(folder: &Path) -> PathBuf {
+    folder.join("audit.log")
+}
+
+pub(super) fn write_files(folder: &Path, ports: Ports) {
+    let write = |path: &Path, text: &str| std::fs::write(path, text).expect("writing a file of the cluster");
+    write(&folder.join("tokens.csv"), &credentials::token_file());
+    write(&folder.join("service-account.key"), &credentials::signing_key());
+    write(&folder.join("audit-policy.yaml"), AUDIT_POLICY);
+    let url = format!("https://127.0.0.1:{}", ports.apiserver);
+    // Written by the API server at its first start: the certificate, then the authority that signed it.
+    let authority = folder.join("certificates/apiserver.crt");
+    for user in User::ALL {
+        write(&kubeconfig_path(folder, user), &credentials::kubeconfig(user, &url, &authority));
+    }
+}
+
+/// What tests ask about: every write, with its body where bodies are compared, and what the controllers read.
+const AUDIT_POLICY: &str = r#"
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  userGroups: ["system:masters"]
+  verbs: [get, list, watch]
+- level: None
+  nonResourceURLs: ["*"]
+- level: None
+  users: ["system:apiserver"]
+- level: Metadata
+  verbs: [get, list, watch]
+- level: Request
+  resources:
+  - group: ""
+    resources: [endpoints, events]
+  - group: discovery.k8s.io
+    resources: [endpointslices]
+  - group: coordination.k8s.io
+    resources: [leases]
+  - group: events.k8s.io
+    resources: [events]
+- level: Metadata
+"#;
+
+pub(super) fn start_etcd(folder: &Path, ports: Ports) -> Process {
+    let client = format!("http://127.0.0.1:{}", ports.etcd);
+    let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
+    let args = [
+        "--name=test".to_owned(),
+        format!("--data-dir={ETCD_DATA}"),
+        "--unsafe-no-fsync".to_owned(),
+        // Room for the large clusters of the benchmarks.
+        "--quota-backend-bytes=8589934592".to_owned(),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=test={peer}"),
+    ];
+    Process::start_in("etcd", &binaries::servers().etcd(), folder, args, &environment())
+}
+
+pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOptions) -> Process {
+    let mut args = vec![
+        format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+        format!("--secure-port={}", ports.apiserver),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--advertise-address=127.0.0.1".to_owned(),
+        // A loopback address may not stand in the endpoints of the `kubernetes` Service.
+        "--endpoint-reconciler-type=none".to_owned(),
+        format!("--cert-dir={CERTIFICATES}"),
+        "--token-auth-file=tokens.csv".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        "--allow-privileged".to_owned(),
+        format!("--service-cluster-ip-range={}", options.service_cluster_ip_range),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        "--service-account-signing-key-file=service-account.key".to_owned(),
+        "--service-account-key-file=service-account.key".to_owned(),
+        // Pods would need a service account, which a controller that does not run here creates.
+        "--disable-admission-plugins=ServiceAccount".to_owned(),
+        "--audit-policy-file=audit-policy.yaml".to_owned(),
+        format!("--audit-log-path={}", audit_log(folder).display()),
+        // Written before the response, never rotated away.
+        "--audit-log-mode=blocking".to_owned(),
+        "--audit-log-maxsize=100000".to_owned(),
+    ];
+    args.extend(options.apiserver_flags.iter().cloned());
+    Process::start_in("kube-apiserver", &binaries::servers().kube_apiserver(), folder, args, &environment())
+}
+
+/// Waits until the API server has its certificate and says that it is ready.
+pub(super) async fn client_when_ready(folder: &Path, etcd: &mut Process, server: &mut Process) -> Client {
+    let kubeconfig = kubeconfig_path(folder, User::Admin);
+    let start = std::time::Instant::now();
+    loop {
+        etcd.alive().unwrap_or_else(|error| panic!("{error}"));
+        server.alive().unwrap_or_else(|error| panic!("{error}"));
+        let reason = match probe(&kubeconfig).await {
+            Ok(client) => return client,
+            Err(reason) => reason,
+        };
+        assert!(start.elapsed() < LIMIT, "API server not ready: {reason}; {}", server.tail());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn probe(kubeconfig: &Path) -> Result<Client, String> {
+    let client = client(kubeconfig).await?;
+    let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
+    let answer = client.request_text(request).await.map_err(|error| error.to_string())?;
+    if answer != "ok" {
+        return Err(answer);
+    }
+    let version = client.apiserver_version().await.map_err(|error| error.to_string())?;
+    assert!(version.git_version.starts_with("v1."), "unexpected version {}", version.git_version);
+    let slices: Api<EndpointSlice> = Api::default_namespaced(client.clone());
+    slices.list(&ListParams::default().limit(1)).await.map_err(|error| error.to_string())?;
+    Ok(client)
+}

@@ -49,27 +49,27 @@ impl QueueMetrics {
         };
         registry.register(
             "workqueue_depth",
-            "[BETA] Keys that wait to be processed, delayed ones not included",
+            "[BETA] Number of keys that wait to be processed, without delayed ones",
             metrics.depth.clone(),
         );
         registry.register(
             "workqueue_adds_total",
-            "[BETA] Keys added, not counting additions of a key that waited already",
+            "[BETA] Number of keys added, without additions of a key that was already waiting",
             metrics.adds.clone(),
         );
         registry.register(
             "workqueue_queue_duration_seconds",
-            "[BETA] How long a key waited in the queue before it was processed",
+            "[BETA] Time in seconds that a key waited in the queue before it was processed",
             metrics.queue_duration.clone(),
         );
         registry.register(
             "workqueue_work_duration_seconds",
-            "[BETA] How long processing a key took",
+            "[BETA] Time in seconds that processing a key took",
             metrics.work_duration.clone(),
         );
         registry.register(
             "workqueue_retries_total",
-            "[BETA] Delayed additions asked for, whether for a retry or for batching",
+            "[BETA] Number of delayed additions, for retries and for batching",
             metrics.retries.clone(),
         );
         registry.register_collector(Box::new(metrics.running.clone()));
@@ -149,14 +149,14 @@ impl Collector for Running {
         encode_gauge(
             &mut encoder,
             "workqueue_unfinished_work_seconds",
-            "[BETA] For how long the keys now being processed have been so, added up. \
-             A value that keeps growing means stuck workers; its slope is their number.",
+            "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
+             A value that keeps growing means stuck workers; its slope is their number",
             unfinished,
         )?;
         encode_gauge(
             &mut encoder,
             "workqueue_longest_running_processor_seconds",
-            "[BETA] For how long the worker that has been at its key the longest has been so.",
+            "[BETA] Time in seconds that the longest running worker has been processing its key",
             longest,
         )
     }

@@ -43,7 +43,7 @@ impl ListWatchMetrics {
         let metrics = Self { name, ..Self::default() };
         registry.register(
             "informer_processing_latency_seconds",
-            "[ALPHA] Time taken to store up to 128 events that arrived together, or a page of a list, and to queue the keys that they concern",
+            "[ALPHA] Time in seconds to store up to 128 events that arrived together, or a page of a list, and to queue the affected keys",
             metrics.latency.clone(),
         );
         registry.register(

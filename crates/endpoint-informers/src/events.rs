@@ -26,7 +26,12 @@ pub fn report_refused_addresses(recorder: &Recorder, service: &Service, skipped:
 }
 
 /// The reference of an event to its object, of a kind in `v1`.
-pub fn object_reference(kind: &str, key: &ObjectKey, uid: String, version: ResourceVersion) -> ObjectReference {
+pub fn object_reference(
+    kind: &str,
+    key: &ObjectKey,
+    uid: String,
+    version: ResourceVersion,
+) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some(kind.to_owned()),

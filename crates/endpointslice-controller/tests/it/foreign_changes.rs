@@ -154,7 +154,7 @@ async fn a_client_that_keeps_changing_slices_costs_one_write_a_minute_and_is_nam
         assert!((60..=75).contains(&writes), "{what}: {writes} writes in an hour");
         let [(reason, message)] = &events[..] else { panic!("{what}: {events:?}") };
         assert_eq!(reason, "EndpointSlicesContested", "{what}");
-        assert!(message.contains(actor), "{what}: {message}");
+        assert!(message.contains(author), "{what}: {message}");
         let object = &harness.api.event_objects()[0]["involvedObject"];
         assert_eq!((&object["kind"], &object["name"]), (&json!("Service"), &json!("web")), "{what}");
     }
@@ -181,7 +181,7 @@ async fn limited_repairs_delay_no_pod_change_and_no_other_service() {
         assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}: another Service is repaired at once");
         // After a quiet period the limit is reset, and the next series of changes emits another event.
         harness.api.advance(Duration::from_mins(15)).await;
-        attack(&harness);
+        change(&harness);
         harness.api.advance(Duration::from_secs(2)).await;
         assert!(!harness.ours().is_empty(), "{what}");
         assert_eq!(harness.api.events().len(), 1, "{what}");

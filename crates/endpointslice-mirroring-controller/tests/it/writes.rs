@@ -78,8 +78,7 @@ async fn both_families_are_recycled_without_a_failing_post() {
 /// Upstream writes in every sync here, because it compares the slice without these labels.
 #[tokio::test(start_paused = true)]
 async fn reserved_labels_of_endpoints_cause_no_writes() {
-    let reserved =
-        json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "other", "team": "a"}}});
+    let reserved = json!({"metadata": {"labels": {SERVICE_NAME: "other", MANAGED_BY: "other", "team": "a"}}});
     let harness = Harness::mirroring(&["10.0.0.1"]).await;
     for expected in [vec!["PUT web-1"], vec![], vec![]] {
         harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.1"], reserved.clone()));

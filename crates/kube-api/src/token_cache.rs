@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use http::HeaderValue;
 use http::header::InvalidHeaderValue;
 use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -54,7 +55,7 @@ pub(crate) struct TokenCache {
     fetch: Box<dyn Fn() -> BoxFuture<'static, Result<Token, ApiError>> + Send + Sync>,
     token: Mutex<Option<Token>>,
     /// Held during a fetch, so that there is one at a time.
-    fetching: tokio::sync::Mutex<()>,
+    fetching: AsyncMutex<()>,
 }
 
 impl TokenCache {
@@ -62,7 +63,7 @@ impl TokenCache {
         account: String,
         fetch: impl Fn() -> BoxFuture<'static, Result<Token, ApiError>> + Send + Sync + 'static,
     ) -> Self {
-        Self { account, fetch: Box::new(fetch), token: Mutex::default(), fetching: Default::default() }
+        Self { account, fetch: Box::new(fetch), token: Mutex::default(), fetching: AsyncMutex::default() }
     }
 
     /// The value of the `Authorization` header. Waits for a new token if there is none or it is old.

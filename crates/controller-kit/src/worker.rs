@@ -98,8 +98,9 @@ fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
     error!(controller, key = %key, reason, err, "Error syncing, will retry");
 }
 
-/// Moves initial keys that are out of sync from [`Priority::Low`] to [`Priority::Normal`]; to be run beside
-/// [`run_workers`]. A key that is out of sync at the start then doesn't wait behind thousands that are in sync.
+/// Moves initial keys that are out of sync from [`Priority::Low`](crate::queue::Priority::Low) to
+/// [`Priority::Normal`](crate::queue::Priority::Normal); to be run beside [`run_workers`]. A key that is out of sync at
+/// the start then doesn't wait behind thousands that are in sync.
 ///
 /// `is_out_of_sync` says, without writing, whether a sync of the key would write. Keys that a worker has taken already
 /// are skipped. Other tasks run between two keys. Ends after [`MAX_PROMOTED`] promotions: when almost all keys are out

@@ -20,10 +20,8 @@ use std::sync::Arc;
 use endpointslice::Interner;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
-use crate::resource::Resource;
-
 pub use crate::resource::Change;
-pub use crate::state::{Handler, ListPhase, State};
+pub use crate::state::{CachedResource, Handler, ListPhase, State};
 pub use crate::store::Store;
 pub use crate::store::unreadable::UnreadableObject;
 pub use list_completion::ListCompletion;
@@ -89,14 +87,14 @@ impl Cache {
     /// Adds or replaces an object, as a watch event does.
     ///
     /// For tests that play the API server.
-    pub fn upsert<T: Resource>(&self, object: T) {
+    pub fn upsert<T: CachedResource>(&self, object: T) {
         self.apply([Delta::Upsert(object)], "", false);
     }
 
     /// Removes an object, if it is there, as a watch event does.
     ///
     /// For tests that play the API server.
-    pub fn remove<T: Resource>(&self, namespace: &str, name: &str) {
+    pub fn remove<T: CachedResource>(&self, namespace: &str, name: &str) {
         let delta = Delta::<T>::Delete { namespace: namespace.to_owned(), name: name.to_owned() };
         self.apply([delta], "", false);
     }
@@ -105,7 +103,7 @@ impl Cache {
     /// to `resource_version`; empty if that is not known.
     ///
     /// For list-watches, which should not bring more than [`BATCH_SIZE`] at once, and for tests that play the API server.
-    pub fn apply<T: Resource>(
+    pub fn apply<T: CachedResource>(
         &self,
         deltas: impl IntoIterator<Item = Delta<T>>,
         resource_version: &str,
@@ -129,34 +127,20 @@ impl Cache {
     }
 
     /// Records that the cache shows everything up to this resourceVersion.
-    pub fn observe<T: Resource>(&self, resource_version: &str) {
+    pub fn observe<T: CachedResource>(&self, resource_version: &str) {
         T::table(&self.state.read()).observe(resource_version);
     }
 
-    /// Begins a list, before it is requested: from here to [`Self::finish_list`], every listed object is upserted.
+    /// Begins a list, before it is requested: from here to the end of the list, every listed object is upserted.
     ///
     /// For list-watches, and for tests that play the API server.
-    pub fn begin_list<T: Resource>(&self) {
+    pub fn begin_list<T: CachedResource>(&self) {
         let mut state = self.state.write();
         T::table_mut(&mut state).begin_list();
         self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
     }
 
-    /// Ends a list: objects that it did not show were deleted while nothing was watched. From now on the cache shows
-    /// everything up to the list's resourceVersion and nothing after it, whatever was seen before.
-    ///
-    /// For tests that play the API server. A list-watch uses [`Self::complete_list`], which does not block its thread.
-    pub fn finish_list<T: Resource>(&self, resource_version: &str) {
-        let mut completion = self.complete_list::<T>(resource_version);
-        while completion.step() {}
-    }
-
-    /// Ends a list in steps, between which the lock is free and the caller may yield to other tasks.
-    pub fn complete_list<T: Resource>(&self, resource_version: impl Into<String>) -> ListCompletion<'_, T> {
-        ListCompletion::new(self, resource_version.into())
-    }
-
-    fn notify<T: Resource>(&self, state: &State, changes: &[Change<T>], is_initial_list: bool) {
+    fn notify<T: CachedResource>(&self, state: &State, changes: &[Change<T>], is_initial_list: bool) {
         let handlers = self.handlers.read();
         for change in changes {
             for handler in handlers.iter() {
@@ -165,7 +149,7 @@ impl Cache {
         }
     }
 
-    fn notify_list<T: Resource>(&self, state: &State, phase: ListPhase) {
+    fn notify_list<T: CachedResource>(&self, state: &State, phase: ListPhase) {
         for handler in self.handlers.read().iter() {
             T::notify_list(&**handler, phase, state);
         }

@@ -24,6 +24,7 @@ pub mod events;
 pub mod kinds;
 pub mod lifecycle;
 pub mod list_watch;
+mod queries;
 pub mod repairs;
 pub mod resource;
 pub mod slices;

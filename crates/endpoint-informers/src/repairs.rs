@@ -10,9 +10,9 @@
 //! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second for
 //! slices, and never repairs a slice that loses its labels.)
 
+mod author;
 mod limiter;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,33 +23,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
+pub use self::author::Author;
 use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;
 use crate::kinds::LastManagers;
-
-/// The client that made a foreign change, as far as it is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Author {
-    /// Unknown: a deletion, or a change that only removes fields, leaves no trace in the object.
-    Unknown,
-    /// The API server stored something other than what was sent: a mutating admission webhook or policy.
-    Admission,
-    /// The field manager that wrote the object last.
-    Manager(Arc<str>),
-}
-
-impl fmt::Display for Author {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str(
-                "an unknown client (deletions and removed fields carry no field manager; see the audit log)",
-            ),
-            Self::Admission => f.write_str("an admission webhook or policy"),
-            Self::Manager(manager) => write!(f, "field manager {manager:?}"),
-        }
-    }
-}
 
 /// The foreign changes of one controller's objects, by Service. The keys of its queue are Services.
 pub struct Repairs {

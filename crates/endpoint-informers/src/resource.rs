@@ -1,4 +1,4 @@
-//! The contract of a cached kind: how an object is decoded, indexed, compared and delivered to handlers.
+//! The contract of a cached kind: how an object is decoded, identified, compared and indexed.
 
 use std::sync::Arc;
 
@@ -6,12 +6,10 @@ use controller_kit::key::ObjectKey;
 use endpointslice::Interner;
 use kube_protobuf::DecodeError;
 
-use crate::state::{Handler, ListPhase, State};
-use crate::store::Store;
-
 /// A kind of object that informers list, watch and cache.
 ///
-/// Implementations are in [`kinds`](crate::kinds), one file each.
+/// Implementations are in [`kinds`](crate::kinds), one file each. [`CachedResource`](crate::cache::CachedResource) adds the
+/// table of the kind and its handler method.
 pub trait Resource: Send + Sync + Sized + 'static {
     /// The kind, for errors.
     const KIND: &'static str;
@@ -44,18 +42,6 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// True if `other`, an object of the same name, differs in nothing that the cache keeps.
     fn is_same(&self, other: &Self) -> bool;
 
-    /// The table of this kind.
-    fn table(state: &State) -> &Store<Self>;
-
-    /// The table of this kind, mutable.
-    fn table_mut(state: &mut State) -> &mut Store<Self>;
-
-    /// Delivers a change to the handler's method for this kind.
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool);
-
-    /// Reports the phase of a list of this kind to the handler, for kinds that have such a method.
-    fn notify_list(_handler: &dyn Handler, _phase: ListPhase, _state: &State) {}
-
     /// Namespace and name. Cost: two reference counts if the object shares its names, otherwise a copy.
     fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
@@ -72,7 +58,7 @@ pub trait Resource: Send + Sync + Sized + 'static {
     }
 }
 
-/// A secondary index over the objects of a [`Store`].
+/// A secondary index over the objects of one kind.
 pub trait Index<T>: Default + Send + Sync {
     /// Adds an object.
     fn insert(&mut self, object: &Arc<T>);

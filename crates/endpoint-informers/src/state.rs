@@ -3,10 +3,10 @@
 use endpointslice::{Node, Pod, Service};
 
 use crate::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
-use crate::resource::Change;
+use crate::resource::{Change, Resource};
 use crate::store::Store;
 
-/// Everything that is cached, at one moment. Queries over it are in [`kinds`](crate::kinds).
+/// Everything that is cached, at one moment.
 #[derive(Default)]
 pub struct State {
     /// Pods, indexed by label and by node.
@@ -63,4 +63,113 @@ pub trait Handler: Send + Sync {
     fn slices_listed(&self, _phase: ListPhase, _state: &State) {}
     /// A list of Endpoints begins or is complete.
     fn endpoints_listed(&self, _phase: ListPhase, _state: &State) {}
+}
+
+/// A kind that has a table in [`State`] and a method in [`Handler`].
+///
+/// Apart from [`Resource`], so that the kinds know nothing of what is made of them.
+pub trait CachedResource: Resource {
+    /// The table of this kind.
+    fn table(state: &State) -> &Store<Self>;
+
+    /// The table of this kind, mutable.
+    fn table_mut(state: &mut State) -> &mut Store<Self>;
+
+    /// Delivers a change to the handler's method for this kind.
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool);
+
+    /// Reports the phase of a list of this kind to the handler, for kinds that have such a method.
+    fn notify_list(_handler: &dyn Handler, _phase: ListPhase, _state: &State) {}
+}
+
+impl CachedResource for Pod {
+    fn table(state: &State) -> &Store<Self> {
+        &state.pods
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.pods
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.pod(change, state, is_initial_list);
+    }
+}
+
+impl CachedResource for Service {
+    fn table(state: &State) -> &Store<Self> {
+        &state.services
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.services
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.service(change, state, is_initial_list);
+    }
+}
+
+impl CachedResource for DelegatedService {
+    fn table(state: &State) -> &Store<Self> {
+        &state.delegated
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.delegated
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.delegated(change, state, is_initial_list);
+    }
+}
+
+impl CachedResource for Node {
+    fn table(state: &State) -> &Store<Self> {
+        &state.nodes
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.nodes
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.node(change, state, is_initial_list);
+    }
+}
+
+impl CachedResource for CachedSlice {
+    fn table(state: &State) -> &Store<Self> {
+        &state.slices
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.slices
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.slice(change, state, is_initial_list);
+    }
+
+    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
+        handler.slices_listed(phase, state);
+    }
+}
+
+impl CachedResource for CachedEndpoints {
+    fn table(state: &State) -> &Store<Self> {
+        &state.endpoints
+    }
+
+    fn table_mut(state: &mut State) -> &mut Store<Self> {
+        &mut state.endpoints
+    }
+
+    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
+        handler.endpoints(change, state, is_initial_list);
+    }
+
+    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
+        handler.endpoints_listed(phase, state);
+    }
 }

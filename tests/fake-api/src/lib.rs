@@ -21,9 +21,8 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use endpoint_informers::cache::{Cache, Delta};
+use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
-use endpoint_informers::resource::Resource;
 use endpointslice::well_known::{SERVICE_NAME, TOPOLOGY_ZONE};
 use endpointslice::{Interner, Node, Pod, Service};
 use http::Request;
@@ -60,7 +59,7 @@ pub trait Served:
     Metadata<Ty = ObjectMeta> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static
 {
     /// Its form in the cache.
-    type Cached: Resource;
+    type Cached: CachedResource;
     /// The prefix of generated uids.
     const UID_PREFIX: &'static str;
 }
@@ -87,7 +86,7 @@ impl<T> Default for FakeApi<T> {
     }
 }
 
-fn read<K: Resource>(object: &Value) -> K {
+fn read<K: CachedResource>(object: &Value) -> K {
     K::from_json(&object.to_string(), &mut Interner::default()).unwrap()
 }
 
@@ -112,7 +111,7 @@ impl<T: Served> FakeApi<T> {
     }
 
     /// Adds an object of another kind to the cache, or replaces it, with the next resourceVersion.
-    pub fn upsert<K: Resource>(&self, mut object: Value) {
+    pub fn upsert<K: CachedResource>(&self, mut object: Value) {
         let version = {
             let mut server = self.server.lock();
             server.cached_version += 1;
@@ -123,13 +122,13 @@ impl<T: Served> FakeApi<T> {
     }
 
     /// The same, as part of a relist: the change is queued as background work.
-    pub fn upsert_listed<K: Resource>(&self, mut object: Value) {
+    pub fn upsert_listed<K: CachedResource>(&self, mut object: Value) {
         object["metadata"]["resourceVersion"] = format!("listed-{}", self.requests().len()).into();
         self.cache.apply([Delta::Upsert(read::<K>(&object))], "", true);
     }
 
     /// Delivers a watch event whose object can't be decoded. With an empty `name`, not even its name could be read.
-    pub fn upsert_unreadable<K: Resource>(&self, name: &str) {
+    pub fn upsert_unreadable<K: CachedResource>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         self.cache.apply([Delta::<K>::Unreadable { namespace, name }], "", false);
@@ -162,12 +161,12 @@ impl<T: Served> FakeApi<T> {
     }
 
     /// Adds an object that the test decoded itself, for example with annotations kept.
-    pub fn upsert_object<K: Resource>(&self, object: K) {
+    pub fn upsert_object<K: CachedResource>(&self, object: K) {
         self.cache.upsert(object);
     }
 
     /// Removes an object of another kind from the cache.
-    pub fn remove<K: Resource>(&self, name: &str) {
+    pub fn remove<K: CachedResource>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         self.cache.remove::<K>(namespace, name);
     }

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
-use super::{BATCH_SIZE, Cache, ListPhase};
-use crate::resource::Resource;
+use super::{BATCH_SIZE, Cache};
+use crate::state::{CachedResource, ListPhase};
 use crate::store::EntryHash;
 
 /// The work that remains at the end of a list: removing what it did not show, and reporting that it is complete.
@@ -27,8 +27,24 @@ pub struct ListCompletion<'a, T> {
     kind: PhantomData<fn() -> T>,
 }
 
-impl<'a, T: Resource> ListCompletion<'a, T> {
-    pub(super) fn new(cache: &'a Cache, resource_version: String) -> Self {
+impl Cache {
+    /// Ends a list: objects that it did not show were deleted while nothing was watched. From now on the cache shows
+    /// everything up to the list's resourceVersion and nothing after it, whatever was seen before.
+    ///
+    /// For tests that play the API server. A list-watch uses [`Self::complete_list`], which does not block its thread.
+    pub fn finish_list<T: CachedResource>(&self, resource_version: &str) {
+        let mut completion = self.complete_list::<T>(resource_version);
+        while completion.step() {}
+    }
+
+    /// Ends a list in steps, between which the lock is free and the caller may yield to other tasks.
+    pub fn complete_list<T: CachedResource>(&self, resource_version: impl Into<String>) -> ListCompletion<'_, T> {
+        ListCompletion::new(self, resource_version.into())
+    }
+}
+
+impl<'a, T: CachedResource> ListCompletion<'a, T> {
+    fn new(cache: &'a Cache, resource_version: String) -> Self {
         let (generation, unlisted) = cache.read(|state| {
             let table = T::table(state);
             (table.generation(), table.unlisted())

@@ -203,7 +203,7 @@ fn selects(selector: &Labels, labels: &Labels) -> bool {
 struct Recorder(Mutex<Vec<Line>>);
 
 impl Recorder {
-    fn record<T: Resource>(
+    fn record<T: CachedResource>(
         &self,
         sort: Sort,
         change: &Change<T>,
@@ -297,12 +297,12 @@ impl Cache {
         }
     }
 
-    fn cannot_read<T: Resource>(&self, (namespace, name): (&str, &str)) {
+    fn cannot_read<T: CachedResource>(&self, (namespace, name): (&str, &str)) {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         self.apply([Delta::<T>::Unreadable { namespace, name }], "", false);
     }
 
-    fn list<T: Resource>(&self, sort: Sort, listed: &[Listed], whole: bool) {
+    fn list<T: CachedResource>(&self, sort: Sort, listed: &[Listed], whole: bool) {
         self.begin_list::<T>();
         for listed in listed {
             match listed {

@@ -7,9 +7,7 @@ use endpointslice::{Interner, Service};
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, ServiceView};
 
-use crate::resource::{Change, NoIndex, Resource};
-use crate::state::{Handler, State};
-use crate::store::Store;
+use crate::resource::{NoIndex, Resource};
 
 /// A Service with the label `service.kubernetes.io/endpoint-controller-name`: its name, and whether it has a selector.
 ///
@@ -71,29 +69,5 @@ impl Resource for DelegatedService {
 
     fn is_same(&self, other: &Self) -> bool {
         self.has_selector == other.has_selector
-    }
-
-    fn table(state: &State) -> &Store<Self> {
-        &state.delegated
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.delegated
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.delegated(change, state, is_initial_list);
-    }
-}
-
-impl State {
-    /// True if this Service belongs to another controller, as far as both watches show.
-    ///
-    /// The two watches are not of one moment. A Service that both of them show has just changed its controller, and counts
-    /// as ours until the main watch drops it. So does a Service of the main watch that could not be decoded.
-    pub fn is_delegated(&self, key: &ObjectKey) -> bool {
-        self.services.get(&key.namespace, &key.name).is_none()
-            && !self.services.unreadable().contains(&key.namespace, &key.name)
-            && self.delegated.get(&key.namespace, &key.name).is_some()
     }
 }

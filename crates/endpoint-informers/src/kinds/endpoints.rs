@@ -10,9 +10,7 @@ use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
 
 use super::LastManagers;
-use crate::resource::{Change, NoIndex, Resource};
-use crate::state::{Handler, ListPhase, State};
-use crate::store::Store;
+use crate::resource::{NoIndex, Resource};
 
 /// An Endpoints object in its encoded form, for the reasons given at [`CachedSlice`](super::CachedSlice).
 #[derive(Debug, PartialEq, Eq)]
@@ -82,21 +80,5 @@ impl Resource for CachedEndpoints {
 
     fn is_same(&self, other: &Self) -> bool {
         self.version == other.version && self.uid == other.uid
-    }
-
-    fn table(state: &State) -> &Store<Self> {
-        &state.endpoints
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.endpoints
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.endpoints(change, state, is_initial_list);
-    }
-
-    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
-        handler.endpoints_listed(phase, state);
     }
 }

@@ -15,9 +15,7 @@ use hashbrown::HashMap;
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, PodView};
 
-use crate::resource::{Change, Index, Resource};
-use crate::state::{Handler, State};
-use crate::store::Store;
+use crate::resource::{Index, Resource};
 use crate::store::hash::{Seed, spread};
 use crate::store::partitioned_table::PartitionedTable;
 use crate::store::small_set::SmallSet;
@@ -70,18 +68,6 @@ impl Resource for Pod {
 
     fn is_same(&self, other: &Self) -> bool {
         self.version == other.version && self.uid == other.uid
-    }
-
-    fn table(state: &State) -> &Store<Self> {
-        &state.pods
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.pods
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.pod(change, state, is_initial_list);
     }
 }
 
@@ -176,6 +162,22 @@ impl Index<Pod> for PodIndex {
         }
         self.remove(old);
         self.insert(new);
+    }
+}
+
+impl PodIndex {
+    /// The pods on a node.
+    pub(crate) fn on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.nodes.get(node).into_iter().flat_map(SmallSet::iter)
+    }
+
+    /// The pods of a namespace that a selector selects.
+    pub(crate) fn selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
+        let Some(pods) = self.namespaces.get(namespace) else { return SelectedPods::default() };
+        let candidates = pods.candidates(selector).into_iter().flat_map(SmallSet::iter);
+        let sets = candidates.filter_map(|identity| pods.set(*identity));
+        let selected = sets.filter(|set| selector.selects(&set.labels));
+        SelectedPods(selected.flat_map(|set| set.pods.iter()).cloned().collect())
     }
 }
 
@@ -285,23 +287,5 @@ impl SelectedPods {
     /// The pods, in no particular order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Pod>> {
         self.0.iter()
-    }
-}
-
-impl State {
-    /// The pods that run on a node, in no particular order. Cost: the pods found.
-    pub fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
-        self.pods.index().nodes.get(node).into_iter().flat_map(SmallSet::iter)
-    }
-
-    /// The pods of `namespace` that `selector` selects. An empty selector selects none.
-    ///
-    /// Cost: the pods found, and the label sets that have the rarest label of the selector.
-    pub fn pods_selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
-        let Some(pods) = self.pods.index().namespaces.get(namespace) else { return SelectedPods::default() };
-        let candidates = pods.candidates(selector).into_iter().flat_map(SmallSet::iter);
-        let sets = candidates.filter_map(|identity| pods.set(*identity));
-        let selected = sets.filter(|set| selector.selects(&set.labels));
-        SelectedPods(selected.flat_map(|set| set.pods.iter()).cloned().collect())
     }
 }

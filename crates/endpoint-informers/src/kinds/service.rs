@@ -8,15 +8,13 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use endpointslice::model::{LabelSet, PortFields, ServiceFields, TargetPort};
-use endpointslice::{Interner, Pod, Service};
+use endpointslice::{Interner, Service};
 use foldhash::quality::RandomState;
 use hashbrown::{Equivalent, HashMap};
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, MetaView, ServiceView};
 
-use crate::resource::{Change, Index, Resource};
-use crate::state::{Handler, State};
-use crate::store::Store;
+use crate::resource::{Index, Resource};
 use crate::store::small_set::SmallSet;
 
 impl Resource for Service {
@@ -81,18 +79,6 @@ impl Resource for Service {
 
     fn is_same(&self, other: &Self) -> bool {
         self.version == other.version && self.uid == other.uid
-    }
-
-    fn table(state: &State) -> &Store<Self> {
-        &state.services
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.services
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.service(change, state, is_initial_list);
     }
 }
 
@@ -162,59 +148,25 @@ impl Index<Service> for ServiceIndex {
     }
 }
 
-#[cfg(test)]
 impl ServiceIndex {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.namespaces.is_empty()
-    }
-}
-
-impl State {
-    /// The Services of `namespace` whose selector selects a pod with these labels, in no particular order.
-    ///
-    /// Cost: one lookup for each label, plus the Services filed under it.
-    pub fn services_selecting<'a>(
+    /// The Services of a namespace whose selector selects a pod with these labels.
+    pub(crate) fn selecting<'a>(
         &'a self,
         namespace: &str,
         labels: &'a LabelSet,
     ) -> impl Iterator<Item = &'a Arc<Service>> {
-        let files = self.services.index().namespaces.get(namespace);
+        let files = self.namespaces.get(namespace);
         let filed = labels
             .iter()
             .filter_map(move |(key, value)| files?.get(&LabelRef(key, value)))
             .flat_map(SmallSet::iter);
         filed.filter(|service| service.selector.as_ref().is_some_and(|selector| selector.selects(labels)))
     }
-
-    /// The Services whose endpoints the change of a pod may affect; a Service may be listed twice.
-    ///
-    /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that select
-    /// it before and after are affected only if the pod itself changed (`util/controller_utils.go`
-    /// `determineNeededServiceUpdates`).
-    pub fn services_affected_by_pod(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
-        match change {
-            Change::Added(pod) | Change::Deleted(pod) => self.keys_selecting(pod),
-            Change::Updated { old, new } => {
-                let relabelled = !LabelSet::eq(&old.labels, &new.labels);
-                match (relabelled, old.differs_as_endpoint(new)) {
-                    (false, false) => Vec::new(),
-                    (false, true) => self.keys_selecting(new),
-                    (true, true) => [self.keys_selecting(old), self.keys_selecting(new)].concat(),
-                    (true, false) => symmetric_difference(self.keys_selecting(old), self.keys_selecting(new)),
-                }
-            }
-        }
-    }
-
-    fn keys_selecting(&self, pod: &Pod) -> Vec<ObjectKey> {
-        let services = self.services_selecting(&pod.namespace, &pod.labels);
-        services.map(|service| service.key()).collect()
-    }
 }
 
-fn symmetric_difference(mut left: Vec<ObjectKey>, mut joined: Vec<ObjectKey>) -> Vec<ObjectKey> {
-    let stayed: Vec<ObjectKey> = left.iter().filter(|key| joined.contains(key)).cloned().collect();
-    left.append(&mut joined);
-    left.retain(|key| !stayed.contains(key));
-    left
+#[cfg(test)]
+impl ServiceIndex {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.namespaces.is_empty()
+    }
 }

@@ -13,9 +13,7 @@ use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
 
 use super::LastManagers;
-use crate::resource::{Change, Index, Resource};
-use crate::state::{Handler, ListPhase, State};
-use crate::store::Store;
+use crate::resource::{Index, Resource};
 use crate::store::small_set::SmallSet;
 
 /// An EndpointSlice in its encoded form, and the fields that it is looked up by. Most slices are only ever compared.
@@ -104,22 +102,6 @@ impl Resource for CachedSlice {
     fn is_same(&self, other: &Self) -> bool {
         self.version == other.version && self.uid == other.uid
     }
-
-    fn table(state: &State) -> &Store<Self> {
-        &state.slices
-    }
-
-    fn table_mut(state: &mut State) -> &mut Store<Self> {
-        &mut state.slices
-    }
-
-    fn notify(handler: &dyn Handler, change: &Change<Self>, state: &State, is_initial_list: bool) {
-        handler.slice(change, state, is_initial_list);
-    }
-
-    fn notify_list(handler: &dyn Handler, phase: ListPhase, state: &State) {
-        handler.slices_listed(phase, state);
-    }
 }
 
 /// Slices by namespace and Service.
@@ -156,26 +138,21 @@ impl Index<CachedSlice> for SliceIndex {
     }
 }
 
+impl SliceIndex {
+    /// The slices of a Service, of any controller.
+    pub(crate) fn of_service(
+        &self,
+        namespace: &Arc<str>,
+        service: &Arc<str>,
+    ) -> impl Iterator<Item = &Arc<CachedSlice>> {
+        let key = (Arc::clone(namespace), Arc::clone(service));
+        self.by_service.get(&key).into_iter().flat_map(SmallSet::iter)
+    }
+}
+
 #[cfg(test)]
 impl SliceIndex {
     pub(crate) fn is_empty(&self) -> bool {
         self.by_service.is_empty()
-    }
-}
-
-impl State {
-    /// The slices with the labels of this Service and this controller, including those being deleted, in no particular
-    /// order.
-    ///
-    /// Cost: the slices of the Service.
-    pub fn slices_of(
-        &self,
-        namespace: &Arc<str>,
-        service: &Arc<str>,
-        managed_by: &str,
-    ) -> Vec<Arc<CachedSlice>> {
-        let key = (Arc::clone(namespace), Arc::clone(service));
-        let slices = self.slices.index().by_service.get(&key).into_iter().flat_map(SmallSet::iter);
-        slices.filter(|slice| slice.managed_by.as_deref() == Some(managed_by)).cloned().collect()
     }
 }

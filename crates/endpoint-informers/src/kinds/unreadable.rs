@@ -3,7 +3,6 @@
 use endpointslice::{Node, Pod};
 
 use crate::resource::Resource as _;
-use crate::state::State;
 use crate::store::unreadable::UnreadableObject;
 
 /// The pods of one namespace, and the Nodes, that exist and could not be decoded. An endpoint that stands for one of them
@@ -13,10 +12,10 @@ use crate::store::unreadable::UnreadableObject;
 /// looks the same, and its endpoints must be removed. Nodes without a readable name are included.
 #[derive(Debug, Default)]
 pub struct UnreadableObjects {
-    namespace: Box<str>,
-    pods: Vec<Box<str>>,
-    nodes: Vec<Box<str>>,
-    any_node: bool,
+    pub(crate) namespace: Box<str>,
+    pub(crate) pods: Vec<Box<str>>,
+    pub(crate) nodes: Vec<Box<str>>,
+    pub(crate) any_node: bool,
 }
 
 impl UnreadableObjects {
@@ -30,17 +29,5 @@ impl UnreadableObjects {
     pub fn check_node(&self, name: &str) -> Result<(), UnreadableObject> {
         let unreadable = self.any_node || self.nodes.iter().any(|node| **node == *name);
         if unreadable { Err(UnreadableObject::new(Node::KIND, "", name)) } else { Ok(()) }
-    }
-}
-
-impl State {
-    /// The objects that could not be decoded and may have endpoints in this namespace; usually `None`.
-    pub fn unreadable_in(&self, namespace: &str) -> Option<UnreadableObjects> {
-        (self.pods.has_unreadable() || self.nodes.has_unreadable()).then(|| UnreadableObjects {
-            namespace: namespace.into(),
-            pods: self.pods.unreadable().names_in(namespace),
-            nodes: self.nodes.unreadable().names_in(""),
-            any_node: self.nodes.unreadable().has_unnamed(),
-        })
     }
 }

@@ -10,7 +10,7 @@ use super::metrics::ListWatchMetrics;
 use super::relist::Caches;
 use super::timing::Timing;
 use crate::cache::Cache;
-use crate::resource::Resource;
+use crate::state::CachedResource;
 
 /// List-watches that fill one cache, and run until this is dropped.
 ///
@@ -51,7 +51,7 @@ impl Informers {
     }
 
     /// A list-watch of all objects of a kind, to be narrowed down and [started](Self::start).
-    pub fn of<K: Resource>(&self) -> ListWatch<K> {
+    pub fn of<K: CachedResource>(&self) -> ListWatch<K> {
         let list_watch = ListWatch::new(self.client.clone(), Arc::clone(&self.cache), Timing::default());
         let list_watch = self.caches.connect(list_watch);
         match &self.metrics {
@@ -61,7 +61,7 @@ impl Informers {
     }
 
     /// Starts a list-watch.
-    pub fn start<K: Resource>(&mut self, list_watch: ListWatch<K>) {
+    pub fn start<K: CachedResource>(&mut self, list_watch: ListWatch<K>) {
         self.caches.add(&list_watch);
         self.tasks.spawn(async {
             list_watch.run().await;

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::reflector::{Reflector, escape};
 use super::timing::{MAX_RETRY_AFTER, RESTORES_APART, RESUME_JITTER, Timing, WORKS_AFTER};
 use crate::cache::Cache;
-use crate::resource::Resource;
+use crate::state::CachedResource;
 
 /// Keeps the objects of kind `K` in the cache. Create it, subscribe to [`Self::synced`], then [`Self::run`] it.
 pub struct ListWatch<K> {
@@ -30,7 +30,7 @@ pub struct ListWatch<K> {
     not_before: Instant,
 }
 
-impl<K: Resource> ListWatch<K> {
+impl<K: CachedResource> ListWatch<K> {
     /// A list-watch of all objects of the kind.
     pub fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
         Self {

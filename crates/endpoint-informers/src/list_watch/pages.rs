@@ -13,12 +13,12 @@ use super::event::list_page;
 use super::reflector::{Reflector, escape, require_version};
 use super::timing::WHOLE_LIST_HEADER;
 use crate::cache::{BATCH_SIZE, Delta};
-use crate::resource::Resource;
+use crate::state::CachedResource;
 
 /// The objects in one page (client-go: 500).
 const PAGE_SIZE: u32 = 500;
 
-impl<K: Resource> Reflector<K> {
+impl<K: CachedResource> Reflector<K> {
     /// Lists everything, one page at a time.
     ///
     /// All pages are of the moment of the first one, which the server may forget while they are read. Then the whole list

@@ -19,7 +19,7 @@ use super::metrics::{ListWatchMetrics, Series};
 use super::progress::Progress;
 use super::timing::{GRACE, Timing};
 use crate::cache::{BATCH_SIZE, Cache, Delta};
-use crate::resource::Resource;
+use crate::state::CachedResource;
 
 /// The state of a list-watch between its attempts.
 pub(super) struct Reflector<K> {
@@ -47,7 +47,7 @@ pub(super) struct Reflector<K> {
     kind: PhantomData<K>,
 }
 
-impl<K: Resource> Reflector<K> {
+impl<K: CachedResource> Reflector<K> {
     pub(super) fn new(client: ApiClient, cache: Arc<Cache>, timing: Timing) -> Self {
         Self {
             client,

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::list_watch::ListWatch;
 use super::progress::{Lists, Progress};
-use crate::resource::Resource;
+use crate::state::CachedResource;
 
 /// The state of all kinds in the cache. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ const MAX_STALLS: u32 = 10;
 
 impl Caches {
     /// Connects a list-watch with the requests of [`Self::relist_and_wait`].
-    pub(super) fn connect<K: Resource>(&self, list_watch: ListWatch<K>) -> ListWatch<K> {
+    pub(super) fn connect<K: CachedResource>(&self, list_watch: ListWatch<K>) -> ListWatch<K> {
         let list_watch = list_watch.with_hurry(self.hurry.subscribe());
         if K::WRITTEN {
             list_watch.with_relist_requests(self.relist_requests.subscribe())
@@ -60,7 +60,7 @@ impl Caches {
     }
 
     /// Adds the kind of a list-watch.
-    pub(super) fn add<K: Resource>(&mut self, list_watch: &ListWatch<K>) {
+    pub(super) fn add<K: CachedResource>(&mut self, list_watch: &ListWatch<K>) {
         let progress = list_watch.progress();
         self.kinds.push(CachedKind { resource: K::RESOURCE, is_written: K::WRITTEN, progress });
     }
@@ -81,7 +81,7 @@ impl Caches {
     ///
     /// A new leader needs this before it writes. Its watches may be behind the last leader's writes, or their connections
     /// may be dead without notice, and it would create slices a second time. So kinds that controllers write
-    /// ([`Resource::WRITTEN`]) must have a complete list that was requested after `since`. Other kinds need one complete
+    /// ([`Resource::WRITTEN`](crate::resource::Resource::WRITTEN)) must have a complete list that was requested after `since`. Other kinds need one complete
     /// list of any time and a watch that the server has accepted; they may then be as old as live watches are in any
     /// process that has led for long. Watches that wait between attempts, as after an outage, are resumed at once.
     ///

@@ -9,7 +9,7 @@ use controller_kit::key::ObjectKey;
 use kube_api::token_bucket::{Rate, TokenBucket};
 use tokio::time::Instant;
 
-use super::Author;
+use super::author::Author;
 
 /// The repairs of one Service that may follow each other at once.
 pub(super) const BURST: u32 = 10;
@@ -158,16 +158,6 @@ impl RepairLimiter {
     /// Forgets a Service that was deleted.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.services.remove(key);
-    }
-}
-
-impl Author {
-    /// The more informative of both; of two names the later.
-    fn or(self, later: Self) -> Self {
-        match (&self, &later) {
-            (_, Self::Manager(_)) | (Self::Unknown, _) => later,
-            _ => self,
-        }
     }
 }
 

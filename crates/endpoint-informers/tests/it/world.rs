@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use endpoint_informers::cache::{Cache, Change, Handler, State};
+use endpoint_informers::cache::{Cache, CachedResource, Change, Handler, State};
 use endpoint_informers::list_watch::{ListWatch, ListWatchMetrics, Timing};
-use endpoint_informers::resource::Resource;
 use endpointslice::Pod;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
@@ -37,12 +36,12 @@ impl World {
         Self::play_kind::<Pod>(wire, steps).await
     }
 
-    pub(crate) async fn play_kind<K: Resource>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) async fn play_kind<K: CachedResource>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
         Self::play_selected::<K>(wire, None, steps).await
     }
 
     /// The same for objects that a label selector selects.
-    pub(crate) async fn play_selected<K: Resource>(
+    pub(crate) async fn play_selected<K: CachedResource>(
         wire: Wire,
         selector: Option<&str>,
         steps: impl IntoIterator<Item = Step>,
@@ -54,7 +53,7 @@ impl World {
     }
 
     /// Starts a list-watch.
-    pub(crate) fn start<K: Resource>(
+    pub(crate) fn start<K: CachedResource>(
         client: kube::Client,
         script: &Arc<Script>,
         Wire(encoding): Wire,
@@ -63,7 +62,7 @@ impl World {
         Self::start_selected::<K>(client, script, Wire(encoding), timing, None)
     }
 
-    fn start_selected<K: Resource>(
+    fn start_selected<K: CachedResource>(
         client: kube::Client,
         script: &Arc<Script>,
         Wire(encoding): Wire,

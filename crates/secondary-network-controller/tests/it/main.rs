@@ -7,14 +7,14 @@
     reason = "tests fail by panicking; objects are made to be given away"
 )]
 
-use endpoint_informers::resource::Resource;
+use endpoint_informers::cache::CachedResource;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Interner, Node, Pod, Service};
 use fake_api::{FakeApi, NAMESPACE, Running, merged};
 use secondary_network_controller::{ANNOTATIONS, NAME, NETWORK, NETWORK_STATUS, SecondaryNetworkController};
 use serde_json::{Value, json};
 
-fn upsert<K: Resource>(api: &FakeApi, object: Value) {
+fn upsert<K: CachedResource>(api: &FakeApi, object: Value) {
     let mut interner = Interner::keeping_annotations(ANNOTATIONS);
     api.upsert_object(K::from_json(&object.to_string(), &mut interner).unwrap());
 }

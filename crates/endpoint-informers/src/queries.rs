@@ -1,0 +1,131 @@
+//! Queries over the cache.
+
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpointslice::model::LabelSet;
+use endpointslice::{Node, Pod, Service};
+
+use crate::kinds::{CachedSlice, SelectedPods, UnreadableObjects};
+use crate::resource::{Change, Resource as _};
+use crate::state::State;
+
+impl State {
+    /// The pods that run on a node, in no particular order. Cost: the pods found.
+    pub fn pods_on_node(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.index().on_node(node)
+    }
+
+    /// The pods of `namespace` that `selector` selects. An empty selector selects none.
+    ///
+    /// Cost: the pods found, and the label sets that have the rarest label of the selector.
+    pub fn pods_selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
+        self.pods.index().selected(namespace, selector)
+    }
+
+    /// The nodes of these pods, as far as they are cached, and possibly other nodes; a node may be listed more than once.
+    ///
+    /// Cost: a lookup for each pod, or a copy of every node's pointer, whichever is less.
+    pub fn nodes_of(&self, pods: &SelectedPods) -> Vec<Arc<Node>> {
+        if pods.iter().len() > self.nodes.len() {
+            return self.nodes.iter().cloned().collect();
+        }
+        let names = pods.iter().filter_map(|pod| pod.node_name.as_ref());
+        names.filter_map(|name| self.nodes.get("", name)).cloned().collect()
+    }
+
+    /// The slices with the labels of this Service and this controller, including those being deleted, in no particular
+    /// order.
+    ///
+    /// Cost: the slices of the Service.
+    pub fn slices_of(
+        &self,
+        namespace: &Arc<str>,
+        service: &Arc<str>,
+        managed_by: &str,
+    ) -> Vec<Arc<CachedSlice>> {
+        let slices = self.slices.index().of_service(namespace, service);
+        slices.filter(|slice| slice.managed_by.as_deref() == Some(managed_by)).cloned().collect()
+    }
+
+    /// The Services of `namespace` whose selector selects a pod with these labels, in no particular order.
+    ///
+    /// Cost: one lookup for each label, plus the Services filed under it.
+    pub fn services_selecting<'a>(
+        &'a self,
+        namespace: &str,
+        labels: &'a LabelSet,
+    ) -> impl Iterator<Item = &'a Arc<Service>> {
+        self.services.index().selecting(namespace, labels)
+    }
+
+    /// The Services whose endpoints the change of a pod may affect; a Service may be listed twice.
+    ///
+    /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that select
+    /// it before and after are affected only if the pod itself changed (`util/controller_utils.go`
+    /// `determineNeededServiceUpdates`).
+    pub fn services_affected_by_pod(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
+        match change {
+            Change::Added(pod) | Change::Deleted(pod) => self.keys_selecting(pod),
+            Change::Updated { old, new } => {
+                let relabelled = !LabelSet::eq(&old.labels, &new.labels);
+                match (relabelled, old.differs_as_endpoint(new)) {
+                    (false, false) => Vec::new(),
+                    (false, true) => self.keys_selecting(new),
+                    (true, true) => [self.keys_selecting(old), self.keys_selecting(new)].concat(),
+                    (true, false) => symmetric_difference(self.keys_selecting(old), self.keys_selecting(new)),
+                }
+            }
+        }
+    }
+
+    /// The Services whose endpoints the change of a node may affect; a Service may be listed many times.
+    ///
+    /// The zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both affect
+    /// the Services of the node's pods. A deleted node affects no Service: other controllers delete its pods (upstream
+    /// looks at zones again only when something else changes).
+    ///
+    /// Cost: the pods of the node times their labels.
+    pub fn services_affected_by_node(&self, change: &Change<Node>) -> Vec<ObjectKey> {
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new } if old.zone != new.zone => new,
+            Change::Updated { .. } | Change::Deleted(_) => return Vec::new(),
+        };
+        let pods = self.pods_on_node(&node.name);
+        let services = pods.flat_map(|pod| self.services_selecting(&pod.namespace, &pod.labels));
+        services.map(|service| service.key()).collect()
+    }
+
+    /// True if this Service belongs to another controller, as far as both watches show.
+    ///
+    /// The two watches are not of one moment. A Service that both of them show has just changed its controller, and counts
+    /// as ours until the main watch drops it. So does a Service of the main watch that could not be decoded.
+    pub fn is_delegated(&self, key: &ObjectKey) -> bool {
+        self.services.get(&key.namespace, &key.name).is_none()
+            && !self.services.unreadable().contains(&key.namespace, &key.name)
+            && self.delegated.get(&key.namespace, &key.name).is_some()
+    }
+
+    /// The objects that could not be decoded and may have endpoints in this namespace; usually `None`.
+    pub fn unreadable_in(&self, namespace: &str) -> Option<UnreadableObjects> {
+        (self.pods.has_unreadable() || self.nodes.has_unreadable()).then(|| UnreadableObjects {
+            namespace: namespace.into(),
+            pods: self.pods.unreadable().names_in(namespace),
+            nodes: self.nodes.unreadable().names_in(""),
+            any_node: self.nodes.unreadable().has_unnamed(),
+        })
+    }
+
+    fn keys_selecting(&self, pod: &Pod) -> Vec<ObjectKey> {
+        let services = self.services_selecting(&pod.namespace, &pod.labels);
+        services.map(|service| service.key()).collect()
+    }
+}
+
+fn symmetric_difference(mut left: Vec<ObjectKey>, mut joined: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    let stayed: Vec<ObjectKey> = left.iter().filter(|key| joined.contains(key)).cloned().collect();
+    left.append(&mut joined);
+    left.retain(|key| !stayed.contains(key));
+    left
+}

@@ -1,8 +1,7 @@
-//! What pods cost in the cache: `cargo run --release -p endpoint-informers --example cache_cost [PODS...]`.
+//! Measures pods in the cache: `cargo run --release -p endpoint-informers --example cache_cost [PODS...]`.
 //!
-//! Prints, for pods whose labels no other pod has and for pods that share theirs: memory, the cost of each way in and
-//! out, and the longest single hold of the cache's lock, with a handler that asks which Services a pod concerns, as
-//! controllers do.
+//! Prints, for pods with unique labels and for pods that share their labels: memory, the time to add, select and remove a
+//! pod, and the longest hold of the cache's lock, with a handler that queries the affected Services, as controllers do.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -17,7 +16,7 @@ use parking_lot::Mutex;
 const NAMESPACES: usize = 10;
 const SERVICES: usize = 1000;
 const NODES: usize = 5000;
-/// The best of so many rounds is shown: other processes can only make things slower.
+/// The number of rounds, of which the best is printed: other processes can only slow a round down.
 const ROUNDS: usize = 3;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -51,12 +50,12 @@ impl Labels {
     }
 }
 
-/// A handler that does what those of controllers do, but for the queue, and notes when it was called last: what follows
-/// of a call to the cache is unlocking, and giving memory back.
+/// A handler that runs the queries of a controller's handlers and records when it was last called: the rest of a call to the
+/// cache unlocks and frees memory.
 #[derive(Default)]
-struct Concerned(Mutex<Option<Instant>>);
+struct Affected(Mutex<Option<Instant>>);
 
-impl Handler for Concerned {
+impl Handler for Affected {
     fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         std::hint::black_box(state.services_affected_by_pod(change));
         *self.0.lock() = Some(Instant::now());
@@ -71,7 +70,7 @@ struct Holds {
 }
 
 impl Holds {
-    fn measure<T>(&mut self, handler: &Concerned, run: impl FnOnce() -> T) -> T {
+    fn measure<T>(&mut self, handler: &Affected, run: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = run();
         let end = handler.0.lock().take().unwrap_or_else(Instant::now);
@@ -119,7 +118,7 @@ fn pod(number: usize, version: &str, labels: Labels, interner: &mut Interner) ->
     Pod::new(fields, interner)
 }
 
-fn filled_with_services(handler: &Arc<Concerned>, interner: &mut Interner) -> Cache {
+fn filled_with_services(handler: &Arc<Affected>, interner: &mut Interner) -> Cache {
     let cache = Cache::default();
     cache.attach(Arc::clone(handler) as _, |_| {});
     for number in 0..SERVICES {
@@ -146,10 +145,10 @@ fn measure(pods: usize, labels: Labels) {
 
 /// Returns the memory that the pods take.
 fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
-    let (handler, mut interner) = (Arc::new(Concerned::default()), Interner::default());
+    let (handler, mut interner) = (Arc::new(Affected::default()), Interner::default());
     let cache = filled_with_services(&handler, &mut interner);
     let before = resident();
-    note(best, "listed, in portions", &list(&cache, &handler, pods, labels, &mut interner), pods);
+    note(best, "listed, in batches", &list(&cache, &handler, pods, labels, &mut interner), pods);
     let used = resident().saturating_sub(before);
 
     let mut selected = Holds::default();
@@ -174,7 +173,7 @@ fn round(pods: usize, labels: Labels, best: &mut Vec<Best>) -> usize {
     used
 }
 
-fn list(cache: &Cache, handler: &Concerned, pods: usize, labels: Labels, interner: &mut Interner) -> Holds {
+fn list(cache: &Cache, handler: &Affected, pods: usize, labels: Labels, interner: &mut Interner) -> Holds {
     let mut holds = Holds::default();
     cache.begin_list::<Pod>();
     for first in (0..pods).step_by(BATCH_SIZE) {

@@ -1,4 +1,4 @@
-//! The content of the cache as readers see it, and the handlers that are told of its changes.
+//! The content of the cache as readers see it, and the handlers of its changes.
 
 use endpointslice::{Node, Pod, Service};
 

@@ -38,7 +38,10 @@ impl Cache {
     }
 
     /// Ends a list in steps, between which the lock is free and the caller may yield to other tasks.
-    pub fn complete_list<T: CachedResource>(&self, resource_version: impl Into<String>) -> ListCompletion<'_, T> {
+    pub fn complete_list<T: CachedResource>(
+        &self,
+        resource_version: impl Into<String>,
+    ) -> ListCompletion<'_, T> {
         ListCompletion::new(self, resource_version.into())
     }
 }

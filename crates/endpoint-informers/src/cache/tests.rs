@@ -1,4 +1,4 @@
-//! The cache against a model that knows no index: plain maps, scanned from end to end.
+//! The cache against a model without indexes: plain maps that are scanned in full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,13 +35,13 @@ const SORTS: [Sort; 3] = [Sort::Pod, Sort::Service, Sort::Slice];
 
 type Name = (&'static str, &'static str);
 
-/// What an object of any kind is, as far as the cache can tell.
+/// An object of any kind, with the fields that the cache compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Object {
-    /// A change of it makes another object of the same name.
+    /// Two objects of one name differ in it.
     uid: bool,
     version: u8,
-    /// Labels of a Pod, selector of a Service; of a slice, only what picks its Service and manager.
+    /// The labels of a Pod, the selector of a Service; for a slice, the choice of its Service and manager.
     labels: Labels,
 }
 
@@ -49,7 +49,7 @@ struct Object {
 enum Action {
     Upsert(Sort, Name, Object),
     Remove(Sort, Name),
-    /// A list that finds these, with objects that can't be read and watch events in between.
+    /// A list that shows these, with unreadable objects and watch events in between.
     Relist(Sort, Vec<Listed>),
     /// A list that breaks off.
     HalfAList(Sort, Vec<Listed>),
@@ -93,7 +93,7 @@ fn any_action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A change as text: sort, sign, name, and identity of what was and what is.
+/// A change as text: sort, name, sign, and the identities before and after.
 type Line = String;
 
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl Object {
         if self.uid { "first" } else { "second" }
     }
 
-    /// Different labels are different versions: that is what a version promises.
+    /// The version, which differs if the labels do.
     fn version(&self) -> String {
         format!("{} {:?}", self.version, self.labels)
     }
@@ -198,7 +198,7 @@ fn selects(selector: &Labels, labels: &Labels) -> bool {
     !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Keeps the changes that the cache reports, as the model writes them.
+/// Records the changes that the cache reports, in the model's format.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Line>>);
 
@@ -222,7 +222,7 @@ impl Recorder {
         self.0.lock().push(format!("{sort:?} {name:?} {text}"));
     }
 
-    /// What was reported since the last call. Deletions found by a list are in no particular order.
+    /// The changes since the last call. Deletions at the end of a list are in no particular order.
     fn take(&self) -> Vec<Line> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -332,7 +332,7 @@ impl Cache {
     }
 }
 
-/// Every question that can be asked of an index, answered by it and by a scan.
+/// Compares the result of every query over an index with that of a scan.
 fn check_indexes(cache: &Cache, model: &Model, labels: &Labels) -> Result<(), TestCaseError> {
     let set: LabelSet = labels.iter().map(|(key, value)| (*key, *value)).collect();
     cache.read(|state| {
@@ -381,7 +381,7 @@ fn check_indexes(cache: &Cache, model: &Model, labels: &Labels) -> Result<(), Te
     })
 }
 
-/// Deletions found by a list come in no particular order, so they are compared sorted.
+/// Sorts deletions in a row, because those at the end of a list are in no particular order.
 fn sort_deletions(mut lines: Vec<Line>) -> Vec<Line> {
     let is_deletion = |line: &Line| line.contains(") -");
     for run in lines.chunk_by_mut(|a, b| is_deletion(a) && is_deletion(b)) {
@@ -420,9 +420,9 @@ proptest! {
         })?;
     }
 
-    /// Whoever starts from what `before` shows and follows the changes knows what the cache holds.
+    /// A handler that starts from the state that `before` shows and follows the changes has the content of the cache.
     #[test]
-    fn a_handler_that_comes_late_misses_and_repeats_nothing(
+    fn a_handler_attached_late_misses_and_repeats_nothing(
         before in vec(any_action(), 0..30),
         after in vec(any_action(), 0..30),
     ) {
@@ -451,7 +451,7 @@ fn pod(name: &str, labels: &[(&str, &str)], interner: &mut Interner) -> Pod {
     Pod::new(fields, interner)
 }
 
-/// Equal label sets that are two allocations happen when an interner has forgotten the first one; see `Interner`.
+/// Equal label sets are two allocations if the interner has dropped the first one; see `Interner`.
 #[test]
 fn equal_label_sets_need_not_be_one() {
     let cache = Cache::default();
@@ -475,9 +475,9 @@ fn equal_label_sets_need_not_be_one() {
     cache.read(|state| assert!(state.pods.index().is_empty()));
 }
 
-/// A Node changes every few minutes; only what matters is a change.
+/// A Node is written every few minutes; only a change of a cached field is reported.
 #[test]
-fn a_node_is_compared_by_what_is_known_of_it() {
+fn a_node_is_compared_by_its_cached_fields() {
     let cache = Cache::default();
     let node = |ready| endpointslice::model::NodeFields { name: "n", ready, ..Default::default() };
     let put = |ready| cache.upsert(Node::new(&node(ready), &mut Interner::default()));
@@ -502,8 +502,8 @@ impl Handler for Nodes {
     }
 }
 
-/// A stream of changes, a handler that comes in the middle of it, and readers, all at once: the handler's picture is
-/// the cache's, and no reader ever sees the index and the table disagree.
+/// Writers, a handler that is attached meanwhile, and readers run concurrently: the handler ends with the content of the
+/// cache, and no reader sees the index and the table disagree.
 #[test]
 fn changes_and_readers_at_once() {
     let cache = Cache::default();

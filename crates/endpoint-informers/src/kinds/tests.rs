@@ -60,7 +60,7 @@ fn a_delegated_service_has_a_selector_or_not_in_either_encoding() {
 }
 
 #[test]
-fn what_is_read_is_what_was_written() {
+fn decoded_fields_are_those_that_were_encoded() {
     let (pod, _) = read_both::<Pod>(fixture!("pod"));
     assert!(!pod.name.is_empty() && !pod.addresses.is_empty() && !pod.labels.is_empty());
     let (slice, _) = read_both::<CachedSlice>(fixture!("endpointslice"));
@@ -71,7 +71,7 @@ fn what_is_read_is_what_was_written() {
 }
 
 #[test]
-fn damage_is_an_error_in_either_encoding() {
+fn malformed_objects_are_errors_in_both_encodings() {
     for json in ["", "[]", "7", "{", "{\"kind\":\"Secret\"}", "{\"metadata\":{\"name\":1}}"] {
         let mut interner = Interner::default();
         assert!(Pod::from_json(json, &mut interner).is_err(), "{json}");

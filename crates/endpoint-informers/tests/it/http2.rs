@@ -50,7 +50,7 @@ async fn requests_share_a_connection() {
 
 /// As many as there are kinds, and more. The server sends what it may at once: a megabyte for each.
 #[tokio::test]
-async fn watches_that_nobody_reads_leave_room_for_other_answers() {
+async fn unread_watches_do_not_block_other_responses() {
     const WATCHES: usize = 15;
     let unread = || Act::Begin("x".repeat(1 << 20));
     let mut server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
@@ -70,7 +70,7 @@ async fn watches_that_nobody_reads_leave_room_for_other_answers() {
 
 /// With the default of 15 s and 10 s, that is within 25 s.
 #[tokio::test]
-async fn a_watch_goes_on_soon_after_its_server_is_gone_behind_a_proxy_that_is_not() {
+async fn a_watch_is_resumed_soon_after_its_server_dies_behind_a_live_proxy() {
     let wire = Wire(Encoding::Json);
     let text = |events: &[bytes::Bytes]| Act::Begin(String::from_utf8(events.concat()).unwrap());
     let a = wire.added(&pod("a", "1", "10.0.0.1"));
@@ -97,7 +97,7 @@ async fn a_watch_goes_on_soon_after_its_server_is_gone_behind_a_proxy_that_is_no
 
 /// A pooled connection to a dead server: the next request must not meet another one like it, nor wait for the ping.
 #[tokio::test]
-async fn after_a_request_without_an_answer_come_new_connections() {
+async fn a_request_without_a_response_replaces_the_connections() {
     let mut server = Server::start([answer(), Act::Ignore, Act::Ignore, answer()]).await;
     let client = client(&server);
     write(&client).await.unwrap();
@@ -122,7 +122,7 @@ async fn after_a_request_without_an_answer_come_new_connections() {
 }
 
 #[tokio::test]
-async fn a_write_that_the_server_has_not_looked_at_is_sent_again() {
+async fn a_write_that_the_server_did_not_process_is_sent_again() {
     for (unseen, connection) in [(Act::Refuse, 0), (Act::GoAway, 1)] {
         let mut server = Server::start([answer(), unseen.clone(), answer()]).await;
         let client = client(&server);
@@ -142,7 +142,7 @@ async fn a_write_is_sent_four_times_at_most() {
 }
 
 #[tokio::test]
-async fn a_write_whose_fate_is_unknown_is_not_sent_again() {
+async fn a_write_with_an_unknown_outcome_is_not_sent_again() {
     for unknown in [Act::Fail, Act::Close, Act::Begin("{".to_owned())] {
         let mut server = Server::start([answer(), unknown.clone(), answer()]).await;
         let client = client(&server);
@@ -165,7 +165,7 @@ async fn a_write_whose_fate_is_unknown_is_not_sent_again() {
 
 /// Nobody listens: the server is asked again a few times, and then the caller decides.
 #[tokio::test]
-async fn a_connection_that_cannot_be_made_is_tried_again_after_pauses() {
+async fn a_connection_that_cannot_be_made_is_retried_after_pauses() {
     let server = Server::start([]).await;
     let (config, address) = (server.config(), server.address);
     drop(server);

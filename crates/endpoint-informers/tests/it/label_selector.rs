@@ -10,7 +10,7 @@ use crate::world::World;
 use scripted_api::script::{Answer, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire, message, pod};
 
-/// As the server decodes it; the query carries it escaped.
+/// The selector as the server decodes it; in the query it is escaped.
 const SELECTOR: &str = "!team.example/owner,app in (a,b)";
 const ESCAPED: &str = "labelSelector=%21team.example%2Fowner%2Capp%20in%20%28a%2Cb%29";
 
@@ -27,7 +27,7 @@ fn a_while() -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_asks_for_the_selection() {
+async fn every_request_has_the_label_selector() {
     for wire in Wire::BOTH {
         let unsupported = Refusal { code: 400, reason: "", message: "no", cause: None, retry_after: 0 };
         let steps = [
@@ -42,16 +42,16 @@ async fn every_request_asks_for_the_selection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_selector_everything_is_asked_for() {
+async fn without_a_selector_all_objects_are_requested() {
     for wire in Wire::BOTH {
         let step = Step::new(Method::GET, "/api/v1/pods", wire.watch(&[]).hang()).lacks("labelSelector");
         World::play(wire, [step]).await;
     }
 }
 
-/// The server sends the object as it last matched, with the version of the change.
+/// The server sends the object in its last matching state, with the version of the change.
 #[tokio::test(start_paused = true)]
-async fn an_object_that_leaves_the_selection_is_deleted_and_one_that_joins_is_new() {
+async fn an_object_that_stops_matching_is_deleted_and_one_that_starts_is_added() {
     for wire in Wire::BOTH {
         let (a, left, back) =
             (pod("a", "1", "10.0.0.1"), pod("a", "12", "10.0.0.1"), pod("a", "13", "10.0.0.9"));
@@ -62,7 +62,7 @@ async fn an_object_that_leaves_the_selection_is_deleted_and_one_that_joins_is_ne
             get(wire.watch(&[wire.end_of_list("20")]).hang()).has("sendInitialEvents=true"),
         ];
         let expected = ["+a 10.0.0.1 (list)", "-a 10.0.0.1", "+a 10.0.0.9", "-a 10.0.0.9"];
-        assert_eq!(play(wire, steps).await.changes(), expected, "the last while nobody watched");
+        assert_eq!(play(wire, steps).await.changes(), expected, "the last one while nothing was watched");
     }
 }
 

@@ -19,7 +19,7 @@ use scripted_api::wire::{EXPIRED, Refusal, Wire, frame, message, pod};
 
 const PODS: &str = "/api/v1/pods";
 
-/// A streaming list is asked for.
+/// A streaming list is requested.
 fn list(answer: Answer) -> Step {
     let step = get(answer).has("watch=true").has("allowWatchBookmarks=true").has("sendInitialEvents=true");
     step.has("resourceVersionMatch=NotOlderThan")
@@ -28,18 +28,18 @@ fn list(answer: Answer) -> Step {
         .lacks("limit")
 }
 
-/// A watch from there is asked for.
+/// A watch from this version is requested.
 fn resume(version: &str, answer: Answer) -> Step {
     let step = get(answer).has("watch=true").has("allowWatchBookmarks=true").has("timeoutSeconds");
     step.has(&format!("resourceVersion={version}")).lacks("sendInitialEvents").lacks("resourceVersionMatch")
 }
 
-/// The first page of a list is asked for.
+/// The first page of a list is requested.
 fn first_page(answer: Answer) -> Step {
     get(answer).has("limit=500").lacks("watch").lacks("continue").lacks("resourceVersion")
 }
 
-/// A further page is asked for.
+/// A further page is requested.
 fn next_page(token: &str, answer: Answer) -> Step {
     get(answer).has("limit=500").lacks("watch").has(&format!("continue={token}"))
 }
@@ -92,7 +92,7 @@ async fn a_streaming_list_ends_with_the_annotated_bookmark_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_say_what_they_accept_and_how_long_they_want_to_live() {
+async fn requests_name_their_encoding_and_timeout() {
     for (wire, accept) in Wire::BOTH
         .into_iter()
         .zip(["application/vnd.kubernetes.protobuf,application/json", "application/json"])
@@ -111,7 +111,7 @@ async fn requests_say_what_they_accept_and_how_long_they_want_to_live() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_from_the_last_event_or_bookmark() {
+async fn a_watch_resumes_from_the_last_event_or_bookmark() {
     for wire in Wire::BOTH {
         let moved = pod("a", "12", "10.0.0.3");
         let world = World::play(
@@ -135,7 +135,7 @@ async fn a_watch_goes_on_from_the_last_event_or_bookmark() {
 
 /// What a second list finds: `a` as it was, `b` changed, `c` new; `d` is gone.
 #[tokio::test(start_paused = true)]
-async fn an_expired_watch_lists_again_and_reports_what_was_missed() {
+async fn an_expired_watch_relists_and_reports_missed_changes() {
     for wire in Wire::BOTH {
         let without_code = Refusal { code: 0, ..EXPIRED };
         for expired in [
@@ -178,7 +178,7 @@ async fn an_expired_watch_lists_again_and_reports_what_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_old_content_is_served_while_a_list_is_under_way() {
+async fn the_old_content_is_served_during_a_list() {
     for wire in Wire::BOTH {
         let half = wire.watch(&[wire.added(&pod("a", "15", "10.0.0.9"))]);
         let steps =
@@ -189,9 +189,9 @@ async fn the_old_content_is_served_while_a_list_is_under_way() {
     }
 }
 
-/// A server whose history is always too short must not be asked for a list ten times a second.
+/// A server whose history is always too short must not be sent a list request ten times a second.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_forgets_at_once_is_not_hammered() {
+async fn a_server_that_expires_every_watch_is_not_overloaded() {
     for wire in Wire::BOTH {
         let forget = || list(listed(wire).then(wire.error(&EXPIRED)));
         let steps = std::iter::repeat_with(forget).take(8).chain([list(listed(wire).hang())]);
@@ -239,7 +239,7 @@ async fn a_server_without_streaming_lists_is_listed_in_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_that_expire_are_followed_by_one_list_without_pages() {
+async fn expired_pages_are_followed_by_one_list_without_pages() {
     for wire in Wire::BOTH {
         let (a, b) = (pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2"));
         let whole =
@@ -259,7 +259,7 @@ async fn pages_that_expire_are_followed_by_one_list_without_pages() {
 
 /// It may be gigabytes, so that only silence counts against it.
 #[tokio::test(start_paused = true)]
-async fn a_list_without_pages_may_take_as_long_as_it_goes_on_coming() {
+async fn a_list_without_pages_may_take_as_long_as_data_arrives() {
     let wire = Wire(Encoding::Json);
     let slow = Answer::new(200, wire.content_type(), r#"{"metadata":{"resourceVersion":"20"},"items":["#);
     let slow = (0..9).fold(slow, |answer, _| answer.pause(Duration::from_secs(20)).then(" ")).then("]}");
@@ -299,7 +299,7 @@ async fn a_stream_that_ends_inside_the_list_deletes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_event_is_asked_for_again() {
+async fn a_cut_event_is_requested_again() {
     for wire in Wire::BOTH {
         let (first, second) = (pod("a", "11", "10.0.0.3"), pod("b", "12", "10.0.0.4"));
         let whole = wire.modified(&second);
@@ -319,7 +319,7 @@ async fn a_cut_event_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_doesn_t_matter_how_the_network_cuts_a_stream() {
+async fn chunk_boundaries_in_a_stream_do_not_matter() {
     for wire in Wire::BOTH {
         for size in [1, 2, 5, 64, 1000] {
             let events = wire.watch(&[wire.deleted(&pod("a", "11", "10.0.0.1")), wire.bookmark("12")]);
@@ -337,7 +337,7 @@ async fn it_doesn_t_matter_how_the_network_cuts_a_stream() {
 /// Nonsense on the wire may be a damaged byte or come again and again from the same place in history. Listing again
 /// gets past both.
 #[tokio::test(start_paused = true)]
-async fn nonsense_in_a_watch_leads_to_a_new_list() {
+async fn malformed_events_lead_to_a_relist() {
     for wire in Wire::BOTH {
         let nonsense = match wire {
             Wire(Encoding::Protobuf) => {
@@ -368,7 +368,7 @@ async fn nonsense_in_a_watch_leads_to_a_new_list() {
 
 /// A resourceVersion that the server finds unreadable will not become readable.
 #[tokio::test(start_paused = true)]
-async fn a_place_in_history_that_the_server_refuses_is_given_up() {
+async fn a_rejected_resource_version_leads_to_a_relist() {
     for wire in Wire::BOTH {
         for code in [400, 422] {
             let steps = [
@@ -382,7 +382,7 @@ async fn a_place_in_history_that_the_server_refuses_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_says_nothing_about_history_keeps_its_place() {
+async fn other_rejections_keep_the_resource_version() {
     for wire in Wire::BOTH {
         for code in [401, 403, 404, 429, 500, 502, 503, 504] {
             let steps = [
@@ -399,7 +399,7 @@ async fn a_refusal_that_says_nothing_about_history_keeps_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_object_stays_as_it_was_and_holds_up_nobody() {
+async fn an_unreadable_object_keeps_its_old_state_and_blocks_no_other() {
     for wire in Wire::BOTH {
         let (a, c) = (pod("a", "11", "10.0.0.9").broken(), pod("c", "13", "10.0.0.3"));
         let streamed = wire.watch(&[
@@ -444,7 +444,7 @@ async fn an_object_with_unreadable_metadata_is_skipped_as_well() {
 
 /// In the first list, where nothing older is known of it: everything else is shown, and its absence is no deletion.
 #[tokio::test(start_paused = true)]
-async fn an_object_with_damaged_metadata_in_the_first_list_is_not_taken_for_absent() {
+async fn an_object_with_damaged_metadata_in_the_first_list_does_not_count_as_deleted() {
     for wire in Wire::BOTH {
         let metadata = message(&[(1, b"n"), (3, b"shop"), (6, b"5")]);
         let raw = message(&[(1, &[metadata.as_slice(), b"\x0a\xff"].concat())]);
@@ -479,7 +479,7 @@ async fn an_unreadable_object_that_is_deleted_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_without_version_or_with_a_strange_one_doesn_t_lose_the_place() {
+async fn an_event_without_a_valid_version_keeps_the_last_one() {
     for wire in Wire::BOTH {
         let events = wire.watch(&[wire.bookmark(""), wire.added(&pod("c", "", "10.0.0.3"))]);
         let steps = [
@@ -494,7 +494,7 @@ async fn an_event_without_version_or_with_a_strange_one_doesn_t_lose_the_place()
 }
 
 #[tokio::test(start_paused = true)]
-async fn blank_lines_are_no_events() {
+async fn blank_lines_are_skipped() {
     let wire = Wire::BOTH[1];
     let steps = [list(wire.watch(&[]).then("\n\r\n").then(listed_json(wire)).hang())];
     assert_eq!(World::play(wire, steps).await.changes(), LISTED);
@@ -532,7 +532,7 @@ async fn a_watch_that_goes_silent_is_resumed() {
 
 /// A server that ignores `timeoutSeconds` but keeps talking.
 #[tokio::test(start_paused = true)]
-async fn a_watch_doesn_t_outlive_its_lifetime() {
+async fn a_watch_ends_after_its_lifetime() {
     for wire in Wire::BOTH {
         let chatty = (11..40).fold(wire.watch(&[]), |answer, version| {
             answer.pause(Duration::from_secs(60)).then(wire.bookmark(&version.to_string()))
@@ -550,7 +550,7 @@ async fn a_watch_doesn_t_outlive_its_lifetime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streaming_list_that_stays_silent_is_asked_for_in_pages() {
+async fn a_silent_streaming_list_is_requested_in_pages() {
     for wire in Wire::BOTH {
         let half = wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]);
         for silent in [wire.watch(&[]).hang(), half.hang(), Answer::never()] {
@@ -570,7 +570,7 @@ async fn a_streaming_list_that_stays_silent_is_asked_for_in_pages() {
 /// A proxy with limits on streams, or an API server that closes slow ones under churn (kubernetes#129197): the next stream
 /// will not end better.
 #[tokio::test(start_paused = true)]
-async fn three_streaming_lists_that_break_in_a_row_are_followed_by_pages() {
+async fn after_three_broken_streaming_lists_pages_are_requested() {
     for wire in Wire::BOTH {
         let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]).pause(a_while());
         let end = Answer::new(502, "text/html", "<html>");
@@ -590,7 +590,7 @@ async fn three_streaming_lists_that_break_in_a_row_are_followed_by_pages() {
 
 /// It may have been busy, and by now it may be another server.
 #[tokio::test(start_paused = true)]
-async fn a_streaming_list_is_tried_again_after_a_while() {
+async fn streaming_lists_are_retried_later() {
     let silence = Duration::from_secs(140);
     for wire in Wire::BOTH {
         for failed in [wire.watch(&[]).hang(), wire.refusal(&refused(400))] {
@@ -607,7 +607,7 @@ async fn a_streaming_list_is_tried_again_after_a_while() {
 
 /// Some proxies answer everything with an empty object. Nobody has deleted all pods.
 #[tokio::test(start_paused = true)]
-async fn a_list_without_a_resource_version_is_none() {
+async fn a_list_without_a_resource_version_is_rejected() {
     for wire in Wire::BOTH {
         let page = |version| wire.page(&[pod("a", "1", "10.0.0.1"), pod("b", "2", "10.0.0.2")], version, "");
         let steps = [
@@ -626,7 +626,7 @@ async fn a_list_without_a_resource_version_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_never_ends_is_given_up() {
+async fn a_page_that_never_ends_times_out() {
     for wire in Wire::BOTH {
         let page = || wire.page(&[pod("a", "1", "10.0.0.1")], "10", "");
         let endless = Answer::new(200, wire.content_type(), "k8s").hang();
@@ -666,7 +666,7 @@ async fn retry_after_is_honoured() {
 
 /// It was not served at all: that says nothing about streams.
 #[tokio::test(start_paused = true)]
-async fn streaming_lists_that_are_told_when_to_come_back_are_not_followed_by_pages() {
+async fn retry_after_does_not_count_as_a_failed_streaming_list() {
     for wire in Wire::BOTH {
         let busy = || list(wire.refusal(&Refusal { retry_after: 7, ..refused(429) }));
         let world = World::play(wire, [busy(), busy(), busy(), busy(), list(listed(wire).hang())]).await;
@@ -676,7 +676,7 @@ async fn streaming_lists_that_are_told_when_to_come_back_are_not_followed_by_pag
 
 /// A cache must not stand still for a day because a proxy says so.
 #[tokio::test(start_paused = true)]
-async fn an_absurd_retry_after_is_cut_short_and_an_unreadable_one_ignored() {
+async fn a_long_retry_after_is_capped_and_an_invalid_one_ignored() {
     for wire in Wire::BOTH {
         let steps = [
             list(Answer::new(429, "", "").header("retry-after", "86400")),
@@ -707,7 +707,7 @@ async fn failures_are_retried_with_growing_delays_for_ever() {
 
 /// A load balancer with an idle timeout, as in kubeadm's guide to high availability: quiet kinds are cut again and again.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_cut_after_a_while_is_resumed_at_once_each_time() {
+async fn a_watch_that_breaks_after_a_second_is_resumed_at_once_each_time() {
     let quiet = Duration::from_secs(20);
     for wire in Wire::BOTH {
         let half = wire.added(&pod("c", "11", "10.0.0.3"));
@@ -725,7 +725,7 @@ async fn a_watch_that_is_cut_after_a_while_is_resumed_at_once_each_time() {
 
 /// What failed before it doesn't count any more.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_works_ends_the_back_off() {
+async fn a_working_watch_resets_the_back_off() {
     for wire in Wire::BOTH {
         let failures = || (0..6).map(|_| resume("10", wire.refusal(&refused(500))));
         let working = [wire.watch(&[]).pause(a_while()).cut(), wire.watch(&[]).pause(a_while())];
@@ -741,7 +741,7 @@ async fn a_watch_that_works_ends_the_back_off() {
 
 /// One that is accepted and cut at once is as good as refused.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_cut_at_once_is_not_hurried_back_to() {
+async fn a_watch_that_breaks_at_once_waits_before_it_is_resumed() {
     for wire in Wire::BOTH {
         let cut = || wire.watch(&[]).pause(Duration::from_millis(900)).cut();
         let cuts = (0..10).map(|_| resume("10", cut()));
@@ -752,7 +752,7 @@ async fn a_watch_that_is_cut_at_once_is_not_hurried_back_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_closes_at_once_is_not_hammered() {
+async fn a_server_that_ends_every_watch_is_not_overloaded() {
     for wire in Wire::BOTH {
         let closes = (0..10).map(|_| resume("10", wire.watch(&[])));
         let steps =
@@ -765,7 +765,7 @@ async fn a_server_that_closes_at_once_is_not_hammered() {
 
 /// What a new leader waits for. That a watch is open doesn't mean that it has brought what was missed.
 #[tokio::test(start_paused = true)]
-async fn a_wish_for_a_list_is_granted_when_a_list_that_was_asked_for_later_is_complete() {
+async fn a_relist_request_completes_with_a_list_that_was_requested_later() {
     for wire in Wire::BOTH {
         let second = wire.watch(&[wire.added(&pod("a", "15", "10.0.0.9"))]).pause(a_while());
         let script = Script::new([
@@ -777,20 +777,23 @@ async fn a_wish_for_a_list_is_granted_when_a_list_that_was_asked_for_later_is_co
         ]);
         let mut world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
         sleep(2 * a_while()).await;
-        assert!(world.is_synced() && *world.relisted.borrow() == 0, "no list but the first without a wish");
-        let wished = Instant::now();
+        assert!(
+            world.is_synced() && *world.relisted.borrow() == 0,
+            "no list but the first without a request"
+        );
+        let requested = Instant::now();
         world.request_relist();
         world.relisted.wait_for(|listed| *listed == 1).await.unwrap();
-        let waited = wished.elapsed().as_secs_f64();
-        assert!((2.0..2.1).contains(&waited), "asked for at once, and complete after that: {waited}");
+        let waited = requested.elapsed().as_secs_f64();
+        assert!((2.0..2.1).contains(&waited), "requested at once, and complete after that: {waited}");
         assert_eq!(world.pods(), ["a 10.0.0.9"]);
         script.played(LONG).await;
     }
 }
 
-/// The list under way may be of a moment before the wish.
+/// The list in progress may be of a moment before the relist request.
 #[tokio::test(start_paused = true)]
-async fn a_wish_ends_whatever_is_under_way() {
+async fn a_relist_request_interrupts_whatever_is_in_progress() {
     for wire in Wire::BOTH {
         let beginning = || wire.watch(&[wire.added(&pod("a", "1", "10.0.0.1"))]);
         for under_way in [Answer::never(), beginning().hang()] {
@@ -822,7 +825,7 @@ async fn a_wish_ends_whatever_is_under_way() {
 
 /// None is lost, whenever it comes.
 #[tokio::test(start_paused = true)]
-async fn a_wish_is_kept_through_failures() {
+async fn a_relist_request_survives_failures() {
     for wire in Wire::BOTH {
         let failure = || list(wire.refusal(&refused(500)));
         let steps = [list(listed(wire).hang()), failure(), failure(), list(listed(wire).hang())];
@@ -837,7 +840,7 @@ async fn a_wish_is_kept_through_failures() {
 
 /// What a new leader does whose watches are in long delays after an outage.
 #[tokio::test(start_paused = true)]
-async fn a_wish_ends_the_wait_between_attempts() {
+async fn a_relist_request_ends_the_wait_between_attempts() {
     for wire in Wire::BOTH {
         let failure = |code| resume("10", wire.refusal(&refused(code)));
         let overload = Refusal { retry_after: 5, ..refused(503) };
@@ -856,20 +859,20 @@ async fn a_wish_ends_the_wait_between_attempts() {
         // All six have failed by 2 + 49.6 s at the latest, and the last delay is 25.6 s at least from 26.8 s on.
         sleep(Duration::from_secs(52)).await;
         assert_eq!(script.seen().len(), 7);
-        let wished = Instant::now();
+        let requested = Instant::now();
         for _ in 0..10 {
             world.request_relist();
             sleep(Duration::from_millis(300)).await;
         }
         world.relisted.wait_for(|listed| *listed == 10).await.unwrap();
-        let waited = wished.elapsed().as_secs_f64();
+        let waited = requested.elapsed().as_secs_f64();
         assert!((5.0..5.1).contains(&waited), "only for what the server asked: {waited}");
     }
 }
 
 /// Proxies that know nothing of protobuf, and the other way round: the answer's own header decides.
 #[tokio::test(start_paused = true)]
-async fn the_answer_may_be_in_the_other_encoding() {
+async fn the_response_may_be_in_the_other_encoding() {
     for (asked, answered) in [(Wire::BOTH[0], Wire::BOTH[1]), (Wire::BOTH[1], Wire::BOTH[0])] {
         let steps = [
             list(answered.refusal(&refused(422))),
@@ -1004,7 +1007,7 @@ mod over_a_socket {
             let early = Script::new([list(listed(wire).hang())]);
             let world = World::start::<Pod>(client, &early, wire, PATIENT);
             tokio::time::sleep(moment()).await;
-            assert!(!world.is_synced(), "nobody is there");
+            assert!(!world.is_synced(), "no server");
 
             let server = Loopback::listen(first, &early);
             eventually(|| world.is_synced()).await;

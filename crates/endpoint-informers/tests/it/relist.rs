@@ -1,4 +1,4 @@
-//! From a broken watch to a list, with somebody who waits for the cache to show what was written.
+//! From a broken watch to a list, with a controller that waits for the cache to show its writes.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use scripted_api::wire::{EXPIRED, Refusal, Wire};
 /// Far more than any script takes, on a paused clock.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A controller of slices, as far as it listens.
+/// The handlers of a controller of slices.
 struct Listener {
     slices: SliceExpectations,
     queue: WorkQueue<ObjectKey>,
@@ -55,12 +55,12 @@ fn start(wire: Wire, steps: impl IntoIterator<Item = Step>) -> (World, Arc<Liste
 }
 
 impl Listener {
-    /// What a sync of the Service finds: how many slices, unless the cache is behind.
+    /// The number of slices that a sync of the Service reads, unless the cache is stale.
     fn sync(&self, world: &World) -> Result<usize, StaleCache> {
         world.cache.read(|state| self.slices.read_or_wait(&key(), state)).map(|slices| slices.current.len())
     }
 
-    /// The next key to be synced.
+    /// The next key in the queue.
     async fn due(&self) -> ObjectKey {
         let item = timeout(LONG, self.queue.get()).await.expect("nothing is due");
         item.unwrap().clone()
@@ -91,7 +91,7 @@ fn get(answer: Answer) -> Step {
     Step::new(Method::GET, "/apis/discovery.k8s.io/v1/endpointslices", answer).lacks("resourceVersion=0")
 }
 
-/// A streaming list is asked for, of this moment.
+/// A streaming list is requested, of this moment.
 fn list(answer: Answer) -> Step {
     get(answer)
         .has("sendInitialEvents=true")
@@ -99,7 +99,7 @@ fn list(answer: Answer) -> Step {
         .lacks("resourceVersion")
 }
 
-/// The first page of a list is asked for, of this moment.
+/// The first page of a list is requested, of this moment.
 fn page(answer: Answer) -> Step {
     get(answer).has("limit=500").lacks("watch").lacks("resourceVersion").lacks("resourceVersionMatch")
 }
@@ -112,10 +112,10 @@ fn a_while() -> Duration {
     Duration::from_secs(2)
 }
 
-/// What is acknowledged between the beginning that is told and the request is in the list; the other way round it might
-/// not be.
+/// Writes that are acknowledged after the beginning is reported and before the request are in the list; in the other order
+/// they might not be.
 #[tokio::test(start_paused = true)]
-async fn a_list_is_consistent_and_its_beginning_is_told_before_it_is_asked_for() {
+async fn a_list_is_consistent_and_its_beginning_is_reported_before_the_request() {
     for wire in Wire::BOTH {
         let (world, listener) = start(
             wire,
@@ -137,9 +137,9 @@ async fn a_list_is_consistent_and_its_beginning_is_told_before_it_is_asked_for()
     }
 }
 
-/// The slice was made, the watch broke before its event, somebody deleted it: no event will ever tell.
+/// The slice was created, the watch broke before its event, another client deleted the slice: no event will report it.
 #[tokio::test(start_paused = true)]
-async fn a_list_wakes_who_waits_for_a_slice_that_was_never_shown() {
+async fn a_list_requeues_a_service_that_waits_for_a_slice_that_was_never_shown() {
     for wire in Wire::BOTH {
         let (mut world, listener) = start(
             wire,
@@ -163,7 +163,7 @@ async fn a_list_wakes_who_waits_for_a_slice_that_was_never_shown() {
 /// An API server that was restored from a backup accepts a watch from a version that it has yet to reach, and sends
 /// nothing until then, neither events nor bookmarks.
 #[tokio::test(start_paused = true)]
-async fn an_api_server_whose_versions_went_back_is_listed_again() {
+async fn an_api_server_whose_versions_went_back_is_relisted() {
     for wire in Wire::BOTH {
         let before = [added(wire, &slice("a", "90")), wire.end_of_list("100")];
         let after = [added(wire, &slice("a", "40")), added(wire, &slice("b", "41")), wire.end_of_list("50")];
@@ -174,14 +174,14 @@ async fn an_api_server_whose_versions_went_back_is_listed_again() {
                 resume("100", wire.watch(&[]).hang()),
                 list(wire.watch(&after).pause(a_while())),
                 resume("50", wire.watch(&[wire.bookmark("51")]).hang()),
-                // One that has said something is not at the wrong place.
+                // A watch that has delivered an event has a valid resourceVersion.
                 resume("51", wire.watch(&[wire.bookmark("52")]).hang()),
             ],
         );
         world.synced.wait_for(|synced| *synced).await.unwrap();
         assert_eq!(listener.due().await, key());
         assert_eq!(listener.sync(&world), Ok(1));
-        // What the backup has undone: a slice that was made, and one that was deleted.
+        // The backup has undone a create and a delete.
         listener.wrote(&slice("c", "120"));
         let deleted = serde_json::from_value(slice("b", "41")).unwrap();
         listener.slices.written(&key(), &Written::Deleted(&deleted));

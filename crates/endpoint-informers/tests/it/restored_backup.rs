@@ -59,7 +59,7 @@ fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> Informers {
 
 /// Whoever contends for the Lease reads or writes it every two seconds, and sees its version fall.
 #[tokio::test(start_paused = true)]
-async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls() {
+async fn a_leader_and_a_standby_relist_when_the_version_of_the_lease_falls() {
     for leads in [true, false] {
         let (leases, guard) = (LeaseServer::new(), VersionGuard::default());
         let other = if leads { None } else { Some(Candidate::leading(&leases, "other").await) };
@@ -91,7 +91,7 @@ async fn a_leader_and_a_standby_list_again_when_the_version_of_the_lease_falls()
 
 /// Without an election: what a write is answered with must be later than what informers have shown of its kind.
 #[tokio::test(start_paused = true)]
-async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_the_past() {
+async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
     let slice = |version: &str| EndpointSlice {
         metadata: serde_json::from_value(
             json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
@@ -140,7 +140,7 @@ async fn every_kind_is_listed_again_when_a_write_is_answered_with_a_version_of_t
 /// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then be
 /// taken for another restore.
 #[tokio::test(start_paused = true)]
-async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
+async fn repeated_restores_are_followed_by_relists_after_a_back_off() {
     let slice = |version: &str| EndpointSlice {
         metadata: serde_json::from_value(
             json!({"namespace": "shop", "name": "a", "resourceVersion": version}),
@@ -186,7 +186,7 @@ async fn restores_that_repeat_are_followed_by_lists_after_a_back_off() {
 
 /// One kind's list shows it: the others need not wait until their own informers have been silent for long enough.
 #[tokio::test(start_paused = true)]
-async fn every_kind_is_listed_again_when_a_list_is_of_the_past() {
+async fn every_kind_is_relisted_when_a_list_has_an_older_version() {
     let guard = VersionGuard::default();
     let nodes = nodes_that_catch_up(list_again());
     let node_informers = watch_nodes(&nodes, &guard);

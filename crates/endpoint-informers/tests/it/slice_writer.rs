@@ -1,4 +1,4 @@
-//! Plans become writes, in the right order and with the right excuses.
+//! The writes of a plan, their order, and the failures that don't count.
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -98,8 +98,8 @@ fn deleted() -> Answer {
     Answer::new(200, "application/json", r#"{"kind":"Status","status":"Success"}"#)
 }
 
-/// Applies a plan against a script that must be played to its end; what was reported, the errors and whether they are
-/// ordinary, and the bodies sent.
+/// Applies a plan against a script that must be played to its end. Returns the reported writes, the errors and whether they
+/// are transient, and the bodies sent.
 async fn apply(
     wire: Wire,
     plan: &SlicePlan,
@@ -130,7 +130,7 @@ async fn apply(
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_type_is_created_updated_deleted_and_the_unsupported_go_last() {
+async fn each_type_is_created_updated_deleted_and_unsupported_slices_are_deleted_last() {
     for wire in Wire::BOTH {
         let steps = vec![
             create(stored(wire, "c4-x")),
@@ -197,7 +197,7 @@ async fn the_first_failure_ends_its_type_and_nothing_else() {
     }
 }
 
-/// The writes of a sync that ends when the queue is shut down, after so many.
+/// The outcome of a plan if the queue is shut down after this number of writes.
 async fn apply_until(
     plan: &SlicePlan,
     writes: usize,
@@ -229,7 +229,7 @@ async fn a_shutdown_ends_a_sync_between_two_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sync_ends_after_so_many_writes() {
+async fn a_sync_ends_after_the_maximum_of_writes() {
     let wire = Wire(Encoding::Json);
     let names: Vec<String> = (0..=MAX_WRITES).map(|n| format!("x{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -278,9 +278,9 @@ async fn a_terminating_namespace_is_no_failure() {
     }
 }
 
-/// An update that is refused in the same words is not expected, so it is not excused.
+/// An update that fails with the same message is not expected, and is an error.
 #[tokio::test(start_paused = true)]
-async fn only_creates_are_excused_by_a_terminating_namespace() {
+async fn only_creates_may_fail_in_a_terminating_namespace() {
     let wire = Wire::BOTH[0];
     let plan = SlicePlan {
         types: vec![plan(AddressType::Ipv4, &[], &["u4"], &[])],
@@ -291,7 +291,7 @@ async fn only_creates_are_excused_by_a_terminating_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_gone_already_counts_as_deleted() {
+async fn a_slice_that_is_already_gone_counts_as_deleted() {
     for wire in Wire::BOTH {
         let plan = SlicePlan {
             types: vec![plan(AddressType::Ipv4, &[], &[], &["x4", "y4"])],
@@ -309,7 +309,7 @@ async fn what_is_gone_already_counts_as_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
+async fn an_update_of_a_missing_slice_is_transient_and_a_create_is_not() {
     for wire in Wire::BOTH {
         let plan = SlicePlan {
             types: vec![
@@ -328,9 +328,9 @@ async fn an_update_of_what_is_gone_is_ordinary_and_a_create_is_not() {
     }
 }
 
-/// The server made the name up, so no cache could have shown who has it.
+/// The server generated the name, so that no cache could have shown the object that has it.
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_taken_is_not_ordinary() {
+async fn a_generated_name_that_exists_is_not_transient() {
     for wire in Wire::BOTH {
         let plan = SlicePlan {
             types: vec![plan(AddressType::Ipv4, &["c4-"], &[], &[])],
@@ -342,7 +342,7 @@ async fn a_name_that_is_taken_is_not_ordinary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn creates_are_held_back_when_the_plan_says_so() {
+async fn creates_are_skipped_if_the_plan_suppresses_them() {
     for wire in Wire::BOTH {
         let mut held = plan(AddressType::Ipv4, &["c4-"], &["u4"], &["x4"]);
         held.creates_suppressed = true;

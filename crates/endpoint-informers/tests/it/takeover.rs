@@ -1,4 +1,4 @@
-//! What a new leader waits for, on a paused clock: lists that take long, lists that stop, and none that is not needed.
+//! The relist of a new leader, on a paused clock: lists that take long, lists that stall, and no unnecessary list.
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ type AnyBody = UnsyncBoxBody<Bytes, std::io::Error>;
 
 const WIRE: Wire = Wire(Encoding::Protobuf);
 
-/// How the list of a kind comes: so many chunks, each with this content after this pause, and then its end or nothing.
+/// The list of a kind: this number of chunks, each with this content after this pause, and then its end or nothing.
 #[derive(Clone)]
 struct Drip {
     chunks: u32,
@@ -45,7 +45,7 @@ impl Drip {
         Self { chunks: 0, chunk: Arc::new(|_| Bytes::new()), pause: Duration::ZERO, ends: true }
     }
 
-    /// Something, without any object: a bookmark in each chunk.
+    /// Chunks without any object: a bookmark in each.
     fn bookmarks(chunks: u32, pause: Duration, ends: bool) -> Self {
         Self { chunks, chunk: Arc::new(|_| WIRE.bookmark("5")), pause, ends }
     }
@@ -77,11 +77,11 @@ impl Drip {
     }
 }
 
-/// An API server with a Lease, whose lists come as told; watches after them are silent.
+/// An API server with a Lease and these lists; watches after them are silent.
 struct Cluster {
     leases: Arc<LeaseServer>,
     drips: Mutex<BTreeMap<&'static str, Drip>>,
-    /// The path of each list that was asked for.
+    /// The path of each list that was requested.
     lists: Mutex<Vec<String>>,
     /// Watches break, and none can be opened.
     broken: channel::Sender<bool>,
@@ -186,9 +186,9 @@ async fn lead(election: PendingElection, caches: &Caches, working: impl FnOnce()
     lifecycle.stop().await.unwrap();
 }
 
-/// The whole of what a new leader does: one list of what controllers write.
+/// A new leader requests one list of each kind that controllers write.
 #[tokio::test(start_paused = true)]
-async fn caches_relist_and_wait_with_one_list_or_say_what_is_behind() {
+async fn a_relist_takes_one_list_or_names_the_kinds_that_time_out() {
     let cluster = slices_and_pods();
     let (_informers, caches) = informers(&cluster);
     caches.synced().await;
@@ -204,9 +204,9 @@ async fn caches_relist_and_wait_with_one_list_or_say_what_is_behind() {
     assert_eq!((start.elapsed(), cluster.lists_of::<Pod>()), (300 * SECOND, 1));
 }
 
-/// As after an outage: it knows that it missed something.
+/// As after an outage: the list-watch knows that it has missed events.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_broken_is_resumed_before_work_begins() {
+async fn a_broken_watch_is_resumed_before_work_begins() {
     let cluster = slices_and_pods();
     let (_informers, caches) = informers(&cluster);
     caches.synced().await;
@@ -225,7 +225,7 @@ async fn a_watch_that_is_broken_is_resumed_before_work_begins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_keeps_coming_is_waited_for_however_long_it_takes() {
+async fn a_list_that_makes_progress_is_awaited_without_limit() {
     let cluster = slices_and_pods();
     let (_informers, caches) = informers(&cluster);
     caches.synced().await;
@@ -238,7 +238,7 @@ async fn a_list_that_keeps_coming_is_waited_for_however_long_it_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_stops_is_noticed_after_30_s() {
+async fn a_list_that_stalls_is_noticed_after_30_s() {
     let cluster = slices_and_pods();
     let (_informers, caches) = informers(&cluster);
     caches.synced().await;
@@ -286,7 +286,7 @@ async fn a_leader_lists_a_million_pods_once() {
 
 /// As after a restart: the Lease was released by then, and stays so until the cache is full.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_found_the_lease_free_before_it_listed_does_not_list_again() {
+async fn a_process_that_found_the_lease_free_before_it_listed_does_not_relist() {
     for (holder, lists) in [(None, 1), (Some(20 * SECOND), 2)] {
         let cluster = slices_and_pods();
         let before = Candidate::leading(&cluster.leases, "before").await;

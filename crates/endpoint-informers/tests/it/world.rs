@@ -1,4 +1,4 @@
-//! One list-watch against one script, with somebody who writes down what the cache reports.
+//! One list-watch against one script, and the changes that the cache reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use scripted_api::script::{Script, Step};
 use scripted_api::wire::Wire;
 
-/// A cache that is kept in step with a script.
+/// A cache that a list-watch fills from a script.
 pub(crate) struct World {
     pub(crate) script: Arc<Script>,
     pub(crate) cache: Arc<Cache>,
@@ -31,12 +31,15 @@ pub(crate) struct World {
 const LONG: Duration = Duration::from_secs(24 * 3600);
 
 impl World {
-    /// Plays the script in memory, on the paused clock, to its end.
+    /// Plays the script to its end, in memory and on the paused clock.
     pub(crate) async fn play(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
         Self::play_kind::<Pod>(wire, steps).await
     }
 
-    pub(crate) async fn play_kind<K: CachedResource>(wire: Wire, steps: impl IntoIterator<Item = Step>) -> Self {
+    pub(crate) async fn play_kind<K: CachedResource>(
+        wire: Wire,
+        steps: impl IntoIterator<Item = Step>,
+    ) -> Self {
         Self::play_selected::<K>(wire, None, steps).await
     }
 
@@ -111,7 +114,7 @@ impl World {
         pods
     }
 
-    /// How many objects of a kind could not be read, from the metrics.
+    /// The number of objects of a kind that could not be decoded, from the metrics.
     pub(crate) fn unreadable(&self, resource: &str) -> u64 {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
@@ -120,8 +123,8 @@ impl World {
         value.expect("exposed from the beginning").parse().unwrap()
     }
 
-    /// What the cache has reported since the last call. Deletions found by a list come in no particular order, so
-    /// deletions in a row are sorted.
+    /// The changes that the cache has reported since the last call. Deletions in a row are sorted, because those at the end
+    /// of a list are in no particular order.
     pub(crate) fn changes(&self) -> Vec<String> {
         let mut changes = std::mem::take(&mut *self.changes.0.lock());
         for run in changes.chunk_by_mut(|a, b| a.starts_with('-') && b.starts_with('-')) {
@@ -152,7 +155,7 @@ impl Handler for Changes {
         };
         let shown = |pod: &Arc<Pod>| state.pods.get(&pod.namespace, &pod.name).cloned();
         match change {
-            // Changes that arrive together are applied together, so a later one may show already.
+            // Changes that arrive together are applied together, so the cache may already show a later one.
             Change::Added(new) | Change::Updated { new, .. } => {
                 assert!(
                     shown(new).is_none_or(|p| Arc::ptr_eq(&p, new) || p.version != new.version),

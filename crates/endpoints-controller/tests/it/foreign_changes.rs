@@ -114,7 +114,7 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
     };
     for (what, attack, actor) in [
         ("edits", edit, "field manager \"somebody\""),
-        ("deletes", take, "a client that is not known"),
+        ("deletes", take, "an unknown client"),
         ("replaces", replace, "field manager \"somebody\""),
     ] {
         let harness = settled().await;

@@ -1,4 +1,4 @@
-//! Which Services the change of a pod concerns: counterparts of upstream's `TestDetermineNeededServiceUpdates` and
+//! The Services that the change of a pod affects: counterparts of upstream's `TestDetermineNeededServiceUpdates` and
 //! `TestGetPodServicesToUpdate` (`k8s.io/endpointslice` `util/controller_utils_test.go`).
 
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ fn concerned(cache: &Cache, change: &Change<Pod>) -> String {
 }
 
 #[test]
-fn a_relabelled_pod_concerns_those_it_leaves_and_joins_and_a_changed_one_all() {
+fn a_relabelled_pod_affects_services_it_leaves_and_joins_and_a_changed_one_all() {
     let cache = cache();
     for (before, after, left_or_joined, either) in [
         ("abc", "abc", "", "abc"),
@@ -66,7 +66,7 @@ fn a_relabelled_pod_concerns_those_it_leaves_and_joins_and_a_changed_one_all() {
 }
 
 #[test]
-fn a_pod_that_comes_or_goes_concerns_those_that_select_it() {
+fn an_added_or_deleted_pod_affects_services_that_select_it() {
     let cache = cache();
     for selected_by in ["a", "b", "cf", "", "xyz", "bx"] {
         let expected = selected_by.replace(['x', 'y', 'z'], "");
@@ -77,7 +77,7 @@ fn a_pod_that_comes_or_goes_concerns_those_that_select_it() {
 }
 
 #[test]
-fn a_node_that_comes_or_moves_to_another_zone_concerns_the_services_of_its_pods() {
+fn an_added_node_or_a_new_zone_affects_the_services_of_its_pods() {
     let cache = cache();
     let fields = PodFields {
         namespace: "green",

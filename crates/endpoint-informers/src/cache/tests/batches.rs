@@ -1,23 +1,23 @@
-//! What happens while the end of a list removes what was not listed, a portion at a time.
+//! Events while the end of a list removes unlisted objects, one batch at a time.
 
 use super::*;
 
-/// Follows the changes of pods, and counts what each portion brings.
+/// Follows the changes of pods, and records those of each batch.
 #[derive(Default)]
 struct Deletions {
     follower: Follower,
-    told: Mutex<Vec<&'static str>>,
+    reported: Mutex<Vec<&'static str>>,
 }
 
 impl Handler for Deletions {
     fn pod(&self, change: &Change<Pod>, state: &State, is_initial_list: bool) {
         let is_deletion = matches!(change, Change::Deleted(_));
-        self.told.lock().push(if is_deletion { "deleted" } else { "put" });
+        self.reported.lock().push(if is_deletion { "deleted" } else { "put" });
         self.follower.pod(change, state, is_initial_list);
     }
 }
 
-/// What comes between two portions.
+/// An event between two batches.
 #[derive(Clone, Debug)]
 enum Between {
     Step,
@@ -55,13 +55,13 @@ fn listening() -> (Cache, Arc<Deletions>) {
 }
 
 proptest! {
-    /// Of each pod, the last that was said since the list began counts.
+    /// For each pod, the last event since the list began counts.
     #[test]
-    fn events_between_portions_win(
+    fn events_between_batches_take_precedence(
         before in prop::sample::subsequence(&PODS[..], 0..=PODS.len()),
         listed in prop::sample::subsequence(&PODS[..], 0..=PODS.len()),
         between in vec(between(), 0..30),
-        portion in 1..4_usize,
+        batch_size in 1..4_usize,
     ) {
         let (cache, deletions) = listening();
         for name in &before {
@@ -72,17 +72,17 @@ proptest! {
             cache.put_pod(name, "2");
         }
         let mut expected: BTreeMap<&str, &Between> = BTreeMap::new();
-        let mut end = cache.complete_list::<Pod>("10").in_batches_of(portion);
+        let mut end = cache.complete_list::<Pod>("10").in_batches_of(batch_size);
         let mut more = true;
         for (number, action) in between.iter().enumerate() {
             let version = format!("{}", 100 + number);
             match action {
                 Between::Step if more => {
-                    deletions.told.lock().clear();
+                    deletions.reported.lock().clear();
                     let observed = cache.read(|state| state.pods.observed());
                     more = end.step();
-                    let told = deletions.told.lock().len();
-                    prop_assert!(told <= portion && (more || told == 0), "{told} in one step");
+                    let reported = deletions.reported.lock().len();
+                    prop_assert!(reported <= batch_size && (more || reported == 0), "{reported} in one step");
                     let now = if more { observed } else { 10 };
                     prop_assert_eq!(cache.read(|state| state.pods.observed()), now);
                 }
@@ -99,7 +99,7 @@ proptest! {
                 }
                 Between::Unreadable(name) => {
                     cache.cannot_read::<Pod>(("blue", name));
-                    // What was said before stands; without that, it stays if it is still there.
+                    // An earlier event still counts; without one, the pod stays if it is still there.
                     expected.entry(name).or_insert(action);
                 }
             }
@@ -119,34 +119,34 @@ proptest! {
                 Some(_) => prop_assert!(shown || absent.is_err(), "{name} exists"),
             }
         }
-        // Nothing was told twice: the follower would have noticed.
+        // Nothing was reported twice: the follower asserts it.
         let shown = cache.read(|state| state.pods.iter().map(|pod| (pod.name.clone(), pod.version)).collect());
         prop_assert_eq!(&*deletions.follower.0.lock(), &shown);
     }
 }
 
-/// Whatever the number of objects, no hold of the lock removes more than a portion, and others get it in between.
+/// No hold of the lock removes more than a batch, whatever the number of objects, and the lock is free in between.
 #[test]
-fn a_list_ends_in_portions() {
+fn a_list_ends_in_batches() {
     let (cache, deletions) = listening();
     (0..1000).for_each(|number| cache.put_pod(&number.to_string(), "1"));
     cache.begin_list::<Pod>();
     cache.put_pod("7", "2");
-    deletions.told.lock().clear();
+    deletions.reported.lock().clear();
     let mut end = cache.complete_list::<Pod>("10");
     let mut left = 1000;
     while end.step() {
-        let removed = std::mem::take(&mut *deletions.told.lock());
-        assert!(removed.iter().all(|told| *told == "deleted") && removed.len() <= BATCH_SIZE);
+        let removed = std::mem::take(&mut *deletions.reported.lock());
+        assert!(removed.iter().all(|reported| *reported == "deleted") && removed.len() <= BATCH_SIZE);
         left -= removed.len();
         assert_eq!(cache.read(|state| (state.pods.len(), state.pods.observed())), (left, 0));
     }
     assert_eq!(cache.read(|state| (state.pods.len(), state.pods.observed())), (1, 10));
 }
 
-/// A list that is overtaken by another removes nothing more, and the other removes what it left.
+/// A list stops removing objects when another one begins, which removes the rest.
 #[test]
-fn a_list_that_begins_meanwhile_takes_over() {
+fn a_list_that_begins_meanwhile_replaces_the_old_one() {
     let (cache, _) = listening();
     for name in PODS {
         cache.put_pod(name, "1");

@@ -1,8 +1,8 @@
-//! What a list tells handlers, and how far the cache is after it.
+//! The reports of a list to handlers, and the version of the cache after it.
 
 use super::*;
 
-/// Writes down what it hears of slices.
+/// Records the reports about slices.
 #[derive(Default)]
 struct Listener(Mutex<Vec<String>>);
 
@@ -28,7 +28,7 @@ fn listening() -> (Cache, Arc<Listener>) {
 }
 
 #[test]
-fn handlers_hear_of_a_list_before_its_first_change_and_after_its_last() {
+fn handlers_see_a_list_begin_before_its_first_change_and_complete_after_its_last() {
     let (cache, listener) = listening();
     let (sort, name, object) = slice();
     cache.begin_list::<CachedSlice>();
@@ -52,7 +52,7 @@ fn handlers_hear_of_a_list_before_its_first_change_and_after_its_last() {
     assert_eq!(*listener.0.lock(), expected, "one that breaks off begins again; other kinds are not slices");
 }
 
-/// A cache that has seen version 100 of a world that is no more has not seen version 60 of the one that is.
+/// After a restore, a cache that has seen version 100 of the old history has not seen version 60 of the new one.
 #[test]
 fn a_list_brings_the_cache_to_its_own_version_even_if_that_is_lower() {
     let (cache, listener) = listening();

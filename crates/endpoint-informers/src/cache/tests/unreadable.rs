@@ -1,4 +1,4 @@
-//! Objects that exist and could not be read.
+//! Objects that exist and could not be decoded.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn put(cache: &Cache, name: &str) {
 }
 
 #[test]
-fn what_could_not_be_read_is_not_absent_until_it_is_deleted_or_a_list_lacks_it() {
+fn an_unreadable_object_exists_until_it_is_deleted_or_a_list_lacks_it() {
     let cache = Cache::default();
     cache.begin_list::<Pod>();
     cache.cannot_read::<Pod>(("blue", "a"));
@@ -30,11 +30,11 @@ fn what_could_not_be_read_is_not_absent_until_it_is_deleted_or_a_list_lacks_it()
     assert_eq!(absent(), [true, true, false, true]);
     put(&cache, "c");
     cache.remove::<Pod>("blue", "c");
-    assert_eq!(absent(), [true; 4], "it could be read, and then it was deleted");
+    assert_eq!(absent(), [true; 4], "it was decoded, and then deleted");
 }
 
 #[test]
-fn an_older_state_is_kept_and_its_deletion_is_one() {
+fn an_older_state_is_kept_and_can_be_deleted() {
     let cache = Cache::default();
     put(&cache, "a");
     cache.begin_list::<Pod>();
@@ -46,7 +46,7 @@ fn an_older_state_is_kept_and_its_deletion_is_one() {
 }
 
 #[test]
-fn without_a_name_nothing_is_absent_until_a_list_without_such_an_object() {
+fn an_unreadable_name_makes_every_absence_uncertain_until_the_next_list() {
     let cache = Cache::default();
     for unnamed in [("", ""), ("blue", ""), ("", "a")] {
         cache.begin_list::<Pod>();
@@ -65,9 +65,9 @@ fn without_a_name_nothing_is_absent_until_a_list_without_such_an_object() {
     });
 }
 
-/// Names are remembered up to a bound; what is over it counts as having none.
+/// Names are remembered up to a bound; further objects count as objects without a name.
 #[test]
-fn more_than_can_be_remembered_is_forgotten_by_nobody() {
+fn names_beyond_the_bound_make_every_absence_uncertain() {
     let cache = Cache::default();
     for number in 0..1024 {
         cache.cannot_read::<Pod>(("blue", number.to_string().leak()));
@@ -78,7 +78,7 @@ fn more_than_can_be_remembered_is_forgotten_by_nobody() {
 }
 
 #[test]
-fn a_pod_around_is_unreadable_by_its_name_alone() {
+fn only_a_named_pod_counts_as_unreadable() {
     let cache = Cache::default();
     cache.cannot_read::<Pod>(("blue", "a"));
     cache.cannot_read::<Pod>(("", ""));
@@ -92,9 +92,9 @@ fn a_pod_around_is_unreadable_by_its_name_alone() {
     assert_eq!(check("blue", "b"), Ok(()), "pods end every minute, and their endpoints must go");
 }
 
-/// One in our view that could not be read has not been given to another controller.
+/// A Service of the main watch that could not be decoded has not been delegated.
 #[test]
-fn a_service_that_could_not_be_read_is_not_delegated() {
+fn an_unreadable_service_is_not_delegated() {
     let cache = Cache::default();
     let key = ObjectKey::new("blue", "web");
     cache.upsert(DelegatedService { namespace: "blue".into(), name: "web".into(), has_selector: true });

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::event::{ListPage, list_page};
 use super::*;
 
-/// The watch of a real server, and a list of one.
+/// The bodies of a watch and of lists, from a real server.
 const FRAMES: &[u8] = include_bytes!("../../../../kube-protobuf/testdata/watch.frames");
 const LIST: &[u8] = include_bytes!("../../../../kube-protobuf/testdata/podlist.pb");
 const JSON_LIST: &[u8] = include_bytes!("../../../../kube-protobuf/testdata/podlist.json");
@@ -49,7 +49,7 @@ fn a_page_is_the_same_in_both_encodings() {
 
 proptest! {
     #[test]
-    fn noise_is_an_error_or_nothing_but_no_panic(bytes in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_never_panic(bytes in vec(any::<u8>(), 0..200)) {
         for encoding in [Encoding::Protobuf, Encoding::Json] {
             let _ = read_all(encoding, bytes.clone());
             let _ = list_page::<Pod>(encoding, &bytes, &Mutex::default());
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_an_error_or_nothing_but_no_panic(
+    fn damaged_streams_never_panic(
         flips in vec((any::<prop::sample::Index>(), 1..=255_u8), 1..4),
     ) {
         let damaged = |bytes: &[u8]| {
@@ -75,7 +75,7 @@ proptest! {
 }
 
 #[test]
-fn lines_are_the_same_however_they_are_cut() {
+fn lines_do_not_depend_on_chunk_boundaries() {
     let text = b"{\"a\":1}\n{\"b\":2}\n{\"c\"";
     for size in 1..text.len() {
         let mut lines = Lines::default();

@@ -18,7 +18,7 @@ fn cached(slice: &Value) -> CachedSlice {
 }
 
 /// Our slice was written and is not in the cache yet.
-fn behind() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
+fn stale_cache() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
     let queue = WorkQueue::new(RateLimit::default());
     let slices = SliceExpectations::new("us", queue.clone(), Duration::from_secs(1));
     let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
@@ -28,15 +28,15 @@ fn behind() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sync_that_waits_for_a_slice_is_woken() {
-    let (slices, queue, _, _) = behind();
+async fn a_sync_that_waits_for_a_slice_is_requeued() {
+    let (slices, queue, _, _) = stale_cache();
     slices.observe(&Change::Added(Arc::new(cached(&slice("us", "5")))));
     assert_eq!(queue.len(), 1);
     slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));
     assert_eq!(queue.len(), 1, "once");
 }
 
-/// Plays a list in which `during` happens.
+/// Runs a list, and `during` before it completes.
 fn list(slices: &SliceExpectations, cache: &Cache, during: impl FnOnce()) {
     cache.read(|state| slices.observe_list(ListPhase::Begins, state));
     during();
@@ -44,8 +44,8 @@ fn list(slices: &SliceExpectations, cache: &Cache, during: impl FnOnce()) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_complete_list_ends_the_waiting_for_what_was_written_before_it() {
-    let (slices, queue, cache, key) = behind();
+async fn a_complete_list_ends_the_wait_for_earlier_writes() {
+    let (slices, queue, cache, key) = stale_cache();
     cache.read(|state| slices.observe_list(ListPhase::Begins, state));
     assert_eq!(
         cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(),
@@ -58,30 +58,30 @@ async fn a_complete_list_ends_the_waiting_for_what_was_written_before_it() {
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
 }
 
-/// A list that began before a write need not show it, however often lists break off and begin again.
+/// A list that began before a write need not show it, even if lists break off and begin again.
 #[tokio::test(start_paused = true)]
-async fn a_complete_list_does_not_end_the_waiting_for_what_was_written_during_it() {
-    let (slices, queue, cache, key) = behind();
+async fn a_complete_list_does_not_end_the_wait_for_writes_during_it() {
+    let (slices, queue, cache, key) = stale_cache();
     let written =
         || slices.written(&key, &Written::Updated(&serde_json::from_value(slice("us", "7")).unwrap()));
     list(&slices, &cache, written);
-    assert_eq!(queue.len(), 1, "woken, to look");
+    assert_eq!(queue.len(), 1, "requeued once");
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
     list(&slices, &cache, || cache.read(|state| slices.observe_list(ListPhase::Begins, state)));
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
 }
 
-/// A controller that begins during a list has not heard of its beginning, and has written nothing before it.
+/// A controller that starts during a list has not seen it begin, and has written nothing before it.
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_list_whose_beginning_was_not_heard_ends_no_waiting() {
-    let (slices, _, cache, key) = behind();
+async fn a_list_that_began_before_the_handler_was_attached_ends_no_wait() {
+    let (slices, _, cache, key) = stale_cache();
     cache.read(|state| slices.observe_list(ListPhase::Complete { went_back: false }, state));
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
 }
 
-/// What a sync finds during a list may be of a moment before it.
+/// A sync during a list may read a state from before it.
 #[tokio::test(start_paused = true)]
-async fn a_slice_that_a_list_shows_older_than_it_was_found_is_looked_at() {
+async fn a_slice_that_a_list_shows_in_an_older_version_is_synced() {
     for during in [false, true] {
         let queue = WorkQueue::new(RateLimit::default());
         let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
@@ -107,9 +107,9 @@ async fn a_slice_that_a_list_shows_older_than_it_was_found_is_looked_at() {
     }
 }
 
-/// Until the end of the list, the cache seemed to have seen what it had not.
+/// Until the end of the list, the cache seemed to have seen writes that it had not.
 #[tokio::test(start_paused = true)]
-async fn when_versions_went_back_every_service_with_slices_is_looked_at() {
+async fn when_versions_went_back_every_service_with_slices_is_synced() {
     for went_back in [false, true] {
         let queue = WorkQueue::new(RateLimit::default());
         let slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
@@ -125,8 +125,8 @@ async fn when_versions_went_back_every_service_with_slices_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sync_that_has_read_the_cache_waits_no_more() {
-    let (slices, queue, cache, key) = behind();
+async fn a_sync_that_has_read_the_cache_no_longer_waits() {
+    let (slices, queue, cache, key) = stale_cache();
     cache.observe::<CachedSlice>("5");
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap().current.len(), 0);
     slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));

@@ -97,22 +97,22 @@ async fn changes_that_upstream_ignores_cause_no_write() {
 /// Ten repairs at once, then one a minute. Changes of pods, and other Services, don't wait.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
-    type Attack = fn(&Harness);
-    let edit: Attack = |harness| {
+    type ForeignChange = fn(&Harness);
+    let edit: ForeignChange = |harness| {
         if harness.api.stored("web").is_some() {
             harness.edit("web", |endpoints| endpoints.subsets = None);
         }
     };
-    let take: Attack = |harness| {
+    let take: ForeignChange = |harness| {
         if harness.api.stored("web").is_some() {
             harness.api.delete("web");
         }
     };
-    let replace: Attack = |harness| {
+    let replace: ForeignChange = |harness| {
         harness.api.delete("web");
         harness.api.put(endpoints(stored("web", json!([]), json!({}))));
     };
-    for (what, attack, actor) in [
+    for (what, change, author) in [
         ("edits", edit, "field manager \"somebody\""),
         ("deletes", take, "an unknown client"),
         ("replaces", replace, "field manager \"somebody\""),
@@ -122,7 +122,7 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
         harness.api.settle().await;
         harness.api.forget_requests();
         for _ in 0..30 * 60 * 1000 / 470 {
-            attack(&harness);
+            change(&harness);
             harness.api.advance(Duration::from_millis(470)).await;
         }
         let writes = harness.api.requests().len();
@@ -131,7 +131,7 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
             panic!("{what}: {:?}", harness.api.events())
         };
         assert_eq!(reason, "EndpointsContested");
-        assert!(message.contains(actor), "{what}: {message}");
+        assert!(message.contains(author), "{what}: {message}");
         harness.api.forget_requests();
         harness.api.pod(pod("db-1", &["10.0.0.8"], true));
         harness.api.pod(pod("web-2", &["10.0.0.2"], true));
@@ -140,7 +140,7 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
         assert_eq!((harness.addresses("web").len(), harness.addresses("db").len()), (2, 1), "{what}");
         harness.api.advance(Duration::from_secs(20 * 60)).await;
         harness.api.forget_requests();
-        attack(&harness);
+        change(&harness);
         harness.api.advance(Duration::from_secs(2)).await;
         assert_eq!(harness.addresses("web").len(), 2, "{what}: forgiven after a while");
     }

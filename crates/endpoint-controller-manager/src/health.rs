@@ -1,25 +1,9 @@
 //! The checks of `/healthz`, `/livez` and `/readyz`.
 
 use component_server::Checks;
+use endpoint_informers::lifecycle::{PendingElection, Phase};
 use endpoint_informers::list_watch::Caches;
 use tokio::sync::watch;
-
-use crate::leader_election::PendingElection;
-
-/// The state of the controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// The caches are being filled.
-    Starting,
-    /// The caches are kept up to date while another process leads.
-    Standby,
-    /// This process has acquired the Lease, and relists what it writes.
-    Relisting,
-    /// The controllers run.
-    Running,
-    /// The controllers finish their writes in progress.
-    Stopping,
-}
 
 /// The checks of the three pages.
 pub(crate) struct Health {

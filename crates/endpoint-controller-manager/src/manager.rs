@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use component_server::Checks;
-use controller_kit::election::ElectionMetrics;
 use controller_kit::queue::QueueMetrics;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::list_watch::{Caches, Informers, ListWatchMetrics, RelistTimeout};
+use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, Phase};
+use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::error_chain;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -18,20 +17,16 @@ use tracing::info;
 use crate::api_clients::{ClientIdentity, Clients};
 use crate::config::Config;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
-use crate::controller_set::{ControllerDeps, ControllerSet, ControllerTask};
+use crate::controller_set::ControllerDeps;
 use crate::controllers::Controller;
 use crate::gates;
-use crate::health::{Health, Phase};
-use crate::leader_election::{Acquired, LeaseHandle, PendingElection};
+use crate::health::Health;
 use crate::logging::LogMetrics;
 use crate::process_metrics::ProcessMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
 use crate::signals::StopSignals;
-use crate::{build_metrics, informers, logging, version};
-
-/// The last part of the elector's user agent.
-const ELECTION: &str = "leader-election";
+use crate::{build_metrics, informers, leader_election, logging, version};
 
 /// Reasons for ending with an error.
 #[derive(Debug, thiserror::Error)]
@@ -42,10 +37,8 @@ pub(crate) enum ManagerError {
     Serving(#[from] ServingError),
     #[error("cannot start threads and signal handlers")]
     Runtime(#[source] std::io::Error),
-    #[error("leader election lost: {0}")]
-    LeaseLost(String),
-    #[error("acquired the lease, but could not refresh the cache")]
-    Relist(#[from] RelistTimeout),
+    #[error(transparent)]
+    Lifecycle(#[from] LifecycleError),
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
     #[error("an internal task ended")]
@@ -86,17 +79,11 @@ pub(crate) async fn run(config: Config, handles: Handles, logs: LogMetrics) -> R
 
 /// The parts of a process whose caches are synced.
 struct Manager {
-    controllers: Vec<ControllerTask>,
-    caches: Caches,
-    /// None without leader election.
-    election: Option<PendingElection>,
+    lifecycle: Lifecycle,
     background: Background,
-    phase: watch::Sender<Phase>,
     /// Tells the clients of controllers that the process shuts down.
     stopping: watch::Sender<bool>,
     healthz: Checks,
-    shutdown_timeout: Duration,
-    handles: Handles,
 }
 
 /// Tasks that run until the process ends.
@@ -131,7 +118,11 @@ impl Manager {
         registry.register_collector(Box::new(logs));
         config.gates.register(&mut registry);
         build_metrics::register(&mut registry, config.gates.versions());
-        let election = election(&config, &clients, &handles, &mut registry).await?;
+        let election = match leader_election::pending(&config, &clients, &handles, &mut registry)? {
+            // Lists requested from now on may count for a new leader.
+            Some(election) => Some(election.observe().await?),
+            None => None,
+        };
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
@@ -146,7 +137,7 @@ impl Manager {
             };
             deps.prepare(*which, client)
         };
-        let controllers = config.controllers.iter().map(prepare).collect();
+        let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
 
         let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
         let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
@@ -167,121 +158,49 @@ impl Manager {
             () = caches.synced() => {}
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
         }
-        let names: Vec<&str> = config.controllers.iter().map(|controller| controller.name()).collect();
-        info!(controllers = names.join(","), "Caches are synced");
-        let healthz = health.healthz;
-        Ok(Self {
-            controllers,
-            caches,
-            election,
-            background,
-            phase,
-            stopping,
-            healthz,
-            shutdown_timeout: config.shutdown_timeout,
-            handles,
-        })
+        let lifecycle = Lifecycle::new(caches, controllers)
+            .with_phase(phase)
+            .with_shutdown_timeout(config.shutdown_timeout);
+        info!(controllers = lifecycle.names().collect::<Vec<_>>().join(","), "Caches are synced");
+        let lifecycle = match election {
+            Some(election) => lifecycle.with_election(election),
+            None => lifecycle,
+        };
+        Ok(Self { lifecycle, background, stopping, healthz: health.healthz })
     }
 
     /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
     /// Lease.
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
-        let Self {
-            controllers,
-            caches,
-            election,
-            mut background,
-            phase,
-            stopping,
-            healthz,
-            shutdown_timeout,
-            handles,
-        } = self;
-        let mut lease = LeaseHandle::contend(election, &handles);
-        let mut running = None;
-        let start = || {
-            for controller in &controllers {
-                // Upstream has a check for each controller that was started, and it always passes.
-                healthz.register(controller.name, || Ok(()));
-            }
-            running.insert(ControllerSet::start(controllers, &handles.work))
-        };
+        let Self { mut lifecycle, mut background, stopping, healthz } = self;
         let outcome = tokio::select! {
             signal = stop.received() => {
                 info!(signal, "Received a signal; shutting down");
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = lead(&mut lease, &caches, start, &phase) => match failed {
+            failed = lead_and_work(&mut lifecycle, &healthz) => match failed {
                 // Nothing has been written, so the Lease is released and another replica may try at once.
-                ManagerError::Relist(_) => Err(failed),
-                _ => return Err(failed),
+                LifecycleError::Relist(_) => Err(failed.into()),
+                _ => return Err(failed.into()),
             },
         };
-        phase.send_replace(Phase::Stopping);
         stopping.send_replace(true);
-        let finish = async {
-            let finished = match running {
-                Some(running) => ControllerSet::stop(running, shutdown_timeout).await,
-                None => true,
-            };
-            if finished {
-                lease.release().await.map_err(ManagerError::LeaseLost)
-            } else {
-                lease.abandon();
-                Ok(())
-            }
-        };
         tokio::select! {
-            released = finish => outcome.and(released),
+            released = lifecycle.stop() => outcome.and(released.map_err(ManagerError::from)),
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
     }
 }
 
-/// The election, with connections of its own on the control runtime; none if it is off.
-async fn election(
-    config: &Config,
-    clients: &Clients<'_>,
-    handles: &Handles,
-    registry: &mut Registry,
-) -> Result<Option<PendingElection>, ManagerError> {
-    let Some(config) = &config.leader_election else { return Ok(None) };
-    let metrics = ElectionMetrics::register(registry);
-    let client = {
-        let _control = handles.control.enter();
-        clients.unshared(ELECTION)?
-    };
-    let election = PendingElection::new(config, client, clients.of(ELECTION), metrics);
-    Ok(Some(election.observe(handles).await?))
-}
-
-/// Starts the controllers once this process leads; returns only after a failure.
-async fn lead<'a>(
-    lease: &mut LeaseHandle,
-    caches: &Caches,
-    start: impl FnOnce() -> &'a mut ControllerSet,
-    phase: &watch::Sender<Phase>,
-) -> ManagerError {
-    phase.send_replace(Phase::Standby);
-    match lease.acquired().await {
-        // No other process has written since the caches were filled.
-        Acquired::NoElection => {}
-        Acquired::Never => return ManagerError::LeaseLost(lease.lost().await),
-        Acquired::Lease { alone_since } => {
-            phase.send_replace(Phase::Relisting);
-            tokio::select! {
-                relisted = caches.relist_and_wait(alone_since) => if let Err(error) = relisted {
-                    return error.into();
-                },
-                reason = lease.lost() => return ManagerError::LeaseLost(reason),
-            }
-        }
+/// Runs the controllers once this process leads; returns only after a failure.
+async fn lead_and_work(lifecycle: &mut Lifecycle, healthz: &Checks) -> LifecycleError {
+    if let Err(failed) = lifecycle.lead().await {
+        return failed;
     }
-    let running = start();
-    phase.send_replace(Phase::Running);
-    tokio::select! {
-        ended = running.ended() => ManagerError::TaskEnded(ended),
-        reason = lease.lost() => ManagerError::LeaseLost(reason),
+    for name in lifecycle.names() {
+        // Upstream has a check for each controller that was started, and it always passes.
+        healthz.register(name, || Ok(()));
     }
+    lifecycle.work().await
 }

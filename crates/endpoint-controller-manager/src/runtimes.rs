@@ -78,6 +78,9 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use endpoint_informers::lifecycle::Lifecycle;
+    use endpoint_informers::list_watch::Caches;
+
     use super::*;
 
     /// Keeps every thread of a runtime busy for this time; returns when all of them are.
@@ -116,8 +119,11 @@ mod tests {
             );
             let election = crate::leader_election::tests::election(timing.unwrap(), leases, &handles);
             let leadership = election.leadership();
-            let lease = crate::leader_election::LeaseHandle::contend(Some(election), &handles);
-            assert!(matches!(lease.acquired().await, crate::leader_election::Acquired::Lease { .. }));
+            let mut lifecycle = {
+                let _work = handles.work.enter();
+                Lifecycle::new(Caches::default(), []).with_election(election)
+            };
+            lifecycle.lead().await.unwrap();
             let work = handles.work.clone();
             tokio::task::spawn_blocking(move || block(&work, 2 * renew_deadline)).await.unwrap();
             let blocked = Instant::now();
@@ -127,7 +133,7 @@ mod tests {
                 assert_eq!(pong.unwrap(), "pong");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            lease.release().await.unwrap();
+            lifecycle.stop().await.unwrap();
         });
     }
 }

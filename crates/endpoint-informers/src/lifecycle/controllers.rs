@@ -32,8 +32,7 @@ impl ControllerTask {
         Self { name: C::NAME, run: Box::pin(run(controller)), queue, events }
     }
 
-    /// The name of the controller.
-    pub fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         self.name
     }
 }
@@ -71,23 +70,24 @@ impl RunningControllers {
         match self.controllers.join_next().await {
             Some(Ok(name)) => format!("the {name} ended"),
             Some(Err(error)) => format!("a controller ended: {error}"),
-            None => "there is no controller".to_owned(),
+            None => "no controller is running".to_owned(),
         }
     }
 
-    /// Starts no new sync and waits for those under way, for at most `limit`; then for their events, for what is left of
-    /// the limit and at least 2 s. False if a sync did not finish: it is cancelled, but its last write may still arrive.
+    /// Shuts the controllers down. Writes in progress may take `limit`, and the events about them the rest of it, at least
+    /// 2 s: the Lease waits meanwhile, and everything has to end before the kubelet kills the process. Returns false if
+    /// some write did not finish: it is cancelled, and may still arrive.
     pub(super) async fn stop(mut self, limit: Duration) -> bool {
         let start = Instant::now();
         self.queues.iter().for_each(WorkQueue::shut_down);
         let finished = timeout(limit, join_all(&mut self.controllers)).await.is_ok();
         if !finished {
-            warn!("Syncs under way did not finish within the shutdown timeout");
+            warn!(timeout = ?limit, "Writes in progress did not finish before the shutdown timeout");
         }
         self.last_event.send_replace(true);
         let left = limit.saturating_sub(start.elapsed()).max(EVENTS_TIMEOUT);
         if timeout(left, join_all(&mut self.events)).await.is_err() {
-            warn!("Events were not written within the shutdown timeout");
+            warn!(timeout = ?left, "Events were not written before the shutdown timeout");
         }
         finished
     }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn stop_reports_whether_all_writes_finished() {
+    async fn stop_returns_whether_all_writes_finished() {
         assert!(running(tokio::time::sleep(LIMIT / 2)).stop(LIMIT).await);
         assert!(!running(pending()).stop(LIMIT).await);
     }

@@ -103,7 +103,7 @@ pub(super) struct LeaseHandle {
     leadership: Leadership,
     elector: JoinHandle<Result<(), LeaseLost>>,
     events: JoinHandle<()>,
-    /// Releases the Lease. If it is dropped, the Lease runs out by itself.
+    /// Releases the Lease. If this is dropped unused, the Lease expires instead.
     release: oneshot::Sender<()>,
     /// Dropped when no more events will be recorded.
     last_event: oneshot::Sender<()>,
@@ -133,14 +133,14 @@ impl LeaseHandle {
         outcome
     }
 
-    /// Keeps the Lease until it runs out after the end of the process, because writes may still be under way.
+    /// Lets the Lease expire after the end of the process, because a write may still arrive.
     pub(super) fn abandon(self) {
         drop(self.release);
-        warn!("Writes may still be under way, so the lease is not released; it runs out by itself");
+        warn!("Not releasing the lease because writes may still be in progress; it will expire");
     }
 }
 
-/// Completes when something is sent, but not when the sender is dropped.
+/// Waits for a message; a sender that is dropped sends none.
 async fn sent(receiver: oneshot::Receiver<()>) {
     if receiver.await.is_err() {
         pending().await
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_release_reports_a_lease_that_was_lost_before_it() {
+    async fn a_release_reports_a_lease_that_was_lost_before() {
         handle(async { Ok(()) }).release().await.unwrap();
         let taken = LeaseLost::Taken { lease: "ns/lease".to_owned(), holder: "other".to_owned() };
         let lost = handle(async { Err(taken) }).release().await.unwrap_err();

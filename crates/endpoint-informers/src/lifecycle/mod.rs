@@ -31,15 +31,15 @@ const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// The progress of a process, for its health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The cache is being filled.
+    /// The caches are being filled.
     Starting,
-    /// The cache is kept up to date; another process may be the leader.
+    /// The caches are kept up to date while another process leads.
     Standby,
-    /// This process leads and refreshes its cache.
-    CatchingUp,
-    /// The controllers work.
+    /// This process has acquired the Lease, and relists what it writes.
+    Relisting,
+    /// The controllers run.
     Running,
-    /// Syncs under way finish.
+    /// The controllers finish their writes in progress.
     Stopping,
 }
 
@@ -51,7 +51,7 @@ pub enum LifecycleError {
     LeaseLost(#[source] LeaseLost),
     /// Nothing was written: the cache may lack what the previous leader wrote.
     #[error("acquired the lease, but could not refresh the cache")]
-    Behind(#[from] RelistTimeout),
+    Relist(#[from] RelistTimeout),
     /// A task that runs until the end of the process has ended, because of a bug.
     #[error("an internal task ended: {0}")]
     TaskEnded(String),
@@ -79,7 +79,7 @@ pub enum LifecycleError {
 /// Lifecycle::new(caches, [ControllerTask::new(controller)]).with_election(election).run_until(terminated).await
 /// # }
 /// ```
-#[must_use = "no controller runs before this does"]
+#[must_use = "no controller runs unless this does"]
 pub struct Lifecycle {
     caches: Caches,
     controllers: Vec<ControllerTask>,
@@ -111,13 +111,18 @@ impl Lifecycle {
         }
     }
 
+    /// The names of the controllers.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.controllers.iter().map(ControllerTask::name)
+    }
+
     /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write
     /// [with its leadership](PendingElection::leadership).
     pub fn with_election(self, election: PendingElection) -> Self {
         Self { election: Some(election), ..self }
     }
 
-    /// The same lifecycle; [`Self::stop`] waits at most this long for syncs under way. Without a limit by default.
+    /// The same lifecycle; [`Self::stop`] waits at most this long for writes in progress. By default it has no limit.
     pub fn with_shutdown_timeout(self, shutdown_timeout: Duration) -> Self {
         Self { shutdown_timeout, ..self }
     }
@@ -147,7 +152,7 @@ impl Lifecycle {
         match failed {
             None => self.stop().await,
             // Nothing was written, so that another process may lead at once.
-            Some(behind @ LifecycleError::Behind(_)) => self.stop().await.and(Err(behind)),
+            Some(failed @ LifecycleError::Relist(_)) => self.stop().await.and(Err(failed)),
             Some(failed) => Err(failed),
         }
     }
@@ -157,7 +162,7 @@ impl Lifecycle {
     ///
     /// # Errors
     ///
-    /// [`LifecycleError::LeaseLost`], or [`LifecycleError::Behind`], after which [`Self::stop`] releases the Lease.
+    /// [`LifecycleError::LeaseLost`], or [`LifecycleError::Relist`], after which [`Self::stop`] releases the Lease.
     pub async fn lead(&mut self) -> Result<(), LifecycleError> {
         if let Some(election) = self.election.take() {
             self.lease = Some(election.contend(&self.runtime));
@@ -166,7 +171,7 @@ impl Lifecycle {
         // Without an election, no other process has written since the cache was filled.
         let Some(lease) = &mut self.lease else { return Ok(()) };
         let Some(alone_since) = lease.acquired().await else { return Err(lease.lost().await) };
-        self.phase.send_replace(Phase::CatchingUp);
+        self.phase.send_replace(Phase::Relisting);
         tokio::select! {
             caught_up = self.caches.relist_and_wait(alone_since) => Ok(caught_up?),
             lost = lease.lost() => Err(lost),

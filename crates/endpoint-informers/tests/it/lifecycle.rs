@@ -153,7 +153,7 @@ async fn a_leader_whose_lists_bring_nothing_for_five_minutes_gives_the_lease_bac
     let mut informers = Informers::new(silent, Arc::new(Cache::default()));
     informers.start(informers.of::<Node>());
     let (log, outcome) = live(&server, &informers.caches(), 600 * SECOND).await;
-    let Err(LifecycleError::Behind(behind)) = outcome else { panic!("{outcome:?}") };
+    let Err(LifecycleError::Relist(behind)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(behind.resources, ["nodes"]);
     assert_eq!(log, [(300, false, "ended")]);
 }

@@ -19,6 +19,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Reasons for not having a connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
+    #[error("{flag}: cannot read {path}")]
+    Unreadable { flag: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{flag}: cannot use the kubeconfig {path}")]
     Kubeconfig { flag: &'static str, path: PathBuf, source: KubeconfigError },
     #[error("{flag}: proxy-url of the current cluster in {path} is not a URL")]
@@ -46,13 +48,20 @@ pub(crate) async fn load(api_server: &ApiServer) -> Result<kube::Config, Connect
 
 /// Reads a kubeconfig once, as upstream does. `connect` reads the files that it names again when they change.
 async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, ConnectionError> {
-    let failed = |source| ConnectionError::Kubeconfig { flag, path: path.to_owned(), source };
+    let path_buf = || path.to_owned();
+    let failed = |error| match error {
+        // Its own message would name the file once more.
+        KubeconfigError::ReadConfig(source, _) => {
+            ConnectionError::Unreadable { flag, path: path_buf(), source }
+        }
+        source => ConnectionError::Kubeconfig { flag, path: path_buf(), source },
+    };
     let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
     let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
         None => (None, Ok(None)),
     };
-    let proxy = proxy.map_err(|source| ConnectionError::ProxyUrl { flag, path: path.to_owned(), source })?;
+    let proxy = proxy.map_err(|source| ConnectionError::ProxyUrl { flag, path: path_buf(), source })?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(failed)?;
     config.root_cert_file = authorities;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
-use stage::{ALPHA_OFF, GA_ON, NONE, Spec};
+use stage::{ALPHA_OFF, GA_ON, Gate, NONE, Spec, gate};
 pub(crate) use version::Versions;
 
 /// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
@@ -32,23 +32,6 @@ const PREFER_SAME_TRAFFIC_DISTRIBUTION: &str = "PreferSameTrafficDistribution";
 
 const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";
-
-/// A gate at 1.33, 1.34, 1.35 and 1.36.
-#[derive(Clone, Copy, Debug)]
-struct Gate {
-    name: &'static str,
-    specs: [Spec; version::COUNT],
-    /// Gates that must be on for this one to be on.
-    depends_on: &'static [&'static str],
-}
-
-const fn gate(
-    name: &'static str,
-    specs: [Spec; version::COUNT],
-    depends_on: &'static [&'static str],
-) -> Gate {
-    Gate { name, specs, depends_on }
-}
 
 /// Gates with an effect here that upstream does not have, or no longer has.
 const OWN: &[Gate] = &[

@@ -1,4 +1,6 @@
-//! The stages of feature gates.
+//! The stages of feature gates, release by release.
+
+use super::version::COUNT;
 
 /// The stages of `k8s.io/component-base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,23 @@ impl Spec {
     const fn locked(self) -> Self {
         Self { locked: true, ..self }
     }
+}
+
+/// A gate at 1.33, 1.34, 1.35 and 1.36.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
+    pub(super) name: &'static str,
+    pub(super) specs: [Spec; COUNT],
+    /// Gates that must be on for this one to be on.
+    pub(super) depends_on: &'static [&'static str],
+}
+
+pub(super) const fn gate(
+    name: &'static str,
+    specs: [Spec; COUNT],
+    depends_on: &'static [&'static str],
+) -> Gate {
+    Gate { name, specs, depends_on }
 }
 
 pub(super) const NONE: Spec = Spec::off(Stage::None);

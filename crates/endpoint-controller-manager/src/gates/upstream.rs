@@ -5,7 +5,6 @@
 
 #[allow(clippy::wildcard_imports, reason = "all there is")]
 use super::stage::*;
-use super::{Gate, gate};
 
 /// Sorted by name; the columns are 1.33, 1.34, 1.35 and 1.36.
 #[rustfmt::skip]

@@ -243,6 +243,7 @@ impl Flag {
     /// The help text, with the range after it.
     pub(super) fn help_with_range(&self) -> String {
         match self.kind {
+            Kind::Count { min: 0, max: i32::MAX, .. } => self.description(),
             Kind::Count { min, max: i32::MAX, .. } => format!("{} (at least {min})", self.help),
             Kind::Count { min, max, .. } => format!("{} ({min} to {max})", self.help),
             _ => self.description(),

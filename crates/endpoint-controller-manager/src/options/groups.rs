@@ -10,8 +10,6 @@ mod metrics;
 mod misc;
 mod serving;
 
-use std::path::PathBuf;
-
 use super::flag::Flag;
 pub(super) use leader_election::checked as checked_leader_election;
 
@@ -55,9 +53,4 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
 /// The flag of this name.
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     all().find(|flag| flag.name == name)
-}
-
-/// An empty path is none.
-fn path(text: &str) -> Option<PathBuf> {
-    (!text.is_empty()).then(|| text.into())
 }

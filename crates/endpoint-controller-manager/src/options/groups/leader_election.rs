@@ -66,9 +66,7 @@ pub(super) const FLAGS: &[Flag] = &[
 ];
 
 /// The election, or none if it is off: its other flags are not checked then, as upstream does.
-pub(in crate::options) fn checked(
-    settings: LeaderElectionSettings,
-) -> Result<Option<LeaderElection>, String> {
+pub(crate) fn checked(settings: LeaderElectionSettings) -> Result<Option<LeaderElection>, String> {
     if !settings.enabled {
         return Ok(None);
     }

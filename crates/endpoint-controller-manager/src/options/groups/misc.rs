@@ -1,9 +1,8 @@
 //! Miscellaneous and global flags.
 
-use super::path;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Parsed, Text};
-use crate::options::parse::version_request;
+use crate::options::parse::{path, version_request};
 
 /// The flag that prints the help text.
 pub(super) const HELP: &str = "help";

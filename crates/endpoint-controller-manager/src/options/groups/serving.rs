@@ -1,9 +1,8 @@
 //! Flags of the HTTPS server, of authentication and of authorization (`k8s.io/apiserver` `pkg/server/options`).
 
-use super::path;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Count, Duration, Int, List, Parsed, Repeated, Text};
-use crate::options::parse;
+use crate::options::parse::{self, path};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(

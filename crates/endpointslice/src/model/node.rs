@@ -115,7 +115,7 @@ mod tests {
     use super::milli_cpu;
 
     #[test]
-    fn cpu_quantities() {
+    fn cpu_quantities_are_read_as_thousandths_of_a_core() {
         for (quantity, milli) in [
             ("4", 4000),
             ("3920m", 3920),

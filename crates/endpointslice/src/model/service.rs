@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_annotation_says_yes_no_or_nothing() {
+    fn the_old_annotation_is_true_false_or_ignored() {
         let tolerates = |value: &'static str| {
             let annotations = vec![(TOLERATE_UNREADY_ENDPOINTS, value)];
             let fields = ServiceFields { annotations, ..ServiceFields::default() };

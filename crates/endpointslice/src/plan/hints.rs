@@ -131,7 +131,7 @@ mod tests {
     /// Counterpart of the cases of upstream's `trafficdist` `TestReconcileHints`: mode, ready, zone, hints found and
     /// hints expected; a write is needed exactly if the two differ.
     #[test]
-    fn hints_by_traffic_distribution() {
+    fn traffic_distribution_decides_about_hints_of_ready_endpoints() {
         let a = Some("a");
         for (mode, ready, zone, found, expected) in [
             (ZONE, true, a, None, hints(a, None)),

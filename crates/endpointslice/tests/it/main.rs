@@ -6,6 +6,7 @@
 //! | upstream's unit tests have counterparts | [`upstream_cases`] |
 //! | the same writes as upstream on thousands of recorded inputs | [`golden`] |
 //! | addresses are read as Kubernetes reads them | [`addresses`] |
+//! | the tutorial in the README is compiled | [`readme`] |
 //! | addresses that the API server refuses keep no slice from being written | [`refused_addresses`] |
 //! | a complete list ends the wait for earlier writes | [`relist`] |
 //! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
@@ -16,6 +17,7 @@ mod addresses;
 mod golden;
 mod mirroring;
 mod plan_properties;
+mod readme;
 mod refused_addresses;
 mod relist;
 mod support;

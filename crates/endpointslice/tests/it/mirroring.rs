@@ -28,7 +28,7 @@ fn of_type(plan: &SlicePlan, address_type: AddressType) -> &endpointslice::plan:
     plan.types.iter().find(|plan| plan.address_type == address_type).unwrap()
 }
 
-/// What the API server makes of a plan on an empty cluster.
+/// The slices that the API server stores for a plan on an empty cluster.
 fn applied(plan: &SlicePlan) -> Vec<EndpointSlice> {
     let created = plan.types.iter().flat_map(|plan| plan.create.iter().cloned());
     let named = created.enumerate().map(|(number, mut slice)| {
@@ -111,7 +111,7 @@ fn not_ready_wins_over_ready_for_the_same_port() {
 }
 
 #[test]
-fn what_is_invalid_or_beyond_the_maximum_is_counted() {
+fn addresses_that_are_invalid_or_beyond_the_maximum_are_counted() {
     let custom = endpoints(json!([{
         "addresses": [{"ip": "10.1.0.1"}, {"ip": "example.com"}, {"ip": "127.0.0.1"}, {"ip": "10.1.0.2"}],
         "notReadyAddresses": [{"ip": "10.1.0.3"}],
@@ -127,7 +127,7 @@ fn what_is_invalid_or_beyond_the_maximum_is_counted() {
 }
 
 #[test]
-fn no_addresses_no_slices() {
+fn endpoints_without_addresses_have_no_slices() {
     let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
     let existing = applied(&plan_for(&custom, &[], 1000));
     for emptied in [json!(null), json!([]), json!([{"ports": ports()}])] {
@@ -138,7 +138,7 @@ fn no_addresses_no_slices() {
 }
 
 #[test]
-fn one_slice_of_several_stays() {
+fn of_several_slices_of_a_group_one_stays() {
     let custom = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}], "ports": ports()}]));
     let first = applied(&plan_for(&custom, &[], 1000)).remove(0);
     let mut second = first.clone();
@@ -187,9 +187,9 @@ fn a_change_of_ports_gives_the_slice_new_content() {
     assert_eq!(changes.update[0].metadata.name.as_deref(), Some("db-0"));
 }
 
-/// Hints alone are no reason to write, and a slice that is written carries what is desired: nobody's old hints.
+/// Hints alone cause no write. A slice that is written has the hints of the desired endpoints, not its old ones.
 #[test]
-fn hints_are_left_alone_and_not_carried_over() {
+fn hints_cause_no_write_and_are_not_copied() {
     let both = endpoints(json!([{"addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}], "ports": ports()}]));
     let mut existing = applied(&plan_for(&both, &[], 1000));
     for endpoint in existing[0].endpoints.iter_mut().flatten() {

@@ -1,4 +1,4 @@
-//! Addresses that the API server refuses in what is written, but leaves in slices from before it did.
+//! Addresses that the API server refuses in a write, but accepts in slices that carry them already.
 //!
 //! The API server checks the endpoints of a slice only if they change (`pkg/apis/discovery/validation`
 //! `ValidateEndpointSlice`); the one of these tests does the same.
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::{Cluster, NO_WRITES, PodExt as _, SERVICE, endpoints, pod, writes};
 
-/// Slices of two pods each, the first pod of each at a link-local address: written when that was allowed.
+/// Slices of two pods each, the first pod of each with a link-local address: written when that was allowed.
 fn with_old_slices(pods: usize) -> Cluster {
     let mut cluster = Cluster { max: 2, ..Cluster::with_pods(pods) };
     cluster.sync();
@@ -27,20 +27,20 @@ fn addresses(cluster: &Cluster) -> Vec<&str> {
 }
 
 #[test]
-fn a_slice_that_needs_no_change_keeps_them() {
+fn a_slice_that_needs_no_change_keeps_refused_addresses() {
     let mut cluster = with_old_slices(4);
     assert_eq!(cluster.sync(), NO_WRITES);
 }
 
 #[test]
-fn a_slice_that_has_nothing_else_stays_too() {
+fn a_slice_with_only_refused_addresses_stays() {
     let mut cluster = with_old_slices(2);
     cluster.move_to_link_local(1);
     assert_eq!(cluster.sync(), NO_WRITES, "no placeholder either");
 }
 
 #[test]
-fn labels_change_around_them() {
+fn a_write_for_labels_keeps_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
     assert_eq!(cluster.sync(), writes(0, 1, 0));
@@ -48,7 +48,7 @@ fn labels_change_around_them() {
 }
 
 #[test]
-fn they_go_with_the_next_change_of_endpoints_in_their_slice_alone() {
+fn a_change_of_endpoints_removes_the_refused_addresses_of_that_slice_alone() {
     let mut cluster = with_old_slices(4);
     cluster.pods[1].set_ready(false);
     assert_eq!(cluster.sync(), writes(0, 1, 0));
@@ -56,7 +56,7 @@ fn they_go_with_the_next_change_of_endpoints_in_their_slice_alone() {
 }
 
 #[test]
-fn their_own_change_removes_them() {
+fn a_change_of_their_endpoint_removes_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.pods[0].set_ready(false);
     assert_eq!(cluster.sync(), writes(0, 1, 0));
@@ -64,7 +64,7 @@ fn their_own_change_removes_them() {
 }
 
 #[test]
-fn a_slice_that_gets_another_endpoint_loses_them() {
+fn a_slice_that_gets_another_endpoint_loses_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.max = 3;
     cluster.pods.push(pod(7));
@@ -73,7 +73,7 @@ fn a_slice_that_gets_another_endpoint_loses_them() {
 }
 
 #[test]
-fn a_slice_whose_hints_change_loses_them() {
+fn a_slice_whose_hints_change_loses_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.spec().traffic_distribution = Some("PreferClose".to_owned());
     assert_eq!(cluster.sync(), writes(0, 1, 0));
@@ -92,7 +92,7 @@ fn a_slice_left_empty_becomes_the_placeholder() {
 }
 
 #[test]
-fn slices_of_an_older_service_keep_nothing() {
+fn slices_of_an_older_service_keep_no_refused_addresses() {
     let mut cluster = with_old_slices(2);
     cluster.only_mut().metadata.owner_references.as_mut().unwrap()[0].uid = "older-service".to_owned();
     assert_eq!(cluster.sync(), writes(1, 0, 1));
@@ -100,7 +100,7 @@ fn slices_of_an_older_service_keep_nothing() {
 }
 
 #[test]
-fn no_slice_gets_them_anew() {
+fn refused_addresses_are_in_no_new_slice() {
     let mut cluster = with_old_slices(2);
     cluster.pods.push(pod(7).addresses(&["169.254.0.7"]));
     assert_eq!(cluster.sync(), NO_WRITES);
@@ -109,7 +109,7 @@ fn no_slice_gets_them_anew() {
 
 /// Pods have one address of each family, but not those of other networks.
 #[test]
-fn an_endpoint_with_other_addresses_as_well_keeps_those() {
+fn an_endpoint_keeps_its_allowed_addresses() {
     let mut cluster = with_old_slices(1);
     cluster.pods[0].set_addresses(&["169.254.0.0", "10.1.0.9"]);
     cluster.only_mut().endpoints.as_mut().unwrap()[0].addresses.insert(0, "10.1.0.9".to_owned());
@@ -120,7 +120,7 @@ fn an_endpoint_with_other_addresses_as_well_keeps_those() {
 }
 
 #[test]
-fn a_plan_says_which_it_keeps() {
+fn a_plan_names_the_refused_addresses_it_keeps() {
     let mut cluster = with_old_slices(4);
     cluster.pods[3].set_ready(false);
     let (desired, plan) = (cluster.desired(), cluster.plan());
@@ -137,7 +137,7 @@ fn a_plan_says_which_it_keeps() {
 }
 
 #[test]
-fn mirrored_slices_keep_them_as_well() {
+fn mirrored_slices_keep_refused_addresses() {
     let mut cluster = with_old_slices(2);
     let mirror = json!({"metadata": {"name": SERVICE, "namespace": "shop"}, "subsets": [{
         "addresses": [{"ip": "10.1.0.1"}, {"ip": "169.254.0.0"}],

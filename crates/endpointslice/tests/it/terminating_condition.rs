@@ -64,7 +64,7 @@ fn existing_slices_drop_the_conditions_at_their_next_write_and_get_them_back_at_
 
 /// Such writes take the endpoints as they were read.
 #[test]
-fn a_write_for_labels_or_hints_drops_them_too() {
+fn a_write_for_labels_or_hints_drops_the_conditions() {
     for change in [
         (|cluster: &mut Cluster| {
             cluster.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
@@ -80,7 +80,7 @@ fn a_write_for_labels_or_hints_drops_them_too() {
 }
 
 #[test]
-fn a_pod_that_terminates_leaves_and_the_rest_stays() {
+fn a_terminating_pod_is_removed_and_the_others_stay() {
     let mut cluster = settled();
     cluster.conditions = Conditions::ReadyOnly;
     cluster.pods[3].set_terminating();

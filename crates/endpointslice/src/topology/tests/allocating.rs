@@ -1,4 +1,4 @@
-//! From nodes to what each zone should have.
+//! From nodes to the allocation of each zone.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn shares_are_by_the_cpu_of_nodes_that_count() {
             ],
             &[("east", 0.5), ("north", 0.05), ("west", 0.45)],
         ),
-        // One node without zone or CPU spoils it for all, unless it doesn't count anyway.
+        // One node that counts without zone or CPU makes all shares impossible.
         (&[("east", 4000, UP), ("west", 4000, UP), ("", 4000, UP)], &[]),
         (&[("east", 4000, UP), ("west", 4000, UP), ("west", 0, UP)], &[]),
         (
@@ -65,7 +65,7 @@ fn shares_are_by_the_cpu_of_nodes_that_count() {
 
 /// Messages as upstream's events have them, up to the address type.
 #[test]
-fn what_stands_in_the_way_is_said() {
+fn the_reason_for_no_hints_is_upstreams_message() {
     let thirds = shares(&[("east", 1), ("north", 1), ("west", 1)]);
     for (shares, endpoints, message) in [
         (&ZoneShares::default(), 9, "Nodes only ready in one zone"),
@@ -90,7 +90,7 @@ fn what_stands_in_the_way_is_said() {
 }
 
 #[test]
-fn a_minimum_is_five_sixths_rounded_up_and_the_slack_is_anyones() {
+fn a_minimum_is_five_sixths_rounded_up_and_every_zone_may_have_the_rest() {
     let shares = shares(&[("east", 600), ("north", 30), ("west", 370)]);
     let allocations = shares.allocate(20).unwrap();
     let rows: Vec<_> =

@@ -90,7 +90,7 @@ fn each_ready_endpoint_gets_a_zone_or_none_does() {
 
 /// Cases 1 to 8 are upstream's.
 #[test]
-fn hints_of_a_slice_are_valid_or_not() {
+fn hints_are_valid_for_zones_with_capacity_up_to_the_maximum() {
     let allocation = |maximum| Allocation { minimum: 0, maximum, desired: 1.0 };
     let zones = ["east", "north", "west"].map(|zone| (zone.into(), allocation(3)));
     let allocations = Allocations::new(zones.into());
@@ -153,14 +153,14 @@ fn ready_endpoints_of_all_slices_count() {
         let (mut create, mut update, unchanged) = (build(create), build(update), build(unchanged));
         let all = create.iter().chain(&update).chain(&unchanged);
         assert_eq!(all.flat_map(ready_endpoints).count(), expected);
-        // With no shares, the number is part of the answer.
+        // Without shares, the number of endpoints is part of the outcome.
         let unchanged: Vec<&EndpointSlice> = unchanged.iter().collect();
         let outcome = add_hints(&ZoneShares::default(), &mut create, &mut update, &unchanged);
         assert_eq!(outcome.unwrap_err().endpoints, expected);
     }
 }
 
-/// A slice that needs no write keeps valid hints, and is weighed again in its turn if they don't fit any more.
+/// A slice that needs no write keeps valid hints, and is reopened in its turn if they are no longer valid.
 #[test]
 fn untouched_slices_are_reopened_only_if_their_hints_no_longer_fit() {
     let shares = shares(&[("east", 1), ("west", 1)]);
@@ -172,7 +172,7 @@ fn untouched_slices_are_reopened_only_if_their_hints_no_longer_fit() {
     assert_eq!(update.iter().map(zones).collect::<Vec<_>>(), [["west", "east"]]);
 }
 
-/// Hints for several zones, which somebody else must have set, leave no room for the second slice. Upstream writes it
+/// Hints for several zones, set by another client, exceed the maximum with those of the second slice. Upstream writes it
 /// in every sync, with the hints it has.
 #[test]
 fn a_reopened_slice_that_does_not_change_is_not_written() {
@@ -187,7 +187,7 @@ fn a_reopened_slice_that_does_not_change_is_not_written() {
 
 /// Upstream writes such a slice in every sync, with no change.
 #[test]
-fn failing_half_way_changes_nothing() {
+fn a_failed_assignment_changes_no_slice() {
     let shares = shares(&[("east", 1), ("west", 1)]);
     let never_hinted = slice(vec![ready("east"), ready("west")]);
     let homeless = Endpoint { zone: None, ..ready("") };

@@ -9,13 +9,13 @@
 //! | `topologycache` `TestTopologyCacheRace` | none: [`TopologyCache`] is a value, and the compiler rules the race out |
 //! | `topologycache` `Test_redistributeHints` (3) | [`transferring`] `endpoints_are_lent_in_order` |
 //! | `topologycache` `Test_getGivingAndReceivingZones` (9) | [`transferring`] `zones_with_most_to_spare_give_to_those_that_lack_most`; the two cases with negative counts can't be written down |
-//! | `topologycache` `Test_getHintsByZone` (8) | [`assigning`] `hints_of_a_slice_are_valid_or_not` |
+//! | `topologycache` `Test_getHintsByZone` (8) | [`assigning`] `hints_are_valid_for_zones_with_capacity_up_to_the_maximum` |
 //! | `topologycache` `Test_getTotalReadyEndpoints` (5) | [`assigning`] `ready_endpoints_of_all_slices_count` |
 //! | `endpointslice` `TestReconcileTopology` (5) | [`planning`] `a_service_turns_its_hints_on_and_off` |
 //! | controller `Test_checkNodeTopologyDistribution` (9) | [`remembering`] `services_are_due_when_a_zone_is_overloaded` |
 //! | controller `TestUpdateNode` | [`remembering`] `nodes_that_get_a_zone_make_hints_possible` |
 //!
-//! What is deliberately different from upstream is in [`planning`], [`remembering`] and [`properties`].
+//! Deliberate differences from upstream are in [`planning`], [`remembering`] and [`properties`].
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn node(zone: &str, milli_cpu: u64) -> Node {
     }
 }
 
-/// The shares of zones with so much CPU each.
+/// The shares of zones with this CPU each.
 fn shares(cpu: &[(&str, u64)]) -> ZoneShares {
     let nodes: Vec<Node> = cpu.iter().map(|(zone, cpu)| node(zone, *cpu)).collect();
     ZoneShares::from_nodes(&nodes)
@@ -68,7 +68,7 @@ fn not_ready(zone: &str) -> Endpoint {
     Endpoint { conditions: Some(conditions), ..ready(zone) }
 }
 
-/// An endpoint that doesn't say whether it is ready.
+/// An endpoint without the condition `ready`.
 fn unknown(zone: &str) -> Endpoint {
     Endpoint { conditions: None, ..ready(zone) }
 }

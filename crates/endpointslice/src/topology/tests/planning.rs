@@ -49,7 +49,7 @@ impl Slices {
         }
     }
 
-    /// Plans and applies; gives the number of writes.
+    /// Plans and applies; returns the number of writes.
     fn sync(&mut self, endpoints: &[Endpoint], hints: &Hints) -> usize {
         let plan = self.plan(endpoints, hints);
         self.apply(&plan);
@@ -140,7 +140,7 @@ fn a_service_turns_its_hints_on_and_off() {
     assert_eq!(slices.hints(), (counts(&[]), 0));
 }
 
-/// What a plan says about hints is what its slices carry.
+/// The outcome of a plan equals the hints of its slices.
 #[test]
 fn the_outcome_is_part_of_the_plan() {
     let endpoints = in_zones(0, &["east", "east", "west"]);
@@ -156,7 +156,7 @@ fn the_outcome_is_part_of_the_plan() {
     assert_eq!(outcome_of(&unknown), Some(Err(no_hints)));
 }
 
-/// When hints become impossible they go, also from slices that need no other write.
+/// Hints that have become impossible are removed, also from slices that need no other write.
 #[test]
 fn impossible_hints_are_removed() {
     let endpoints = in_zones(0, &["east", "west"]);
@@ -167,7 +167,7 @@ fn impossible_hints_are_removed() {
 }
 
 /// A zone whose nodes are all unready or control-plane nodes has no capacity, but may have endpoints. Upstream keeps
-/// hints for it, out of everybody's reach, and writes them again in every sync.
+/// hints for it, which no consumer uses, and writes them again in every sync.
 #[test]
 fn endpoints_in_a_zone_without_capacity_serve_others() {
     let hints = topology(&[("east", 1), ("west", 1)]);
@@ -176,7 +176,7 @@ fn endpoints_in_a_zone_without_capacity_serve_others() {
     assert_eq!(slices.hints(), (counts(&[("east", 2), ("west", 2)]), 2));
 }
 
-/// Five sixths of 5.6 and of 0.4 leave no room for a sixth endpoint in the east. Upstream leaves all six there, because
+/// Five sixths of 5.6 and of 0.4 don't allow for a sixth endpoint in the east. Upstream leaves all six there, because
 /// the east has less than half an endpoint to spare, and writes them again in every sync.
 #[test]
 fn a_zone_never_keeps_more_than_its_maximum() {
@@ -186,7 +186,7 @@ fn a_zone_never_keeps_more_than_its_maximum() {
     assert_eq!(slices.hints(), (counts(&[("east", 5), ("west", 1)]), 1));
 }
 
-/// A minimum is no promise: neither the east nor the north has half an endpoint to spare. As upstream.
+/// A minimum is not guaranteed: neither the east nor the north has half an endpoint to spare. As in upstream.
 #[test]
 fn a_zone_may_end_below_its_minimum() {
     let cpu = [("east", 40), ("north", 40), ("west", 20)];

@@ -1,4 +1,4 @@
-//! What holds for every cluster, Service and history.
+//! Properties of every cluster, Service and history.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn any_node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// The share of each zone, counted from all nodes at once; none if that can't be said.
+/// The share of each zone, computed from all nodes at once; none if there are no shares.
 fn recounted<'a>(nodes: impl Iterator<Item = &'a Node>) -> BTreeMap<Arc<str>, f64> {
     let mut cpu: BTreeMap<Arc<str>, u64> = BTreeMap::new();
     for node in nodes.filter(|node| node.ready && !node.control_plane) {
@@ -40,9 +40,9 @@ fn recounted<'a>(nodes: impl Iterator<Item = &'a Node>) -> BTreeMap<Arc<str>, f6
 }
 
 proptest! {
-    /// Following the nodes one by one comes to what a look at all of them does, at every step.
+    /// Changing nodes one by one gives the same shares as replacing all of them, at every step.
     #[test]
-    fn nodes_one_by_one_are_nodes_at_once(
+    fn changing_nodes_one_by_one_equals_replacing_all(
         changes in prop::collection::vec((0..6_usize, prop::option::weighted(0.7, any_node())), 0..40),
     ) {
         let (mut following, mut recounting) = (TopologyCache::default(), TopologyCache::default());
@@ -67,9 +67,9 @@ struct Moment {
     cpu: [u64; 4],
     /// Endpoints by number: zone, and whether it is ready.
     endpoints: Vec<Option<(usize, bool)>>,
-    /// One endpoint in so many has no zone.
+    /// One endpoint in this number has no zone.
     homeless: Option<usize>,
-    /// Hints of one endpoint in so many are damaged beforehand.
+    /// One endpoint in this number has wrong hints beforehand.
     damage: Option<(usize, usize)>,
     max: usize,
 }
@@ -95,7 +95,7 @@ impl Moment {
         endpoints.collect()
     }
 
-    /// Somebody else, or an older version, has set other hints.
+    /// Sets other hints, as another client or an older version.
     fn damage(&self, slices: &mut Slices) {
         let Some((every, zone)) = self.damage else { return };
         let endpoints = slices.stored.iter_mut().flat_map(|slice| slice.endpoints.iter_mut().flatten());
@@ -125,7 +125,7 @@ fn outcome(plan: &SlicePlan) -> &TopologyOutcome {
     plan.types[0].topology.as_ref().unwrap()
 }
 
-/// Every ready endpoint serves exactly one zone, and the counts say how many serve each.
+/// Every ready endpoint serves exactly one zone, and the counts are those of the zones.
 fn hints_are_complete(slices: &Slices, outcome: &TopologyOutcome) -> Result<(), TestCaseError> {
     let mut found = ZoneCounts::new();
     for endpoint in slices.ready() {
@@ -141,7 +141,7 @@ fn hints_are_complete(slices: &Slices, outcome: &TopologyOutcome) -> Result<(), 
     Ok(())
 }
 
-/// No zone is over its maximum. One below its minimum is left there only if no other has half an endpoint to spare.
+/// No zone exceeds its maximum. A zone stays below its minimum only if no other has half an endpoint to spare.
 fn allocations_are_kept(
     shares: &ZoneShares,
     outcome: &TopologyOutcome,
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn hints_are_complete_and_come_to_rest(moments in prop::collection::vec(moment(), 1..5)) {
+    fn hints_are_complete_and_converge(moments in prop::collection::vec(moment(), 1..5)) {
         let mut slices = Slices::new(1);
         for moment in moments {
             slices.max = moment.max;
@@ -202,7 +202,7 @@ proptest! {
     /// The counts of a success are never overloaded, so no Service is due right after its sync, except where a zone had
     /// to stay below its minimum.
     #[test]
-    fn whoever_has_hints_is_not_due(moment in moment()) {
+    fn a_service_with_hints_is_not_due(moment in moment()) {
         let plan = Slices::new(moment.max).plan(&moment.endpoints(), &moment.hints());
         let shares = moment.shares();
         if let Ok(counts) = outcome(&plan) {

@@ -1,4 +1,4 @@
-//! What is remembered between syncs, and who hears of it.
+//! The state between syncs, and the events about it.
 
 use super::*;
 use crate::model::{AddressType, Service};
@@ -209,15 +209,15 @@ fn turning_hints_off_is_announced_once_for_a_service() {
     assert_events(&cache.record_off("web", &[Ipv4, Ipv6]), &[(TURNED_OFF, Ipv4)]);
     assert_events(&cache.record_off("web", &[Ipv4, Ipv6]), &[]);
     assert!(cache.is_empty());
-    // Whoever waits for hints in vain isn't told that they are off.
+    // A Service that never got hints has no event when it no longer requests them.
     let _ = cache.record_now("web", &[(Ipv4, Err(insufficient(2)))]);
     assert_events(&cache.record_off("web", &[Ipv4]), &[]);
     assert!(cache.is_empty());
 }
 
-/// As upstream: the mark is the Service's, so a family without enough endpoints takes it from the other.
+/// As in upstream: the state is the Service's, so that a failure of one address type clears it for the other.
 #[test]
-fn two_address_types_share_the_mark() {
+fn two_address_types_share_the_state_of_the_last_event() {
     let mut cache = TopologyCache::default();
     let mixed = [(Ipv4, Ok(counts(&[("east", 1), ("west", 1)]))), (Ipv6, Err(insufficient(0)))];
     for _ in 0..2 {
@@ -228,27 +228,27 @@ fn two_address_types_share_the_mark() {
     let swapped = [(Ipv4, poor.1), (Ipv6, fine.1.clone())];
     let _ = cache.record_now("web", &swapped);
     assert_events(&cache.record_now("web", &swapped), &[(INSUFFICIENT, Ipv4), (ENABLED, Ipv6)]);
-    // An address type that goes takes the mark along.
+    // An address type that is removed clears the state, too.
     let both = [(Ipv4, fine.1.clone()), (Ipv6, fine.1.clone())];
     assert_events(&cache.record_now("web", &both), &[]);
     assert_events(&cache.record_now("web", &both[..1]), &[(ENABLED, Ipv4)]);
     assert_eq!(cache.counts("shop", "web", Ipv6), None);
 }
 
-/// A plan made for nodes that changed while it was made must not be the last word.
+/// A plan for nodes that changed meanwhile is made again.
 #[test]
-fn a_plan_for_nodes_of_yesterday_is_made_again() {
+fn a_plan_for_outdated_nodes_is_made_again() {
     let mut cache = TopologyCache::default();
     cache.set_cpu(&[("east", 1), ("west", 1)]);
-    let yesterday = Arc::clone(cache.shares());
+    let outdated = Arc::clone(cache.shares());
     let plan = [(Ipv4, Ok(counts(&[("east", 3), ("west", 3)])))];
-    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again);
+    assert!(!cache.record_plan("web", &outdated, &plan).sync_again);
     cache.set_cpu(&[("east", 7), ("west", 7)]);
-    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again, "the shares are the same");
+    assert!(!cache.record_plan("web", &outdated, &plan).sync_again, "the shares are the same");
     cache.set_cpu(&[("east", 7), ("west", 8)]);
-    assert!(!cache.record_plan("web", &yesterday, &plan).sync_again, "the plan still fits");
+    assert!(!cache.record_plan("web", &outdated, &plan).sync_again, "the plan still fits");
     cache.set_cpu(&[("east", 1), ("west", 9)]);
-    assert!(cache.record_plan("web", &yesterday, &plan).sync_again);
+    assert!(cache.record_plan("web", &outdated, &plan).sync_again);
     assert!(!cache.record_now("web", &plan).sync_again, "it is as good as it gets");
     assert!(!cache.record_off("web", &[Ipv4]).sync_again);
 }

@@ -1,4 +1,4 @@
-//! Which zones lend endpoints to which.
+//! Transfers between zones.
 
 use std::collections::BTreeMap;
 
@@ -56,17 +56,17 @@ fn zones_with_most_to_spare_give_to_those_that_lack_most() {
             &[("east", 7)],
             &[("north", 4), ("west", 3)],
         ),
-        // Of two zones with some to spare, the one with more gives.
+        // Of two zones with a surplus, the one with the larger one gives.
         (
             &[("east", 3.0), ("north", 4.6), ("west", 4.4)],
             &[("north", 6), ("west", 6)],
             &[("north", 1), ("west", 2)],
             &[("east", 3)],
         ),
-        // More endpoints than were allocated for, or nonsense: there is nobody to give to.
+        // More endpoints than were allocated for, or inconsistent counts: no zone receives.
         (&[("east", 2.0), ("west", 2.0)], &[("east", 3), ("west", 4)], &[], &[]),
         (&[("east", -2.0), ("west", -2.0)], &[("east", 3), ("west", 4)], &[], &[]),
-        // A zone that has nothing counts as one with none, and of equals the first by name gives and receives.
+        // A zone without an entry has no endpoints. Of equals, the first by name gives and receives.
         (
             &[("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 1.0)],
             &[("c", 2), ("d", 2)],
@@ -129,7 +129,7 @@ fn no_zone_keeps_more_than_its_maximum() {
         (&[("a", 2, 2.6), ("b", 1, 1.0)], &["a", "a", "a"], &["b", "a", "a"]),
         // The zone that lacks most may be full already.
         (&[("a", 1, 1.9), ("b", 2, 1.1)], &["a", "b", "x"], &["a", "b", "b"]),
-        // No room anywhere, which only hints for several zones can bring about.
+        // No zone below its maximum, which takes hints for several zones.
         (&[("a", 1, 1.0)], &["a", "x"], &["a", "x"]),
     ] {
         let mut endpoints = open(homes);
@@ -140,7 +140,7 @@ fn no_zone_keeps_more_than_its_maximum() {
 }
 
 #[test]
-fn lent_endpoints_move_on_before_others_leave_home() {
+fn lent_endpoints_move_before_others_leave_their_zone() {
     let mut endpoints = open(&["b", "b", "a"]);
     endpoints[2].hint = "b".into();
     let mut present = counts(&[("b", 3)]);

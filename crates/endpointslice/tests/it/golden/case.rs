@@ -13,7 +13,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-/// One call of upstream's reconciler, with everything it wrote and said.
+/// One call of upstream's reconciler, with its writes, events and metrics.
 #[derive(Deserialize)]
 pub(crate) struct Case {
     pub(crate) number: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Case {
     removed: usize,
     changed: usize,
     gauges: [usize; 3],
-    /// By address type, the endpoints that serve each zone: every result that upstream was seen to come to.
+    /// By address type, the endpoints that serve each zone: every result that upstream was observed to have.
     #[serde(default)]
     zones: Vec<BTreeMap<String, BTreeMap<String, usize>>>,
 }
@@ -54,7 +54,7 @@ struct StoredSlice {
     endpoints: Option<Vec<usize>>,
 }
 
-/// What upstream did.
+/// The recorded results of upstream.
 pub(crate) struct Recorded {
     pub(crate) create: Vec<EndpointSlice>,
     pub(crate) update: Vec<EndpointSlice>,
@@ -68,7 +68,7 @@ pub(crate) struct Recorded {
     pub(crate) zones: Vec<BTreeMap<String, BTreeMap<String, usize>>>,
 }
 
-/// What this crate makes of the same input.
+/// The results of this crate for the same input.
 pub(crate) struct Ours {
     pub(crate) max: usize,
     pub(crate) hints: Hints,
@@ -81,7 +81,7 @@ pub(crate) struct Ours {
 }
 
 impl Case {
-    /// Plans for the case, and gives what upstream did beside it.
+    /// Plans for the case, and returns the result beside that of upstream.
     pub(crate) fn replay(self) -> (Ours, Recorded) {
         let mut interner = Interner::default();
         let service = Service::from_api(&self.service, &mut interner);

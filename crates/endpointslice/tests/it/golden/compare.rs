@@ -1,6 +1,6 @@
-//! What must agree with upstream, and what upstream leaves to chance.
+//! The results that must agree with upstream, and those that upstream leaves to chance.
 //!
-//! Chance is Go's order of maps (`reconciler.go`, `util/endpointset.go`). It decides
+//! Chance is the random order of Go's maps (`reconciler.go`, `util/endpointset.go`). It decides about
 //!
 //! 1. *which endpoint goes where*: endpoints that no slice had are handed out in any order. So slices agree in the
 //!    endpoints they keep, in order, and in how many they gain; all slices of one group together agree in what they
@@ -9,15 +9,15 @@
 //!    of endpoints agree in their sizes, but not slice by slice.
 //! 3. *which of several equally full untouched slices takes the remainder*: the names may differ then, and if hints
 //!    alone would have been reason to write one of them, so may the number of updates.
-//! 4. *which doomed slices are recycled, and for what*: all slices of groups that are still wanted come before those of
+//! 4. *which slices to delete are recycled, and for what*: all slices of groups that are still desired come before those of
 //!    other groups; within each of the two, any. The last new slice of the list is taken first; with several groups of
 //!    new slices, that may be any group's.
 //! 5. *the order of address types*: see events.
 //!
-//! `kept_placeholder` and `topology` know the few deliberate differences.
+//! `kept_placeholder` and `topology` have the few deliberate differences.
 //!
 //! Everything else agrees in every case: the number of creates, updates and deletes, the slices deleted or recycled,
-//! the slices updated, all metadata, ports in order, hints by `trafficDistribution`, figures for metrics, events.
+//! the slices updated, all metadata, ports in order, hints by `trafficDistribution`, counts for metrics, events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +31,11 @@ use super::new_slices::compare_new_slices;
 use super::topology::{compare_events, compare_zones};
 use super::updates::compare_updates;
 
-/// What is found, in words.
+/// The differences found, as text.
 #[derive(Default)]
 pub(crate) struct Differences {
     found: Vec<String>,
-    /// What is compared at the moment.
+    /// The subject of the present comparison.
     place: String,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Writes {
     pub(crate) create: Vec<EndpointSlice>,
     /// Slices that keep their identity; they carry a resourceVersion.
     pub(crate) ordinary: Vec<EndpointSlice>,
-    /// New slices under the name of a doomed one.
+    /// New slices under the name of one that would be deleted.
     pub(crate) recycled: Vec<EndpointSlice>,
     pub(crate) delete: BTreeSet<String>,
 }
@@ -74,7 +74,7 @@ impl Writes {
         Self { create: create.map(normal).collect(), ordinary, recycled, delete }
     }
 
-    /// Slices built from nothing.
+    /// Created slices.
     pub(crate) fn built(&self) -> impl Iterator<Item = &EndpointSlice> {
         self.create.iter().chain(&self.recycled)
     }
@@ -91,7 +91,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// True if creates are held back, so that upstream's can't be seen.
+    /// True if creates are suppressed, so that upstream's are not recorded.
     pub(crate) fn holds_back(&self) -> bool {
         self.plan.creates_suppressed && !self.plan.create.is_empty()
     }
@@ -102,7 +102,7 @@ impl Scene<'_> {
     }
 }
 
-/// Everything in which our plan is not what upstream did.
+/// All differences between our plan and upstream's result.
 pub(crate) fn differences(ours: &Ours, theirs: &Recorded) -> Vec<String> {
     let mut found = Differences::default();
     let types: BTreeSet<&str> = ours.plan.types.iter().map(|plan| plan.address_type.as_str()).collect();
@@ -144,7 +144,7 @@ fn scene<'a>(ours: &'a Ours, theirs: &Recorded, plan: &'a AddressTypePlan) -> Sc
     Scene { ours, plan, existing, planned, recorded }
 }
 
-/// Endpoints that no slice had before, by group: the same ones, whichever slices they go to.
+/// Endpoints that were in no slice before, by group: equal in sum, in any slices.
 fn compare_gains(scene: &Scene<'_>, found: &mut Differences) {
     let (ours, theirs) = (gains(scene, &scene.planned), gains(scene, &scene.recorded));
     let missing = missing(&theirs, &ours);
@@ -155,7 +155,7 @@ fn compare_gains(scene: &Scene<'_>, found: &mut Differences) {
     found.check(more.is_empty(), || format!("endpoints gained only here\n      {}", more.join("\n      ")));
 }
 
-/// What `some` has more often than `others`; both are sorted.
+/// Items that `some` has more often than `others`; both are sorted.
 fn missing<'a>(some: &'a [String], others: &[String]) -> Vec<&'a str> {
     let mut others = others.iter().peekable();
     let is_missing = |one: &&String| {
@@ -192,21 +192,21 @@ pub(crate) fn determined(endpoint: &Endpoint, scene: &Scene<'_>) -> Endpoint {
     Endpoint { hints, ..endpoint.clone() }
 }
 
-/// Pods left out for want of their node are an error upstream.
+/// Pods skipped because of a missing Node are an error upstream.
 fn compare_skipped(ours: &Ours, theirs: &Recorded, found: &mut Differences) {
     let named = theirs.error.split("skipping Pod ").skip(1).filter_map(|rest| rest.split(' ').next());
     found.equal("pods skipped", &ours.skipped, &named.map(str::to_owned).collect());
     found.equal("failed", &!ours.skipped.is_empty(), &!theirs.error.is_empty());
 }
 
-/// Figures for metrics. The gauges tell of one address type only, upstream of any if there are two.
+/// Counts for metrics. Gauges show one address type only; of two, upstream's show any.
 fn compare_statistics(ours: &Ours, theirs: &Recorded, found: &mut Differences) {
     let sum = |figure: fn(&PlanStatistics) -> usize| -> usize {
         ours.plan.types.iter().map(|plan| figure(&plan.statistics)).sum()
     };
     found.equal("endpoints added", &sum(|statistics| statistics.endpoints_added), &theirs.added);
     found.equal("endpoints removed", &sum(|statistics| statistics.endpoints_removed), &theirs.removed);
-    // The histogram counts creates that are held back, but no slices of other address types.
+    // The histogram counts suppressed creates, but no slices of other address types.
     let held_back = |plan: &AddressTypePlan| if plan.creates_suppressed { plan.create.len() } else { 0 };
     let ours_held_back: usize = ours.plan.types.iter().map(held_back).sum();
     let visible = theirs.create.len() + theirs.update.len() + theirs.delete.len();
@@ -239,7 +239,7 @@ fn normal(slice: &EndpointSlice) -> EndpointSlice {
     slice
 }
 
-/// How many of the endpoints of `before` are still in `after`: they come first.
+/// The number of endpoints of `before` that are still in `after`: they come first.
 pub(crate) fn kept_count(before: &EndpointSlice, after: &EndpointSlice) -> usize {
     let before: BTreeSet<_> = endpoints(before).iter().map(identity).collect();
     endpoints(after).iter().take_while(|endpoint| before.contains(&identity(endpoint))).count()

@@ -1,6 +1,6 @@
-//! A deliberate difference: of several slices that would go, a placeholder stays as it is.
+//! A deliberate difference: of several slices to delete, a placeholder is kept unchanged.
 //!
-//! Upstream makes a new placeholder of any of them, and so deletes the old one or writes it again.
+//! Upstream turns any of them into a new placeholder, and so deletes the old one or writes it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::compare::{Writes, endpoints, name_of, ports};
 
-/// What upstream would have written if it kept the placeholder that we keep; if we don't, what it wrote.
+/// The writes of upstream if it kept the placeholder that we keep; if we keep none, its writes.
 pub(crate) fn as_if_kept(
     recorded: Writes,
     planned: &Writes,
@@ -20,7 +20,7 @@ pub(crate) fn as_if_kept(
     let ([kept], [rewritten]) = (kept.as_slice(), recorded.recycled.as_slice()) else { return recorded };
     let only_delete = planned.built().next().is_none() && planned.ordinary.is_empty();
     let only_recycle = recorded.create.is_empty() && recorded.ordinary.is_empty();
-    // Upstream, too, leaves one slice, which is empty.
+    // Upstream leaves one empty slice, too.
     let doomed: BTreeSet<&str> =
         recorded.delete.iter().map(String::as_str).chain([name_of(rewritten)]).collect();
     let same_end = is_empty(kept) && is_empty(rewritten) && doomed.iter().eq(existing.keys());
@@ -31,7 +31,7 @@ pub(crate) fn as_if_kept(
     Writes { create: vec![], ordinary: vec![], recycled: vec![], delete }
 }
 
-/// Upstream takes a label without a value for absent, such as the headless label.
+/// Upstream treats a label without a value as absent, such as the headless label.
 fn labels(slice: &EndpointSlice) -> impl Iterator<Item = (&String, &String)> {
     slice.metadata.labels.iter().flatten().filter(|(_, value)| !value.is_empty())
 }

@@ -1,8 +1,8 @@
 //! The same writes as upstream's own library, on thousands of random inputs.
 //!
 //! `hack/golden` calls `Reconcile` of `k8s.io/endpointslice` and records what it writes; here `plan` gets the same
-//! input. `compare` says what must agree, and where upstream leaves the choice to chance; `kept_placeholder` and
-//! `topology` where we differ on purpose. `golden-cases` says how to replay one case, or others.
+//! input. `compare` has the results that must agree, and those that upstream leaves to chance; `kept_placeholder` and
+//! `topology` have the deliberate differences. The crate `golden-cases` documents how to replay one case, or others.
 
 mod case;
 mod compare;
@@ -15,7 +15,7 @@ use self::case::Case;
 use self::compare::differences;
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/golden.jsonl.gz");
-/// As many as the issue asks for.
+/// The least number of cases.
 const AT_LEAST: usize = 5000;
 
 #[test]

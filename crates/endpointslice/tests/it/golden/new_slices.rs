@@ -1,4 +1,4 @@
-//! Slices built from nothing: created, or put in the place of one that would be deleted.
+//! New slices: created, or replacing one that would be deleted.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Topology hints: what must agree, and where this crate does better on purpose (`endpointslice::topology` says why).
+//! Topology hints: the results that must agree, and the deliberate differences (reasons: `endpointslice::topology`).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::compare::{Differences, Scene, endpoints, is_ready, name_of, ports};
 
 type ZoneCounts = BTreeMap<String, usize>;
 
-/// The number of endpoints that serve each zone is one that upstream comes to as well.
+/// The number of endpoints that serve each zone is one of upstream's results.
 pub(crate) fn compare_zones(
     scene: &Scene<'_>,
     seen: &[BTreeMap<String, ZoneCounts>],
@@ -28,7 +28,7 @@ pub(crate) fn compare_zones(
         counts.get(scene.plan.address_type.as_str()).cloned().unwrap_or_default()
     };
     let theirs: Vec<ZoneCounts> = seen.iter().map(of_type).collect();
-    let rests = theirs.iter().all(|counts| comes_to_rest(scene, counts));
+    let rests = theirs.iter().all(|counts| converges(scene, counts));
     found.check(!rests || theirs.contains(&ours), || {
         format!("endpoints serving each zone\n      ours     {ours:?}\n      upstream {theirs:?}")
     });
@@ -36,7 +36,7 @@ pub(crate) fn compare_zones(
 
 /// Upstream can hand out hints that it calls invalid in the next sync, and then writes in every sync: for a zone
 /// without capacity, or beyond a zone's maximum. We move such endpoints.
-fn comes_to_rest(scene: &Scene<'_>, counts: &ZoneCounts) -> bool {
+fn converges(scene: &Scene<'_>, counts: &ZoneCounts) -> bool {
     let allocations = allocations(scene);
     allocations.is_some_and(|allocations| counts.iter().all(|(zone, n)| *n <= allocations.maximum(zone)))
 }
@@ -58,7 +58,7 @@ fn hinted(scene: &Scene<'_>) -> ZoneCounts {
     counts
 }
 
-/// The slices of the type once our plan is carried out, creates included that are held back.
+/// The slices of the type after our plan is applied, suppressed creates included.
 fn after<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a EndpointSlice> {
     let plan = &scene.plan;
     let gone = |slice: &EndpointSlice| {
@@ -85,8 +85,8 @@ pub(crate) fn may_reopen_others(scene: &Scene<'_>) -> bool {
     groups.collect::<std::collections::BTreeSet<_>>().len() > 1
 }
 
-/// The same events. Which of two address types comes first is upstream's chance, and only the first success of a Service
-/// is news.
+/// The events are equal. Upstream takes two address types in random order, and only the first success of a Service has an
+/// event.
 pub(crate) fn compare_events(ours: &Ours, theirs: &Recorded, found: &mut Differences) {
     let ours = ours.events.iter().map(|event| {
         let event_type = if event.is_warning() { "Warning" } else { "Normal" };

@@ -11,14 +11,14 @@ use super::compare::{
 };
 use super::topology::{leaves_reopened_alone, may_reopen_others};
 
-/// Why a slice is updated.
+/// The reason for an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// Endpoints went or changed, or labels did.
+    /// Endpoints were removed or changed, or labels changed.
     Content,
-    /// Nothing had changed; it takes the remainder.
+    /// The slice was correct, and takes the remainder.
     Remainder,
-    /// For its hints alone.
+    /// The hints alone were wrong.
     Hints,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn compare_updates(scene: &Scene<'_>, found: &mut Differences) {
     let sizes = |updates| sizes(updates).into_iter().collect::<Vec<_>>();
     found.equal("sizes after the update", &sizes(&ours), &sizes(&theirs));
 
-    // Any of several equally full slices may take the remainder; whether the others are written is up to their hints.
+    // Any of several equally full slices may take the remainder; the others are written only for their hints.
     let (our_filled, their_filled) = (names(&ours, Reason::Remainder), names(&theirs, Reason::Remainder));
     let tie: BTreeSet<String> = our_filled.symmetric_difference(&their_filled).cloned().collect();
     let hints_only = |updates| &names(updates, Reason::Hints) - &tie;
@@ -82,8 +82,8 @@ fn compare_update(scene: &Scene<'_>, ours: &Update<'_>, theirs: &Update<'_>, fou
     found.equal("endpoints kept by an update", &kept(ours), &kept(theirs));
 }
 
-/// Upstream sets the labels that never cause a write right when it writes a slice for its content, but not when the slice
-/// takes the remainder or gets hints. We do in every write.
+/// Upstream corrects the labels that never cause a write when it writes a slice for its content, but not when the slice
+/// takes the remainder or gets hints. We correct them in every write.
 fn leaves_labels_not_compared(reason: Reason) -> bool {
     reason != Reason::Content
 }
@@ -110,7 +110,7 @@ fn updates<'a>(
     updates
 }
 
-/// True if the slice had to be written whatever else there is to place.
+/// True if the slice had to be written for its own content.
 fn differs(scene: &Scene<'_>, before: &EndpointSlice, after: &EndpointSlice, kept: usize) -> bool {
     let compared_labels = |slice: &EndpointSlice| -> BTreeMap<String, String> {
         let labels = slice.metadata.labels.clone().unwrap_or_default();
@@ -122,7 +122,7 @@ fn differs(scene: &Scene<'_>, before: &EndpointSlice, after: &EndpointSlice, kep
         || compared(endpoints(before)) != compared(&endpoints(after)[..kept])
 }
 
-/// What causes a write when it differs.
+/// The fields of an endpoint that cause a write when they differ.
 fn published(endpoint: &Endpoint) -> Endpoint {
     let target = endpoint.target_ref.clone();
     Endpoint {

@@ -1,4 +1,4 @@
-//! What is asked of plans, in terms of slices before and after.
+//! Checks of plans, by the slices before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ type Checked = Result<(), TestCaseError>;
 /// Address type and ports, as text.
 type Group = (String, String);
 
-/// What makes an endpoint the same endpoint: addresses, hostname, namespace and name of its target.
+/// The identity of an endpoint: addresses, hostname, namespace and name of its target.
 pub(crate) fn identity(endpoint: &Endpoint) -> String {
     let mut addresses = endpoint.addresses.clone();
     addresses.sort();
@@ -28,7 +28,7 @@ pub(crate) fn identities(slice: &EndpointSlice) -> Vec<String> {
     endpoints(slice).iter().map(identity).collect()
 }
 
-/// All that is published about an endpoint, hints aside.
+/// All published fields of an endpoint but hints.
 fn published(endpoint: &Endpoint) -> String {
     let mut endpoint = Endpoint { hints: None, ..endpoint.clone() };
     endpoint.addresses.sort();
@@ -106,7 +106,7 @@ pub(crate) fn no_slice_over_the_maximum(before: &Cluster, after: &Cluster) -> Ch
 }
 
 /// Every address type has a slice. Without endpoints it is one without ports, except that upstream leaves empty
-/// slices of a port set alone that is still desired, and takes the placeholder of an older Service for its own.
+/// slices alone whose port set is still desired, and accepts the placeholder of an older Service.
 pub(crate) fn placeholders_where_nothing_else_is(before: &Cluster, after: &Cluster) -> Checked {
     let desired = desired(before);
     for address_type in address_types(after) {
@@ -206,8 +206,8 @@ pub(crate) fn updates_change_something(before: &Cluster, plan: &SlicePlan) -> Ch
     Ok(())
 }
 
-/// Switching the terminating condition off is no reason for a write. Endpoints that leave are, and may move the hints of
-/// others, if these are spread over zones.
+/// Disabling the terminating condition alone causes no write. Removed endpoints do, and may move the hints of others, if
+/// these are spread over zones.
 pub(crate) fn only_slices_with_endpoints_that_leave_are_written(
     before: &Cluster,
     plan: &SlicePlan,
@@ -226,7 +226,7 @@ pub(crate) fn only_slices_with_endpoints_that_leave_are_written(
     Ok(())
 }
 
-/// What is written says `ready` and nothing else, and nothing else was touched.
+/// Written endpoints have the condition `ready` alone, and no other endpoint was changed.
 pub(crate) fn conditions_beside_ready_are_only_where_nothing_was_written(
     before: &Cluster,
     after: &Cluster,
@@ -239,14 +239,14 @@ pub(crate) fn conditions_beside_ready_are_only_where_nothing_was_written(
     Ok(())
 }
 
-/// The labels that are worth a write.
+/// The labels that cause a write.
 fn labels(slice: &EndpointSlice) -> BTreeMap<String, String> {
     let mut labels = slice.metadata.labels.clone().unwrap_or_default();
     labels.retain(|key, _| ![SERVICE_NAME, MANAGED_BY, HEADLESS].contains(&key.as_str()));
     labels
 }
 
-/// A slice in which nothing was wrong gets endpoints only as the last resort of its group.
+/// A correct slice gets endpoints only if no other slice of its group can take them.
 pub(crate) fn one_slice_at_most_is_opened_for_room(before: &Cluster, plan: &SlicePlan) -> Checked {
     let mut opened = BTreeSet::new();
     for update in plan.types.iter().flat_map(|plan| &plan.update) {

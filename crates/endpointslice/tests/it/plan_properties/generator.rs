@@ -1,4 +1,4 @@
-//! Clusters as they might be found: our own slices, stale ones, and what others left behind.
+//! Random clusters: our own slices, stale ones, and slices of other clients.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::support::{
     Cluster, NAMESPACE, PodExt, SERVICE, SERVICE_UID, TRIGGER_TIME, node, pod, service, service_port,
 };
 
-/// Numbers of pods that exist or that slices remember: some slices carry pods that are gone.
+/// Numbers of pods that exist or are in slices: some slices carry deleted pods.
 const PODS: usize = 14;
 
 pub(crate) fn epoch() -> Time {
@@ -213,7 +213,7 @@ impl PodState {
     }
 }
 
-/// A slice as the cache might show it.
+/// A slice in the cache.
 #[derive(Clone, Debug)]
 struct ExistingSlice {
     address_type: &'static str,
@@ -234,7 +234,7 @@ struct Member {
     hints: Option<&'static str>,
 }
 
-/// How an endpoint in a slice differs from the one desired.
+/// The difference between an endpoint in a slice and the desired one.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     None,

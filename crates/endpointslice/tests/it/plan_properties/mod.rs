@@ -1,4 +1,4 @@
-//! What holds for every plan, whatever is wanted and whatever is there.
+//! Properties of every plan, for random desired endpoints and random existing slices.
 //!
 //! Replays the saved failures, then searches for new ones:
 //!
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_applied_plan_leaves_what_is_desired(before in case()) {
+    fn an_applied_plan_leaves_the_desired_endpoints(before in case()) {
         let mut after = before.clone();
         after.apply(&before.plan());
         checks::desired_endpoints_and_no_others(&after)?;
@@ -46,13 +46,13 @@ proptest! {
     }
 
     #[test]
-    fn planning_again_gives_nothing(mut cluster in case()) {
+    fn planning_again_gives_an_empty_plan(mut cluster in case()) {
         cluster.apply(&cluster.plan());
         let again = cluster.plan();
         prop_assert!(again.is_empty() && count(&again) == NO_WRITES, "{:#?}", again);
     }
 
-    /// A Service being deleted loses endpoints but gets no new slices, so its plan stays open, and stays the same.
+    /// A Service being deleted loses endpoints but gets no new slices, so that its plan stays the same.
     #[test]
     fn a_service_being_deleted_gets_no_slices(mut cluster in case()) {
         cluster.service.metadata.deletion_timestamp = Some(generator::epoch());
@@ -119,7 +119,7 @@ proptest! {
         }
     }
 
-    /// A sync makes only so many writes, and plans anew for the next ones.
+    /// A sync makes a limited number of writes, and the next one plans again.
     #[test]
     fn a_plan_that_is_carried_out_in_parts_costs_no_more_writes(mut cluster in case(), most in 1_usize..4) {
         let mut whole = cluster.clone();
@@ -138,15 +138,15 @@ proptest! {
     }
 
     #[test]
-    fn figures_are_the_ones_counted(before in case()) {
+    fn statistics_equal_the_counts_of_the_slices(before in case()) {
         let plan = before.plan();
         let mut after = before.clone();
         after.apply(&plan);
         checks::statistics_count_endpoints_and_slices(&after, &plan)?;
     }
 
-    /// Switching the terminating condition off writes the slices that lose an endpoint, and those completely; switching
-    /// it on again brings all back.
+    /// Disabling the terminating condition writes the slices that lose an endpoint, with all their endpoints; enabling it
+    /// again restores all.
     #[test]
     fn the_terminating_condition_goes_with_the_next_write(mut cluster in case()) {
         cluster.apply(&cluster.plan());
@@ -162,8 +162,8 @@ proptest! {
         checks::desired_endpoints_and_no_others(&cluster)?;
     }
 
-    /// Addresses that the API server refuses stay where no endpoint changes, and are nowhere else. (The one of these tests
-    /// panics if it gets one.)
+    /// Addresses that the API server refuses stay where no endpoint changes, and are nowhere else. (The API server of these
+    /// tests panics on a write with one.)
     #[test]
     fn refused_addresses_stay_in_slices_that_are_left_alone(mut before in case(), moved: u64) {
         move_to_link_local(&mut before, moved);

@@ -1,4 +1,4 @@
-//! What the API server does with the writes of a plan, as far as a plan can notice.
+//! The effects of the API server that a plan can observe.
 
 use endpointslice::SlicePlan;
 use endpointslice::model::{is_allowed_in_slices, parse_ip};
@@ -7,7 +7,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::{Cluster, Writes, name_of};
 
 impl Cluster {
-    /// Makes the writes of a plan, in the order it asks for, and counts them. Panics where the API server would refuse.
+    /// Makes the writes of a plan, in its order, and counts them. Panics where the API server would refuse a write.
     pub(crate) fn apply(&mut self, plan: &SlicePlan) -> Writes {
         let mut writes = Writes::default();
         for plan in &plan.types {
@@ -82,7 +82,7 @@ impl Cluster {
         self.written
     }
 
-    /// Keeps a slice as it comes back from the wire.
+    /// Stores a slice as it is decoded from the wire.
     pub(crate) fn store(&mut self, mut slice: EndpointSlice) {
         if self.absent_if_empty {
             slice.ports = slice.ports.filter(|ports| !ports.is_empty());
@@ -96,7 +96,7 @@ impl Cluster {
     }
 }
 
-/// The API server looks at addresses only where endpoints are new or change.
+/// The API server validates addresses only where endpoints are new or change.
 fn check_addresses(slice: &EndpointSlice) {
     for address in slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses) {
         let allowed = parse_ip(address).is_some_and(is_allowed_in_slices);

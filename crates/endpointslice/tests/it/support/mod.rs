@@ -1,6 +1,6 @@
 //! A Service, its pods, and a cluster that keeps slices the way the API server does.
 //!
-//! A test says what there is, calls [`Cluster::sync`] and looks at the writes and at the slices:
+//! A test creates a cluster, calls [`Cluster::sync`] and checks the writes and the slices:
 //!
 //! ```text
 //! let mut cluster = Cluster::with_pods(250);
@@ -34,7 +34,7 @@ pub(crate) const SERVICE: &str = "web";
 pub(crate) const SERVICE_UID: &str = "6a1f2b34-0000-4000-8000-00000000c0de";
 pub(crate) const TRIGGER_TIME: &str = "2026-01-02T03:04:05Z";
 
-/// How many writes a plan costs.
+/// The number of writes of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Writes {
     pub(crate) create: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Cluster {
     pub(crate) trigger_time: Option<String>,
     /// Empty lists come back absent, as they do from a protobuf API server.
     pub(crate) absent_if_empty: bool,
-    /// What endpoints say of themselves.
+    /// The conditions that are published.
     pub(crate) conditions: Conditions,
     pub(crate) written: usize,
 }

@@ -39,7 +39,7 @@ fn expected() -> Endpoint {
 }
 
 #[test]
-fn what_is_published_about_a_pod() {
+fn an_endpoint_has_the_published_fields_of_its_pod() {
     let plain = |ready, terminating: bool| {
         let pod = pod(1).ready(ready);
         if terminating { pod.terminating() } else { pod }
@@ -69,7 +69,7 @@ fn what_is_published_about_a_pod() {
 
 /// Every address of a family goes into one endpoint of that family, in canonical form.
 #[test]
-fn a_pod_with_several_addresses() {
+fn a_pod_with_several_addresses_is_one_endpoint_of_each_type() {
     let mut cluster = Cluster::with_pods(0);
     cluster.spec().ip_families = Some(vec!["IPv4".to_owned(), "IPv6".to_owned()]);
     cluster.pods = vec![pod(1).addresses(&["10.1.0.1", "FD00:0::0:1", "010.1.0.2", "::ffff:10.1.0.3"])];
@@ -80,7 +80,7 @@ fn a_pod_with_several_addresses() {
 
 /// Terminating pods stay until they have ended: consumers may want to drain them.
 #[test]
-fn which_pods_are_endpoints() {
+fn pods_with_an_address_are_endpoints_until_they_end() {
     let node = Node::from(&node("node-a", ""));
     let included = |pod: core::Pod| {
         let desired = desired_from_service(&(&service()).into(), [&Pod::from(&pod)], |_| Some(&node));
@@ -106,7 +106,7 @@ fn which_pods_are_endpoints() {
 }
 
 #[test]
-fn when_a_hostname_is_published() {
+fn a_hostname_is_published_if_the_subdomain_names_the_service() {
     let published = |hostname: &str, subdomain: &str, namespace: &str| {
         let mut pod = pod(1).hostname(hostname, subdomain);
         pod.metadata.namespace = Some(namespace.to_owned());
@@ -121,7 +121,7 @@ fn when_a_hostname_is_published() {
 /// Unlike upstream, a change of node, phase, uid or container ports counts too, so that no slice waits for another
 /// event to be right.
 #[test]
-fn which_changes_of_a_pod_matter() {
+fn changes_of_published_fields_of_a_pod_matter() {
     type Change = fn(&mut core::Pod);
     let ip = |text: &str| Some(vec![PodIP { ip: text.to_owned() }]);
     let cases: [(&str, bool, Change); 16] = [
@@ -179,7 +179,7 @@ fn resolved(ports: Vec<core::ServicePort>, pod: &core::Pod) -> Vec<(String, Stri
 }
 
 #[test]
-fn ports_of_a_pod() {
+fn ports_of_the_service_are_resolved_for_a_pod() {
     let number = |name, number| service_port(name, IntOrString::Int(number));
     let named = |name: &str| service_port(name, IntOrString::String(name.to_owned()));
     let with_protocol =
@@ -198,7 +198,7 @@ fn ports_of_a_pod() {
 
 /// A pod without the named port is still an endpoint, in a slice without ports.
 #[test]
-fn a_pod_without_the_named_port() {
+fn a_pod_without_the_named_port_is_an_endpoint_without_ports() {
     let mut cluster = Cluster::with_pods(1);
     cluster.spec().ports = Some(vec![service_port("http", IntOrString::String("http".to_owned()))]);
     cluster.sync();
@@ -207,7 +207,7 @@ fn a_pod_without_the_named_port() {
 }
 
 #[test]
-fn which_container_port_a_name_means() {
+fn a_port_name_means_the_first_container_port_of_its_protocol() {
     let container = |ports: &[(&str, &str, i32)]| Container {
         ports: Some(container_ports(ports)),
         ..Container::default()

@@ -21,7 +21,7 @@ fn with_own(more: &[(&str, &str)]) -> Labels {
 }
 
 #[test]
-fn a_new_slice() {
+fn a_new_slice_has_the_metadata_of_its_service() {
     for (service, cluster_ip, expected) in [
         (labels(&[]), "10.96.0.10", with_own(&[])),
         (labels(&[("team", "shop")]), "10.96.0.10", with_own(&[("team", "shop")])),
@@ -63,10 +63,10 @@ fn a_new_slice() {
     }
 }
 
-/// Labels of the Service, cluster IP, labels of a slice: does that alone ask for a write? And after any write, the
-/// slice carries exactly the right labels.
+/// Labels of the Service, cluster IP, labels of a slice: do they alone cause a write? After any write, the slice has
+/// exactly the right labels.
 #[test]
-fn which_labels_and_whether_to_write_them() {
+fn labels_are_set_and_reserved_ones_cause_no_write() {
     const IP: &str = "10.96.0.10";
     let team = ("team", "shop");
     let hijack = [(SERVICE_NAME, "other"), (MANAGED_BY, "me"), (HEADLESS, "no")];
@@ -97,9 +97,9 @@ fn which_labels_and_whether_to_write_them() {
     }
 }
 
-/// Reserved labels are set right by a write of any kind, also one for room or for hints.
+/// Reserved labels are corrected by a write of any kind, also one for more endpoints or for hints.
 #[test]
-fn every_write_sets_all_labels_right() {
+fn every_write_corrects_all_labels() {
     let spoilt = || {
         let mut cluster = Cluster::with_pods(1);
         cluster.place(0..1);

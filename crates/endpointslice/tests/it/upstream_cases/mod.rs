@@ -8,13 +8,13 @@
 //! | `reconciler_test.go` | here |
 //! |---|---|
 //! | `TestReconcileEmpty` | `reconcile::a_service_without_pods_gets_a_placeholder` |
-//! | `TestReconcile1Pod` (8) | `reconcile::one_pod_in_every_kind_of_service`; the two about labels: `labels::a_new_slice` |
+//! | `TestReconcile1Pod` (8) | `reconcile::every_kind_of_service_gets_slices_for_one_pod`; the two about labels: `labels::a_new_slice_has_the_metadata_of_its_service` |
 //! | `TestReconcile1EndpointSlice` | `reconcile::a_placeholder_is_created_kept_or_corrected` |
-//! | `TestPlaceHolderSliceCompare` | `reconcile::what_makes_a_placeholder` |
-//! | `TestReconcile1EndpointSlicePublishNotReadyAddresses` | `reconcile::published_although_not_ready` |
+//! | `TestPlaceHolderSliceCompare` | `reconcile::a_placeholder_is_recognized_by_type_ports_namespace_and_labels` |
+//! | `TestReconcile1EndpointSlicePublishNotReadyAddresses` | `reconcile::not_ready_pods_are_published_as_ready_if_the_service_requests_it` |
 //! | `TestReconcileManyPods` | `reconcile::many_pods_fill_slices` |
 //! | `TestReconcileEndpointSlicesSomePreexisting` | `reconcile::the_rest_goes_to_the_slice_it_fits_most_tightly` |
-//! | `TestReconcileEndpointSlicesSomePreexistingWorseAllocation` | `reconcile::new_slices_rather_than_many_updates` |
+//! | `TestReconcileEndpointSlicesSomePreexistingWorseAllocation` | `reconcile::new_slices_are_preferred_to_many_updates` |
 //! | `TestReconcileEndpointSlicesUpdating` | `reconcile::a_new_port_reuses_the_slices` |
 //! | `TestReconcileEndpointSlicesServicesLabelsUpdating` | `labels::a_service_label_reaches_every_slice` |
 //! | `TestReconcileEndpointSlicesServicesReservedLabels` | `labels::reserved_labels_of_a_service_are_ignored` |
@@ -24,9 +24,9 @@
 //! | `TestReconcileEndpointSlicesRecreation` | `reconcile::slices_of_an_older_service_are_replaced` |
 //! | `TestReconcileEndpointSlicesNamedPorts` | `reconcile::pods_are_grouped_by_what_a_named_port_means` |
 //! | `TestReconcileMaxEndpointsPerSlice` | `reconcile::the_maximum_decides_the_number_of_slices` |
-//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_brings_its_figures`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
-//! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted` |
-//! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node` |
+//! | `TestReconcileEndpointSlicesMetrics` and the three `…Metrics…` beside it | `reconcile::a_plan_has_statistics`; the exposition: crate `endpointslice-controller`, `src/metrics/tests.rs` |
+//! | `TestReconcilerFinalizeSvcDeletionTimestamp` | `reconcile::a_service_being_deleted_gets_updates_and_no_creates` |
+//! | `TestReconcilerPodMissingNode` | `reconcile::a_pod_on_an_unknown_node_is_skipped` |
 //! | `TestReconcileTopology` (5) | `src/topology/tests/planning.rs` |
 //! | `TestReconcile_TrafficDistribution` | `reconcile::hints_follow_traffic_distribution`, `…::the_topology_annotation_hides_traffic_distribution` |
 //! | `TestReconcileHeadlessServiceNoPorts` | `reconcile::absent_ports_are_no_ports` |
@@ -40,14 +40,14 @@
 //! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
 //! | `TestSupportedServiceAddressType` (10) | `src/model/service.rs` `address_types_come_from_families_then_from_the_cluster_ip` |
 //! | `Test_hintsEnabled` (19) | `src/model/service.rs` `the_deprecated_topology_annotation_hides_the_other` |
-//! | `TestFindPort` | `endpoints::which_container_port_a_name_means` |
+//! | `TestFindPort` | `endpoints::a_port_name_means_the_first_container_port_of_its_protocol` |
 //!
 //! | `util/` | here |
 //! |---|---|
 //! | `TestDetermineNeededServiceUpdates` (6), `TestGetPodServicesToUpdate` (5) | crate `controller-runtime`, `src/cache/tests/concerned.rs` |
-//! | `TestShouldPodBeInEndpoints` | `endpoints::which_pods_are_endpoints` |
-//! | `TestShouldSetHostname` | `endpoints::when_a_hostname_is_published` |
-//! | `Test_podChanged` | `endpoints::which_changes_of_a_pod_matter` |
+//! | `TestShouldPodBeInEndpoints` | `endpoints::pods_with_an_address_are_endpoints_until_they_end` |
+//! | `TestShouldSetHostname` | `endpoints::a_hostname_is_published_if_the_subdomain_names_the_service` |
+//! | `Test_podChanged` | `endpoints::changes_of_published_fields_of_a_pod_matter` |
 //! | `TestEndpointsEqualBeyondHash` (9) | `src/desired/endpoint_set.rs` `properties_are_compared_without_resource_version_and_hints` |
 //! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/desired/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
 //! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `expectations`, all of it |
@@ -55,7 +55,7 @@
 //!
 //! | other packages | here |
 //! |---|---|
-//! | `trafficdist` `TestReconcileHints` (9) | `src/plan/hints.rs` `hints_by_traffic_distribution`, `reconcile::hints_follow_traffic_distribution`, `…::hints_change_with_the_service` |
+//! | `trafficdist` `TestReconcileHints` (9) | `src/plan/hints.rs` `traffic_distribution_decides_about_hints_of_ready_endpoints`, `reconcile::hints_follow_traffic_distribution`, `…::hints_change_with_the_service` |
 //! | `topologycache` (all) | the table in `src/topology/tests/mod.rs` |
 //! | `metrics` (all) | crate `endpointslice-controller`, `src/metrics/tests.rs` |
 //! | `pkg/controller/endpointslice` `TestSyncService` (6) | `sync_service` |

@@ -33,7 +33,7 @@ fn a_service_without_pods_gets_a_placeholder() {
 }
 
 #[test]
-fn one_pod_in_every_kind_of_service() {
+fn every_kind_of_service_gets_slices_for_one_pod() {
     let (v4, v6) = (("IPv4", Some("10.1.0.1")), ("IPv6", Some("fd00::1")));
     let cases: [(&[&str], &str, Vec<(&str, Option<&str>)>); 6] = [
         (&["IPv4"], "10.96.0.10", vec![v4]),
@@ -89,7 +89,7 @@ fn one_of_several_placeholders_stays_as_it_is() {
     }
     assert_eq!(cluster.sync(), writes(0, 0, 2));
     assert_eq!(name_of(cluster.only()), kept);
-    // One that was there all the time is as good when the last endpoints go.
+    // A placeholder that existed before serves as well when the last endpoints are removed.
     let filled = {
         let mut filled = Cluster::with_pods(1);
         filled.place(0..1);
@@ -104,7 +104,7 @@ fn another_name(slice: &EndpointSlice) -> ObjectMeta {
     ObjectMeta { name: Some("web-zzzzz".to_owned()), ..slice.metadata.clone() }
 }
 
-/// A placeholder of an older Service may be collected any time: of several such, none is relied on, as upstream does.
+/// A placeholder of an older Service may be garbage-collected any time: of several such, none is kept, as in upstream.
 #[test]
 fn placeholders_of_an_older_service_are_replaced_if_there_are_several() {
     let mut cluster = Cluster::with_pods(0);
@@ -119,7 +119,7 @@ fn placeholders_of_an_older_service_are_replaced_if_there_are_several() {
 
 /// Name, annotations, age and owner make no difference, and neither does a label without a value.
 #[test]
-fn what_makes_a_placeholder() {
+fn a_placeholder_is_recognized_by_type_ports_namespace_and_labels() {
     type Change = fn(&mut EndpointSlice);
     let label = |slice: &mut EndpointSlice, key: &str, value: &str| {
         slice.metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
@@ -157,7 +157,7 @@ fn what_makes_a_placeholder() {
 }
 
 #[test]
-fn published_although_not_ready() {
+fn not_ready_pods_are_published_as_ready_if_the_service_requests_it() {
     let mut cluster = Cluster::with_pods(50);
     for pod in cluster.pods.iter_mut().step_by(3) {
         pod.set_ready(false);
@@ -190,7 +190,7 @@ fn the_rest_goes_to_the_slice_it_fits_most_tightly() {
 
 /// 152 pods are missing: neither slice of 74 has room for the remaining 52.
 #[test]
-fn new_slices_rather_than_many_updates() {
+fn new_slices_are_preferred_to_many_updates() {
     let mut cluster = Cluster::with_pods(300);
     cluster.place(0..74);
     cluster.place(74..148);
@@ -209,7 +209,7 @@ fn a_new_port_reuses_the_slices() {
     assert!(names.iter().all(|name| cluster.slice(name).ports.as_ref().unwrap()[0].port == Some(8081)));
 }
 
-/// A recycled slice is replaced unconditionally: a conflict would only make us write the same again.
+/// A recycled slice is replaced unconditionally: after a conflict, the same would be written again.
 #[test]
 fn a_recycled_slice_is_new_but_for_its_name() {
     let mut cluster = Cluster::with_pods(1);
@@ -275,7 +275,7 @@ fn slices_of_an_older_service_are_replaced() {
 
 /// One owner among several is enough, but uid, kind and version must all be right.
 #[test]
-fn what_makes_an_owner() {
+fn an_owner_reference_counts_by_uid_kind_and_version() {
     let mut cluster = Cluster::with_pods(1);
     cluster.sync();
     let owners = |cluster: &mut Cluster| cluster.only_mut().metadata.owner_references.take().unwrap();
@@ -355,7 +355,7 @@ fn a_maximum_of_zero_counts_as_one() {
 }
 
 #[test]
-fn a_plan_brings_its_figures() {
+fn a_plan_has_statistics() {
     let mut cluster = Cluster::with_pods(20);
     let figures = |cluster: &Cluster| {
         let plan = cluster.plan();
@@ -376,7 +376,7 @@ fn a_plan_brings_its_figures() {
 /// Creates are held back, because garbage collection may already be removing slices. What replaces a slice is an
 /// update and goes through.
 #[test]
-fn a_service_being_deleted() {
+fn a_service_being_deleted_gets_updates_and_no_creates() {
     let deleting = |mut cluster: Cluster| {
         cluster.service.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         cluster
@@ -407,9 +407,9 @@ fn a_service_being_deleted() {
     assert_eq!(deleting(shrunk).sync(), writes(0, 1, 1));
 }
 
-/// The zone of such a pod is unknown, so it waits, unless the Service wants all addresses whatever happens.
+/// The zone of such a pod is unknown, so it is skipped, unless the Service publishes not-ready addresses.
 #[test]
-fn a_pod_on_an_unknown_node() {
+fn a_pod_on_an_unknown_node_is_skipped() {
     let both = || {
         let mut cluster = Cluster::with_pods(2);
         cluster.pods[1].set_node("node-b");
@@ -472,7 +472,7 @@ fn hints_follow_traffic_distribution() {
     );
 }
 
-/// Hints that are not wanted any more are worth a write; hints of an endpoint that isn't ready are not.
+/// Hints that are no longer desired cause a write; hints of an endpoint that isn't ready don't.
 #[test]
 fn hints_change_with_the_service() {
     let mut cluster = Cluster::with_pods(2);
@@ -504,7 +504,7 @@ fn the_topology_annotation_hides_traffic_distribution() {
     assert!(cluster.endpoints().all(|endpoint| endpoint.hints.is_none()));
 }
 
-/// The API server gives back `null` for an empty list, which must not look like a change.
+/// The API server returns `null` for an empty list, which must not count as a change.
 #[test]
 fn absent_ports_are_no_ports() {
     for pods in [0, 3] {
@@ -576,7 +576,7 @@ fn the_trigger_time_is_set_or_removed_by_a_write_but_causes_none() {
 
 /// Without placeholders an address type may be left without slices.
 #[test]
-fn placeholders_are_a_choice() {
+fn placeholders_are_optional() {
     let cluster = Cluster::with_pods(0);
     let options = endpointslice::PlanOptions { placeholder: false, ..cluster.options() };
     let plan = plan(&cluster.slices, cluster.desired(), &cluster.template(), &options);

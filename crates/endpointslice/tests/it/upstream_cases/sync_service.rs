@@ -32,7 +32,7 @@ type Expected<'a> = (&'a str, &'a str, [bool; 3]);
 const READY: [bool; 3] = [true, true, false];
 
 #[test]
-fn the_slice_of_a_new_service() {
+fn a_new_service_gets_its_slice() {
     let both = || pod(2).addresses(&["10.1.0.2", "fd00:0:0::0:2"]);
     let at = |address: &str, pod: core::Pod| pod.addresses(&[address]);
     let cases: [(&str, &str, Vec<core::Pod>, &[Expected<'_>]); 6] = [

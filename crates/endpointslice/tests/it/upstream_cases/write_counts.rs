@@ -1,20 +1,20 @@
-//! What each kind of change costs, in writes for each address type: never more than upstream.
+//! The writes that each kind of change costs for each address type: never more than upstream.
 //!
 //! | Change | Writes | Test |
 //! |---|---|---|
-//! | new Service without pods | 1 create | [`a_new_service_without_pods`] |
-//! | first endpoints | 1 update of the placeholder, creates beyond the maximum | [`the_first_endpoints`] |
-//! | one pod more | 1 update if there is room, else 1 create | [`one_more_pod`] |
-//! | readiness, end, uid, node, zone of a pod | 1 update for each slice concerned | [`a_change_of_a_pod`], [`a_change_of_a_zone`] |
-//! | last endpoints go from `k` slices | 1 unconditional update, `k - 1` deletes | [`the_last_endpoints_go`] |
-//! | other ports, `k` slices, `c` new ones | `min(c, k)` updates, the rest created or deleted | [`a_change_of_ports`] |
-//! | other ports, 10 slices of 30 | 3 updates, 7 deletes | [`a_change_of_ports`] |
-//! | a label of the Service | 1 update for each slice, unconditional for the placeholder | [`a_label_of_the_service`] |
-//! | annotations, spec that doesn't concern slices | none | [`nothing_that_concerns_slices`] |
-//! | reserved labels, headless or not | none | [`only_reserved_labels_or_the_cluster_ip`] |
-//! | Service created again | creates and deletes | [`a_service_created_again`] |
-//! | 250 pods for slices of 62 and 61 | 1 create, 1 update | [`many_more_pods`] |
-//! | 300 pods for slices of 74 and 74 | 2 creates | [`many_more_pods`] |
+//! | new Service without pods | 1 create | [`a_new_service_without_pods_costs_one_create`] |
+//! | first endpoints | 1 update of the placeholder, creates beyond the maximum | [`the_first_endpoints_reuse_the_placeholder`] |
+//! | one pod more | 1 update if there is room, else 1 create | [`one_more_pod_costs_one_write`] |
+//! | readiness, end, uid, node, zone of a pod | 1 update for each slice concerned | [`a_change_of_a_pod_costs_an_update_of_its_slice`], [`a_change_of_a_zone_costs_an_update_of_each_slice`] |
+//! | last endpoints go from `k` slices | 1 unconditional update, `k - 1` deletes | [`removing_the_last_endpoints_leaves_a_placeholder`] |
+//! | other ports, `k` slices, `c` new ones | `min(c, k)` updates, the rest created or deleted | [`a_change_of_ports_reuses_slices`] |
+//! | other ports, 10 slices of 30 | 3 updates, 7 deletes | [`a_change_of_ports_reuses_slices`] |
+//! | a label of the Service | 1 update for each slice, unconditional for the placeholder | [`a_service_label_costs_an_update_of_each_slice`] |
+//! | annotations, spec that doesn't concern slices | none | [`a_change_that_does_not_concern_slices_costs_nothing`] |
+//! | reserved labels, headless or not | none | [`reserved_labels_and_the_cluster_ip_cost_nothing`] |
+//! | Service created again | creates and deletes | [`a_recreated_service_costs_creates_and_deletes`] |
+//! | 250 pods for slices of 62 and 61 | 1 create, 1 update | [`many_more_pods_cost_few_writes`] |
+//! | 300 pods for slices of 74 and 74 | 2 creates | [`many_more_pods_cost_few_writes`] |
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -22,7 +22,7 @@ use crate::support::{
     Cluster, NO_WRITES, PodExt, Writes, container_ports, count, pod, service_port, size, writes,
 };
 
-/// A cluster at rest: `max` endpoints in a slice, all slices but the last full.
+/// A cluster without changes: `max` endpoints in a slice, all slices but the last full.
 fn settled(pods: usize, max: usize) -> Cluster {
     let mut cluster = Cluster { max, ..Cluster::with_pods(pods) };
     cluster.sync();
@@ -34,7 +34,7 @@ fn cost(mut cluster: Cluster, change: impl FnOnce(&mut Cluster)) -> Writes {
     cluster.sync()
 }
 
-/// True if the next update of this one slice replaces whatever is there by a placeholder.
+/// True if the next update of this one slice replaces any present content by a placeholder.
 fn replaces_unconditionally(cluster: &Cluster) -> bool {
     let plan = cluster.plan();
     let update = &plan.types[0].update[0];
@@ -48,12 +48,12 @@ fn target_port(number: i32) -> impl FnOnce(&mut Cluster) {
 }
 
 #[test]
-fn a_new_service_without_pods() {
+fn a_new_service_without_pods_costs_one_create() {
     assert_eq!(Cluster::with_pods(0).sync(), writes(1, 0, 0));
 }
 
 #[test]
-fn the_first_endpoints() {
+fn the_first_endpoints_reuse_the_placeholder() {
     assert_eq!(cost(settled(0, 2), |c| c.pods.push(pod(0))), writes(0, 1, 0), "the placeholder is recycled");
     assert_eq!(cost(settled(0, 2), |c| c.pods.extend((0..5).map(pod))), writes(2, 1, 0));
     let mut headless = Cluster { max: 2, ..Cluster::with_pods(0) };
@@ -70,14 +70,14 @@ fn the_first_endpoints() {
 }
 
 #[test]
-fn one_more_pod() {
+fn one_more_pod_costs_one_write() {
     assert_eq!(cost(settled(3, 2), |c| c.pods.push(pod(9))), writes(0, 1, 0), "there is room");
     assert_eq!(cost(settled(4, 2), |c| c.pods.push(pod(9))), writes(1, 0, 0), "there is none");
 }
 
-/// The figures of upstream's own tests.
+/// The numbers of upstream's own tests.
 #[test]
-fn many_more_pods() {
+fn many_more_pods_cost_few_writes() {
     let settled = |pods, first, second| {
         let mut cluster = Cluster::with_pods(pods);
         cluster.place(0..first);
@@ -89,7 +89,7 @@ fn many_more_pods() {
 }
 
 #[test]
-fn a_change_of_a_pod() {
+fn a_change_of_a_pod_costs_an_update_of_its_slice() {
     assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_ready(false)), writes(0, 1, 0));
     assert_eq!(cost(settled(4, 2), |c| c.pods[0].set_terminating()), writes(0, 1, 0));
     assert_eq!(cost(settled(4, 2), |c| c.pods[0].metadata.uid = Some("again".to_owned())), writes(0, 1, 0));
@@ -107,7 +107,7 @@ fn a_change_of_a_pod() {
 
 /// A zone reaches slices with the next sync of the Service.
 #[test]
-fn a_change_of_a_zone() {
+fn a_change_of_a_zone_costs_an_update_of_each_slice() {
     let move_zone = |cluster: &mut Cluster| {
         cluster.nodes[0].metadata.labels.as_mut().unwrap().clear();
     };
@@ -115,7 +115,7 @@ fn a_change_of_a_zone() {
 }
 
 #[test]
-fn the_last_endpoints_go() {
+fn removing_the_last_endpoints_leaves_a_placeholder() {
     assert_eq!(cost(settled(2, 2), |c| c.pods.clear()), writes(0, 1, 0), "the slice becomes the placeholder");
     let empty = Cluster { pods: vec![], ..settled(2, 2) };
     assert!(replaces_unconditionally(&empty));
@@ -125,7 +125,7 @@ fn the_last_endpoints_go() {
 
 /// `k` slices and `n` endpoints: the new slices replace old ones, what remains on either side is created or deleted.
 #[test]
-fn a_change_of_ports() {
+fn a_change_of_ports_reuses_slices() {
     assert_eq!(cost(settled(6, 2), target_port(9)), writes(0, 3, 0));
     let mut loose = Cluster { max: 4, ..Cluster::with_pods(6) };
     (0..6).for_each(|number| drop(loose.place(number..number + 1)));
@@ -139,7 +139,7 @@ fn a_change_of_ports() {
 }
 
 #[test]
-fn one_pod_moves_to_other_ports() {
+fn a_pod_with_other_ports_moves_to_their_group() {
     let mut cluster = Cluster { max: 4, ..Cluster::with_pods(3) };
     cluster.spec().ports = Some(vec![service_port("http", IntOrString::String("http".to_owned()))]);
     cluster.pods.iter_mut().for_each(|pod| pod.set_ports(&[("http", "TCP", 8080)]));
@@ -149,7 +149,7 @@ fn one_pod_moves_to_other_ports() {
 }
 
 #[test]
-fn a_label_of_the_service() {
+fn a_service_label_costs_an_update_of_each_slice() {
     let label =
         |c: &mut Cluster| c.service.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
     assert_eq!(cost(settled(6, 2), label), writes(0, 3, 0));
@@ -160,7 +160,7 @@ fn a_label_of_the_service() {
 }
 
 #[test]
-fn nothing_that_concerns_slices() {
+fn a_change_that_does_not_concern_slices_costs_nothing() {
     let annotate =
         |c: &mut Cluster| c.service.metadata.annotations = Some([("note".to_owned(), "x".to_owned())].into());
     assert_eq!(cost(settled(6, 2), annotate), NO_WRITES);
@@ -173,7 +173,7 @@ fn nothing_that_concerns_slices() {
 }
 
 #[test]
-fn only_reserved_labels_or_the_cluster_ip() {
+fn reserved_labels_and_the_cluster_ip_cost_nothing() {
     let reserved = |c: &mut Cluster| {
         let key = endpointslice::well_known::MANAGED_BY.to_owned();
         c.service.metadata.labels = Some([(key, "me".to_owned())].into());
@@ -183,13 +183,13 @@ fn only_reserved_labels_or_the_cluster_ip() {
 }
 
 #[test]
-fn a_service_created_again() {
+fn a_recreated_service_costs_creates_and_deletes() {
     let recreate = |c: &mut Cluster| c.service.metadata.uid = Some("newer".to_owned());
     assert_eq!(cost(settled(6, 2), recreate), writes(3, 0, 3), "nothing of the older Service is reused");
 }
 
 #[test]
-fn both_families() {
+fn each_address_type_costs_its_own_writes() {
     let mut cluster = Cluster::with_pods(0);
     cluster.spec().ip_families = Some(vec!["IPv4".to_owned(), "IPv6".to_owned()]);
     cluster.sync();

@@ -33,11 +33,11 @@
 //!
 //! | `utils_test.go` | here |
 //! |---|---|
-//! | `TestNewEndpointSlice` | `labels::a_new_slice` |
-//! | `TestPodToEndpoint` | `endpoints::what_is_published_about_a_pod` |
+//! | `TestNewEndpointSlice` | `labels::a_new_slice_has_the_metadata_of_its_service` |
+//! | `TestPodToEndpoint` | `endpoints::an_endpoint_has_the_published_fields_of_its_pod` |
 //! | `TestServiceControllerKey` | crate `endpointslice-controller`, `tests/it/main.rs` |
-//! | `TestGetEndpointPorts` | `endpoints::ports_of_a_pod` |
-//! | `TestSetEndpointSliceLabels` | `labels::which_labels_and_whether_to_write_them` |
+//! | `TestGetEndpointPorts` | `endpoints::ports_of_the_service_are_resolved_for_a_pod` |
+//! | `TestSetEndpointSliceLabels` | `labels::labels_are_set_and_reserved_ones_cause_no_write` |
 //! | `TestSupportedServiceAddressType` (10) | `src/model/service.rs` `address_types_come_from_families_then_from_the_cluster_ip` |
 //! | `Test_hintsEnabled` (19) | `src/model/service.rs` `the_deprecated_topology_annotation_hides_the_other` |
 //! | `TestFindPort` | `endpoints::a_port_name_means_the_first_container_port_of_its_protocol` |

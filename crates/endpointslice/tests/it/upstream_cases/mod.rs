@@ -44,14 +44,14 @@
 //!
 //! | `util/` | here |
 //! |---|---|
-//! | `TestDetermineNeededServiceUpdates` (6), `TestGetPodServicesToUpdate` (5) | crate `controller-runtime`, `src/cache/tests/concerned.rs` |
+//! | `TestDetermineNeededServiceUpdates` (6), `TestGetPodServicesToUpdate` (5) | crate `endpoint-informers`, `src/cache/tests/affected_services.rs` |
 //! | `TestShouldPodBeInEndpoints` | `endpoints::pods_with_an_address_are_endpoints_until_they_end` |
 //! | `TestShouldSetHostname` | `endpoints::a_hostname_is_published_if_the_subdomain_names_the_service` |
 //! | `Test_podChanged` | `endpoints::changes_of_published_fields_of_a_pod_matter` |
 //! | `TestEndpointsEqualBeyondHash` (9) | `src/desired/endpoint_set.rs` `properties_are_compared_without_resource_version_and_hints` |
 //! | `TestDeepHashObject`, `TestDeepObjectPointer`, `TestNewPortMapKey_NilVsEmptySlice` | `src/desired/port_set.rs`, `reconcile::absent_ports_are_no_ports` |
 //! | `TestEndpointSliceTracker{Update,StaleSlices,Deletion,DeleteService}` | `expectations`, all of it |
-//! | `trigger_time_tracker_test.go` (8) | `src/trigger_times.rs` `the_earliest_change_since_the_last_call` |
+//! | `trigger_time_tracker_test.go` (8) | `src/trigger_times.rs` `the_trigger_time_is_the_earliest_change_since_the_last_call` |
 //!
 //! | other packages | here |
 //! |---|---|

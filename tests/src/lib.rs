@@ -8,15 +8,15 @@
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
-//! | [`pages`] | what a manager serves about itself |
-//! | [`metrics`] | the metrics that a manager serves, read strictly |
-//! | [`audit`] | what was written, by whom, according to the API server |
+//! | [`pages`] | requests to a manager's own HTTPS server |
+//! | [`metrics`] | a strict parser of a manager's metrics |
+//! | [`audit`] | requests and their users, from the API server's audit log |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
-//! | [`sentinel`] | waiting until a controller has seen everything, without sleeping |
+//! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
 //! | [`workload`] | the scripted workload that parity is proven on |
-//! | [`crowd`] | the workload of Services with more pods than Endpoints hold |
-//! | [`recompute`] | Endpoints computed once more from what a cluster holds |
-//! | [`canonical`] | EndpointSlices with all that may differ between two runs taken away |
+//! | [`over_capacity`] | the workload of Services with more pods than Endpoints hold |
+//! | [`recompute`] | Endpoints computed by our pure functions from the objects of a cluster |
+//! | [`canonical`] | EndpointSlices without all that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices as the API server announces them |
 //! | [`program`] | what the demo and the benchmark have in common as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
@@ -34,13 +34,14 @@
 )]
 
 pub mod audit;
+pub mod barrier;
 pub mod binaries;
 pub mod canonical;
 pub mod cluster;
-pub mod crowd;
 pub mod manager;
 pub mod metrics;
 pub mod observe;
+pub mod over_capacity;
 pub mod pages;
 pub mod parity;
 pub mod process;
@@ -49,7 +50,6 @@ pub mod proxy;
 pub mod random;
 pub mod recompute;
 pub mod scenario;
-pub mod sentinel;
 pub mod wait;
 pub mod workload;
 

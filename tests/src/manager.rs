@@ -187,7 +187,7 @@ impl Manager {
     }
 
     /// Starts upstream. It has no sign of its caches being filled: wait with a
-    /// [sentinel](crate::sentinel::Sentinel).
+    /// [barrier](crate::barrier::Barrier).
     pub fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
         let mut args = common_flags(cluster, options);
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use crate::audit::{AuditLog, Mark, Request};
+use crate::barrier;
 use crate::canonical::{Canonical, Detail, Snapshot};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::manager::{Controller, Kind, Manager, ManagerOptions};
 use crate::recompute;
 use crate::scenario::{NAMESPACE, World};
-use crate::sentinel;
 use crate::workload::{PHASES, Phase};
 
 /// A manager on a cluster, with the workload run so far.
@@ -218,13 +218,13 @@ impl Run {
         self.cluster.audit()
     }
 
-    /// The manager's writes, sentinels aside.
+    /// The manager's writes, barrier objects aside.
     ///
     /// # Panics
     /// If another program made them.
     pub fn writes_since(&self, mark: Mark) -> Vec<Request> {
         let mut writes = self.audit().writes_since(mark, self.options.user);
-        writes.retain(|request| request.namespace != sentinel::NAMESPACE);
+        writes.retain(|request| request.namespace != barrier::NAMESPACE);
         for write in &writes {
             assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
         }

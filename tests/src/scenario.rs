@@ -11,8 +11,8 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::barrier::Barrier;
 use crate::manager::Controller;
-use crate::sentinel::Sentinel;
 use crate::wait::{self, LIMIT};
 
 /// Where the workload is.
@@ -109,7 +109,7 @@ pub struct World {
     services: Api<Service>,
     pods: Api<core::Pod>,
     slices: Api<EndpointSlice>,
-    sentinel: Sentinel,
+    barrier: Barrier,
     /// Seconds since the beginning of the script's [`YEAR`]; one per [`World::sync`].
     clock: AtomicI64,
 }
@@ -118,12 +118,12 @@ impl World {
     /// Prepares a cluster for these controllers: the namespace, nodes `a` and `b` in zones of the same names, node
     /// `c` without one.
     pub async fn prepare(client: Client, controllers: &'static [Controller]) -> Self {
-        let sentinel = Sentinel::place(&client, controllers).await;
+        let barrier = Barrier::place(&client, controllers).await;
         let world = Self {
             services: Api::namespaced(client.clone(), NAMESPACE),
             pods: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
-            sentinel,
+            barrier,
             client,
             clock: AtomicI64::new(0),
         };
@@ -148,19 +148,19 @@ impl World {
 
     /// Waits until the controllers have handled all that was done; time passes.
     pub async fn sync(&self) {
-        self.sentinel.barrier().await;
+        self.barrier.wait().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until the controllers have also handled what they delay; time passes.
     pub async fn settle(&self) {
-        self.sentinel.settle().await;
+        self.barrier.settle().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until the controllers know of all that was done to nodes; no time passes.
     pub async fn sync_nodes(&self) {
-        self.sentinel.nodes_seen().await;
+        self.barrier.nodes_seen().await;
     }
 
     /// Creates a node.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions};
-use tests::crowd;
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::over_capacity;
 use tests::parity::{Record, Run, compare, table, written};
 use tests::recompute;
 use tests::scenario::NAMESPACE;
@@ -15,7 +15,7 @@ use tests::workload::Phase;
 const ENDPOINTS: &[Controller] = &[Controller::Endpoints];
 
 /// Upstream needs up to a second for one sync of 2,500 pods. One sync at a time is done with everything before when it
-/// comes to the sentinels, however long that took.
+/// comes to the barrier objects, however long that took.
 const FLAGS: &[&str] = &["--concurrent-endpoint-syncs=1"];
 
 async fn start(kind: Kind) -> Run {
@@ -44,15 +44,15 @@ fn assert_nothing_written(who: &str, requests: &[Request]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn services_over_capacity_agree_and_change_hands() {
     let (upstream, ours) = tokio::join!(Box::pin(start(Kind::Upstream)), Box::pin(start(Kind::Ours)));
-    let [reference, candidate] = both(&upstream, &ours, crowd::PHASES).await;
+    let [reference, candidate] = both(&upstream, &ours, over_capacity::PHASES).await;
     println!("{}", table(&reference, &candidate, ENDPOINTS));
     compare(&reference, &candidate, ENDPOINTS);
-    both(&upstream, &ours, crowd::UNEVEN).await;
+    both(&upstream, &ours, over_capacity::UNEVEN).await;
 
     let (upstream, repeated) = hand_over(upstream, Kind::Upstream).await;
     let (ours, by_upstream) = hand_over(ours, Kind::Upstream).await;
     let expected: BTreeSet<String> =
-        crowd::WRITTEN_AT_EVERY_SYNC.iter().map(|name| format!("endpoints {name}")).collect();
+        over_capacity::WRITTEN_AT_EVERY_SYNC.iter().map(|name| format!("endpoints {name}")).collect();
     assert_eq!(written(&repeated), expected, "upstream after itself");
     assert_eq!(written(&by_upstream), expected, "upstream after ours");
     let (_, after_upstream) = hand_over(upstream, Kind::Ours).await;

@@ -7,10 +7,10 @@
     reason = "a demonstration is never shipped: it fails by panicking, with one message"
 )]
 
-mod board;
+mod fixture;
 mod nodes_at_work;
 mod samples;
-mod stage;
+mod slice_table;
 mod story;
 mod table;
 

@@ -9,9 +9,9 @@ use kube::core::DynamicObject;
 use serde_json::json;
 use tests::manager::Kind;
 
-use crate::board::{Board, Counts};
+use crate::fixture::{Fixture, NAMESPACE, milliseconds, plural};
 use crate::samples;
-use crate::stage::{NAMESPACE, Stage, milliseconds, plural};
+use crate::slice_table::{Counts, SliceTable};
 
 /// More than fit into one slice.
 const MANY: usize = 130;
@@ -25,107 +25,107 @@ const TIME_TO_WRITE: Duration = Duration::from_secs(1);
 /// Plays the story with the one manager or the other.
 pub(crate) async fn play(kind: Kind, pauses: bool) {
     let begun = Instant::now();
-    let mut stage = Stage::set(kind, pauses).await;
+    let mut fixture = Fixture::start(kind, pauses).await;
     let objects = samples::read();
-    apply(&mut stage, &objects).await;
-    start(&mut stage).await;
-    pods_become_ready(&mut stage, &objects).await;
-    one_pod_comes_and_goes(&mut stage).await;
-    a_service_is_relabelled(&mut stage).await;
-    somebody_else_says_where_a_service_is(&mut stage).await;
-    many_pods_at_once(&mut stage, &objects).await;
-    the_manager_is_restarted(&mut stage).await;
-    println!("\n{}", stage.stop_manager().await);
-    drop(stage);
+    apply(&mut fixture, &objects).await;
+    start(&mut fixture).await;
+    pods_become_ready(&mut fixture, &objects).await;
+    one_pod_comes_and_goes(&mut fixture).await;
+    a_service_is_relabelled(&mut fixture).await;
+    somebody_else_says_where_a_service_is(&mut fixture).await;
+    many_pods_at_once(&mut fixture, &objects).await;
+    the_manager_is_restarted(&mut fixture).await;
+    println!("\n{}", fixture.stop_manager().await);
+    drop(fixture);
     println!(
         "the story took {:.0} s; the servers have ended, their files are gone",
         begun.elapsed().as_secs_f64()
     );
 }
 
-async fn apply(stage: &mut Stage, objects: &[DynamicObject]) {
-    stage.begin("The manifests of config/samples are applied. Nobody has started the pods yet");
+async fn apply(fixture: &mut Fixture, objects: &[DynamicObject]) {
+    fixture.begin("The manifests of config/samples are applied. Nobody has started the pods yet");
     for kind in ["Node", "Service", "Pod", "Endpoints"] {
         let of_kind: Vec<_> = objects.iter().filter(|object| samples::kind(object) == kind).collect();
         for object in &of_kind {
-            samples::apply(&stage.client(), NAMESPACE, object).await;
+            samples::apply(&fixture.client(), NAMESPACE, object).await;
         }
         let names: Vec<_> = of_kind.iter().map(|object| object.name_any()).collect();
         println!("    {}: {}", plural(names.len(), kind), names.join(", "));
     }
 }
 
-async fn start(stage: &mut Stage) {
-    let step = stage.begin(
+async fn start(fixture: &mut Fixture) {
+    let step = fixture.begin(
         "The manager starts. Services get their Endpoints and slices, empty as yet; those of archive are mirrored",
     );
-    stage.start_manager().await;
-    let reached = |board: &Board| {
+    fixture.start_manager().await;
+    let reached = |slices: &SliceTable| {
         [("web", 1), ("database", 1), ("dns", 2), ("archive", 1)]
             .into_iter()
-            .all(|(service, count)| board.slices_of(service).len() == count)
+            .all(|(service, count)| slices.slices_of(service).len() == count)
     };
-    stage.end(step, "its start", reached).await;
+    fixture.end(step, "its start", reached).await;
 }
 
-async fn pods_become_ready(stage: &mut Stage, objects: &[DynamicObject]) {
-    let step = stage.begin("The pods are scheduled, get addresses, and become ready one after another");
+async fn pods_become_ready(fixture: &mut Fixture, objects: &[DynamicObject]) {
+    let step = fixture.begin("The pods are scheduled, get addresses, and become ready one after another");
     let mut times = Vec::new();
     for object in objects.iter().filter(|object| samples::kind(object) == "Pod") {
         let (pod, service) = (object.name_any(), object.labels()["app"].clone());
-        stage.nodes.start(&pod).await;
+        fixture.nodes.start(&pod).await;
         let changed = Instant::now();
-        stage.nodes.ready(&pod, true).await;
-        stage.until(|board| board.is_ready(&service, &pod)).await;
+        fixture.nodes.ready(&pod, true).await;
+        fixture.until(|slices| slices.is_ready(&service, &pod)).await;
         times.push(changed.elapsed());
     }
     times.sort();
     let [fastest, median, slowest] =
         [0, times.len() / 2, times.len() - 1].map(|index| milliseconds(times[index]));
     let remark = format!("ready in the slices {fastest} to {slowest} after the change (median {median})");
-    stage.show(&step, &remark).await;
+    fixture.show(&step, &remark).await;
 }
 
-async fn one_pod_comes_and_goes(stage: &mut Stage) {
-    let step = stage.begin("web-1 stops being ready");
-    stage.nodes.ready("web-1", false).await;
-    stage.end(step, "the change", |board| board.counts("web").ready == 2).await;
+async fn one_pod_comes_and_goes(fixture: &mut Fixture) {
+    let step = fixture.begin("web-1 stops being ready");
+    fixture.nodes.ready("web-1", false).await;
+    fixture.end(step, "the change", |slices| slices.counts("web").ready == 2).await;
 
-    let step = stage.begin("web-2 is asked to end: it still serves, but gets no new connections");
-    stage.nodes.terminate("web-2").await;
-    stage.end(step, "the change", |board| board.counts("web").terminating == 1).await;
+    let step = fixture.begin("web-2 is asked to end: it still serves, but gets no new connections");
+    fixture.nodes.terminate("web-2").await;
+    fixture.end(step, "the change", |slices| slices.counts("web").terminating == 1).await;
 
-    let step = stage.begin("web-2 is gone, web-1 is ready again");
-    stage.nodes.ended("web-2").await;
-    stage.nodes.ready("web-1", true).await;
-    stage
-        .end(step, "the change", |board| board.counts("web").all == 2 && board.counts("web").ready == 2)
+    let step = fixture.begin("web-2 is gone, web-1 is ready again");
+    fixture.nodes.ended("web-2").await;
+    fixture.nodes.ready("web-1", true).await;
+    fixture
+        .end(step, "the change", |slices| slices.counts("web").all == 2 && slices.counts("web").ready == 2)
         .await;
 }
 
-async fn a_service_is_relabelled(stage: &mut Stage) {
+async fn a_service_is_relabelled(fixture: &mut Fixture) {
     let step =
-        stage.begin("The Service dns gets the label team=network, and so do its slices (not in the table)");
-    stage.label("dns", "team", "network").await;
-    let labelled = |board: &Board| {
-        board
+        fixture.begin("The Service dns gets the label team=network, and so do its slices (not in the table)");
+    fixture.label("dns", "team", "network").await;
+    let labelled = |slices: &SliceTable| {
+        slices
             .slices_of("dns")
             .iter()
             .all(|slice| slice.labels().get("team").is_some_and(|team| team == "network"))
     };
-    stage.end(step, "the change", labelled).await;
+    fixture.end(step, "the change", labelled).await;
 }
 
-async fn somebody_else_says_where_a_service_is(stage: &mut Stage) {
-    let step = stage.begin(
+async fn somebody_else_says_where_a_service_is(fixture: &mut Fixture) {
+    let step = fixture.begin(
         "The archive, a Service without a selector, moves: its user writes the Endpoints, the slice follows",
     );
     let subset = json!({"addresses": [{"ip": "192.0.2.20"}], "ports": [{"name": "https", "port": 8443}]});
-    stage.change_endpoints("archive", json!({"subsets": [subset]})).await;
-    stage.end(step, "the change", |board| board.counts("archive").all == 1).await;
+    fixture.change_endpoints("archive", json!({"subsets": [subset]})).await;
+    fixture.end(step, "the change", |slices| slices.counts("archive").all == 1).await;
 }
 
-async fn many_pods_at_once(stage: &mut Stage, objects: &[DynamicObject]) {
+async fn many_pods_at_once(fixture: &mut Fixture, objects: &[DynamicObject]) {
     let template = objects.iter().find(|object| object.name_any() == "web-0").expect("the sample has web-0");
     let template: Pod = template.clone().try_parse().expect("a pod");
     let pod = |number| {
@@ -133,29 +133,29 @@ async fn many_pods_at_once(stage: &mut Stage, objects: &[DynamicObject]) {
         pod.metadata.name = Some(format!("web-{number}"));
         pod
     };
-    let now = stage.look(|board| board.counts("web").all);
-    let step = stage
+    let now = fixture.look(|slices| slices.counts("web").all);
+    let step = fixture
         .begin(&format!("web is scaled to {MANY} pods, {CONCURRENCY} at a time: more than a slice may hold"));
-    let nodes = &stage.nodes;
+    let nodes = &fixture.nodes;
     let pods = (0..MANY - now).map(|number| nodes.create(pod(number + 3)));
     futures::stream::iter(pods).buffer_unordered(CONCURRENCY).collect::<()>().await;
     let made = Instant::now();
-    stage.until(|board| board.counts("web").ready == MANY).await;
+    fixture.until(|slices| slices.counts("web").ready == MANY).await;
     let (lag, all) = (milliseconds(made.elapsed()), milliseconds(step.elapsed()));
     let remark = format!("complete {lag} after the last pod became ready, {all} after the first was created");
-    stage.show(&step, &remark).await;
+    fixture.show(&step, &remark).await;
 }
 
-async fn the_manager_is_restarted(stage: &mut Stage) {
+async fn the_manager_is_restarted(fixture: &mut Fixture) {
     let step =
-        stage.begin("The manager is stopped and started again. All is as it should be: it writes nothing");
-    println!("    {}", stage.stop_manager().await);
-    let ready = stage.start_manager().await;
+        fixture.begin("The manager is stopped and started again. All is as it should be: it writes nothing");
+    println!("    {}", fixture.stop_manager().await);
+    let ready = fixture.start_manager().await;
     tokio::time::sleep(TIME_TO_WRITE).await;
-    stage.show(&step, &ready.unwrap_or_else(|| "it does not say when it is ready".to_owned())).await;
+    fixture.show(&step, &ready.unwrap_or_else(|| "it does not say when it is ready".to_owned())).await;
 
-    let step = stage.begin("database-1 stops being ready: the new process is at work");
-    stage.nodes.ready("database-1", false).await;
+    let step = fixture.begin("database-1 stops being ready: the new process is at work");
+    fixture.nodes.ready("database-1", false).await;
     let expected = Counts { all: 2, ready: 1, serving: 1, terminating: 0 };
-    stage.end(step, "the change", |board| board.counts("database") == expected).await;
+    fixture.end(step, "the change", |slices| slices.counts("database") == expected).await;
 }

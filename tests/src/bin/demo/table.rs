@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 use kube::ResourceExt;
 
-use crate::board::{Board, Counts, is_mirrored, service};
+use crate::slice_table::{Counts, SliceTable, is_mirrored, service};
 
 const SLICES: Head<10> = Head {
     names: [
@@ -47,8 +47,8 @@ pub(crate) struct Table {
 
 impl Table {
     /// The slices now, with `*` where a line is new.
-    pub(crate) fn slices(&mut self, board: &Board) -> String {
-        let rows: Vec<_> = board.slices().map(slice_row).collect();
+    pub(crate) fn slices(&mut self, slices: &SliceTable) -> String {
+        let rows: Vec<_> = slices.slices().map(slice_row).collect();
         let text = render(&SLICES, &rows, &self.slices);
         self.slices = rows.into_iter().collect();
         text

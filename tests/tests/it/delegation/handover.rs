@@ -9,7 +9,7 @@ use kube::api::DeleteParams;
 use tests::observe::{Observer, View};
 use tests::wait::LIMIT;
 
-use super::stage::{DELEGATION, Seen, Stage, THEM};
+use super::fixture::{DELEGATION, Fixture, Seen, THEM};
 
 /// The ready endpoints of `web`, in each of its slices, and what was seen on the way.
 #[derive(Debug, Default)]
@@ -41,11 +41,11 @@ impl View for Ready {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_changes_hands_and_comes_back_without_a_moment_without_endpoints() {
-    let stage = Stage::start(DELEGATION).await;
-    stage.service("web", None, &[1, 2]).await;
+    let fixture = Fixture::start(DELEGATION).await;
+    fixture.service("web", None, &[1, 2]).await;
     let ours = Seen::ours(&["10.1.0.1", "10.1.0.2"]);
-    stage.expect("web", &ours).await;
-    let observer = Observer::start(stage.slices.clone(), Ready::default());
+    fixture.expect("web", &ours).await;
+    let observer = Observer::start(fixture.slices.clone(), Ready::default());
     let seen = |ready: usize| {
         let last = move |view: &Ready| view.history.last() == Some(&ready);
         observer.until("ready endpoints", LIMIT, last, |view| format!("{view:?}"))
@@ -53,18 +53,18 @@ async fn a_service_changes_hands_and_comes_back_without_a_moment_without_endpoin
     seen(2).await;
 
     // There: first the new slices, then the label; ours go by themselves.
-    stage.slice("web-net1", "web", "192.0.2.1").await;
+    fixture.slice("web-net1", "web", "192.0.2.1").await;
     seen(3).await;
-    stage.label("web", Some(THEM)).await;
-    stage.expect("web", &Seen::nothing().slice(THEM, &["192.0.2.1"])).await;
+    fixture.label("web", Some(THEM)).await;
+    fixture.expect("web", &Seen::nothing().slice(THEM, &["192.0.2.1"])).await;
     seen(1).await;
 
     // And back: the label goes, ours come, and only then theirs go.
-    stage.label("web", None).await;
-    stage.expect("web", &ours.clone().slice(THEM, &["192.0.2.1"])).await;
+    fixture.label("web", None).await;
+    fixture.expect("web", &ours.clone().slice(THEM, &["192.0.2.1"])).await;
     seen(3).await;
-    stage.slices.delete("web-net1", &DeleteParams::default()).await.unwrap();
-    stage.expect("web", &ours).await;
+    fixture.slices.delete("web-net1", &DeleteParams::default()).await.unwrap();
+    fixture.expect("web", &ours).await;
     seen(2).await;
 
     let history = observer.with(|view| std::mem::take(&mut view.history));

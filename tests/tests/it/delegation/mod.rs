@@ -10,9 +10,9 @@
 //! The requirements L1 to L10 are functions of these names in [`label`] and [`gate`]. Those of one module share a cluster
 //! and run one after another; the output says which one failed.
 
+mod fixture;
 mod gate;
 mod handover;
 mod label;
 mod random;
-mod stage;
 mod terminating;

@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use kube::api::DeleteParams;
 use tests::wait::{self, LIMIT};
 
-use super::stage::{DELEGATION, ENDPOINTS, MIRRORED, SLICES, Seen, Stage, THEM, address};
+use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, SLICES, Seen, THEM, address};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VALUES: [&str; 3] = ["", "one", "two"];
@@ -96,7 +96,7 @@ fn trace(seed: u64, length: usize) -> Vec<(&'static str, Operation)> {
 
 /// One seed at work; its names are its own.
 struct Run<'a> {
-    stage: &'a Stage,
+    fixture: &'a Fixture,
     seed: u64,
     models: BTreeMap<&'static str, Model>,
 }
@@ -125,64 +125,64 @@ impl Run<'_> {
     }
 
     async fn act(&self, name: &'static str, operation: Operation, model: &mut Model) {
-        let (stage, service) = (self.stage, self.name(name));
+        let (fixture, service) = (self.fixture, self.name(name));
         match operation {
             Operation::Create { selector, label } => {
                 if selector {
-                    stage.service(&service, label, &[]).await;
+                    fixture.service(&service, label, &[]).await;
                 } else {
-                    stage.bare_service(&service, label).await;
+                    fixture.bare_service(&service, label).await;
                 }
                 model.service = Some(Service { selector, label });
             }
             Operation::Delete => {
-                stage.world.delete_service(&service).await;
+                fixture.world.delete_service(&service).await;
                 // What a Service that was ours leaves behind, we remove. It may have been ours a moment ago.
                 (model.service, model.custom) = (None, None);
             }
             Operation::Label(label) => {
-                stage.label(&service, label).await;
+                fixture.label(&service, label).await;
                 model.service.as_mut().unwrap().label = label;
             }
             Operation::Ready(ready) => {
-                stage.world.ready(&self.pod(name).0, ready).await;
+                fixture.world.ready(&self.pod(name).0, ready).await;
                 model.ready = ready;
             }
             Operation::WriteEndpoints(last) => {
-                stage.custom_endpoints(&service, Some(THEM), &format!("192.0.2.{last}")).await;
+                fixture.custom_endpoints(&service, Some(THEM), &format!("192.0.2.{last}")).await;
                 // What we began before may still end in a write, or in a deletion if its Service is gone.
-                stage.world.sync().await;
-                let stored = stage.endpoints.get_opt(&service).await.unwrap();
+                fixture.world.sync().await;
+                let stored = fixture.endpoints.get_opt(&service).await.unwrap();
                 let stored = stored.filter(|it| it.labels().values().any(|value| value == THEM));
                 let stored = stored.filter(|_| model.service.is_some());
                 model.custom = stored.map(|it| (it.uid().unwrap(), it.resource_version().unwrap()));
             }
             Operation::DeleteEndpoints => {
-                stage.delete_endpoints(&service).await;
+                fixture.delete_endpoints(&service).await;
                 model.custom = None;
             }
             Operation::WriteSlice(last) => {
                 let address = format!("192.0.2.{last}");
-                stage.slice(&format!("{service}-theirs"), &service, &address).await;
+                fixture.slice(&format!("{service}-theirs"), &service, &address).await;
                 model.slice = Some(address);
             }
             Operation::DeleteSlice => {
                 let name = format!("{service}-theirs");
-                stage.slices.delete(&name, &DeleteParams::default()).await.unwrap();
+                fixture.slices.delete(&name, &DeleteParams::default()).await.unwrap();
                 model.slice = None;
             }
-            Operation::Pause => stage.world.sync().await,
+            Operation::Pause => fixture.world.sync().await,
         }
     }
 
     /// Waits until everything is as it must be when nobody does anything any more.
     async fn check(&self) {
-        self.stage.world.settle().await;
+        self.fixture.world.settle().await;
         for (name, model) in &self.models {
             let service = self.name(name);
             wait::until(&format!("{service} after {model:?}"), LIMIT, || async {
-                let seen = self.stage.see(&service).await;
-                let custom = self.stage.endpoints.get_opt(&service).await.unwrap();
+                let seen = self.fixture.see(&service).await;
+                let custom = self.fixture.endpoints.get_opt(&service).await.unwrap();
                 let custom = custom.map(|it| (it.uid().unwrap(), it.resource_version().unwrap()));
                 let wrong = wrong(model, &seen, &address(self.pod(name).1)).or_else(|| {
                     (model.custom.is_some() && model.custom != custom).then_some("the Endpoints of others")
@@ -229,11 +229,11 @@ fn with_ready(mut lists: Vec<&Vec<String>>) -> Vec<&Vec<String>> {
     lists
 }
 
-async fn run(stage: &Stage, seed: u64, length: usize) {
-    let mut run = Run { stage, seed, models: BTreeMap::new() };
+async fn run(fixture: &Fixture, seed: u64, length: usize) {
+    let mut run = Run { fixture, seed, models: BTreeMap::new() };
     for name in NAMES {
         let (_, number) = run.pod(name);
-        stage.pods(&run.name(name), &[number]).await;
+        fixture.pods(&run.name(name), &[number]).await;
         run.models.insert(name, Model { ready: true, ..Model::default() });
     }
     for (name, operation) in trace(seed, length) {
@@ -258,11 +258,11 @@ fn seeds() -> Vec<u64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_operations_leave_everything_in_the_right_hands() {
     let length: usize = variable("DELEGATION_OPERATIONS", "60").parse().expect("DELEGATION_OPERATIONS");
-    let stage = Stage::start(DELEGATION).await;
+    let fixture = Fixture::start(DELEGATION).await;
     let mut failed = Vec::new();
     for seed in seeds() {
         // A failure of one seed, which has said what it is by now, does not hide those of others.
-        if AssertUnwindSafe(run(&stage, seed, length)).catch_unwind().await.is_err() {
+        if AssertUnwindSafe(run(&fixture, seed, length)).catch_unwind().await.is_err() {
             trace(seed, length)
                 .iter()
                 .enumerate()

@@ -7,7 +7,7 @@ use serde_json::json;
 use tests::audit::Request;
 use tests::manager::LeaderElection;
 
-use super::stage::LEASE_NAMESPACE;
+use super::fixture::LEASE_NAMESPACE;
 use super::terms::of;
 
 /// A write that takes a tenth of a second.

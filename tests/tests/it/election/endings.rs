@@ -6,8 +6,8 @@ use serde_json::json;
 use tests::manager::LeaderElection;
 use tests::wait::{self, LIMIT};
 
+use super::fixture::{Fixture, SHORT};
 use super::replicas::assert_lost;
-use super::stage::{SHORT, Stage};
 
 /// So long that a release which gets no answer is still under way when the test goes on.
 const PATIENT: LeaderElection = LeaderElection {
@@ -18,32 +18,32 @@ const PATIENT: LeaderElection = LeaderElection {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exit_codes() {
-    let mut stage = Stage::set().await;
+    let mut fixture = Fixture::start().await;
 
     // A Lease that somebody takes without waiting is theirs.
-    let mut leader = stage.ours("first", SHORT).await;
-    stage.next_leader("").await;
-    stage.edit_lease(json!({"holderIdentity": "somebody", "leaseDurationSeconds": 3600})).await;
+    let mut leader = fixture.ours("first", SHORT).await;
+    fixture.next_leader("").await;
+    fixture.edit_lease(json!({"holderIdentity": "somebody", "leaseDurationSeconds": 3600})).await;
     assert_lost(&mut leader, "lease kube-system/endpoint-controller-manager was taken by somebody").await;
 
     // A standby leaves no trace in it.
-    let theirs = stage.leases().get(LeaderElection::LEASE).await.unwrap();
-    let standby = stage.ours("second", SHORT).await;
+    let theirs = fixture.leases().get(LeaderElection::LEASE).await.unwrap();
+    let standby = fixture.ours("second", SHORT).await;
     assert_eq!(standby.stop().await.code(), Some(0));
-    assert_eq!(stage.leases().get(LeaderElection::LEASE).await.unwrap(), theirs);
+    assert_eq!(fixture.leases().get(LeaderElection::LEASE).await.unwrap(), theirs);
 
     // A leader gives it back.
-    stage.edit_lease(json!({"holderIdentity": ""})).await;
-    let leader = stage.ours("third", SHORT).await;
-    stage.next_leader("").await;
+    fixture.edit_lease(json!({"holderIdentity": ""})).await;
+    let leader = fixture.ours("third", SHORT).await;
+    fixture.next_leader("").await;
     assert_eq!(leader.stop().await.code(), Some(0));
-    let released = stage.lease().await;
+    let released = fixture.lease().await;
     assert_eq!((released.holder_identity.as_deref(), released.lease_duration_seconds), (Some(""), Some(1)));
 
     // Whoever asks twice doesn't want to wait for that.
-    let mut leader = stage.ours("fourth", PATIENT).await;
-    stage.next_leader("").await;
-    stage.cluster.freeze_apiserver();
+    let mut leader = fixture.ours("fourth", PATIENT).await;
+    fixture.next_leader("").await;
+    fixture.cluster.freeze_apiserver();
     leader.process().signal("TERM");
     wait::until("the end to begin", LIMIT, async || match leader.get("/readyz?verbose").await {
         (500, text) if text.contains("[-]controllers failed") => Ok(()),

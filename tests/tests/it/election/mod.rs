@@ -5,8 +5,8 @@
 
 mod breaches;
 mod endings;
+mod fixture;
 mod outage;
 mod replicas;
-mod stage;
 mod terms;
 mod upstream;

@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use tests::manager::{Controller, LeaderElection, Manager};
 use tests::wait::{self, LIMIT};
 
-use super::stage::{SHORT, Stage};
+use super::fixture::{Fixture, SHORT};
 use super::terms::Term;
 
 /// What the controllers have in their cache.
@@ -20,8 +20,8 @@ fn programs(terms: &[Term]) -> Vec<&str> {
 }
 
 /// One after the other, and the controllers of both wrote.
-pub(crate) fn assert_both_wrote(stage: &Stage) {
-    let terms = stage.terms();
+pub(crate) fn assert_both_wrote(fixture: &Fixture) {
+    let terms = fixture.terms();
     assert_eq!(programs(&terms), ["first", "second"]);
     assert!(terms.iter().all(|term| term.first_write.is_some()), "{terms:#?}");
 }
@@ -47,8 +47,8 @@ async fn assert_shows(manager: &Manager, leads: bool) {
 }
 
 /// The messages about the Lease, without the identities in them.
-async fn told(stage: &Stage, count: usize) -> Vec<(String, String)> {
-    let events: Api<Event> = Api::namespaced(stage.cluster.client(), "kube-system");
+async fn events_about_the_lease(fixture: &Fixture, count: usize) -> Vec<(String, String)> {
+    let events: Api<Event> = Api::namespaced(fixture.cluster.client(), "kube-system");
     let about = ListParams::default().fields("involvedObject.kind=Lease");
     wait::until("events about the Lease", LIMIT, async || {
         let mut list = events.list(&about).await.map_err(|error| error.to_string())?.items;
@@ -72,28 +72,28 @@ async fn told(stage: &Stage, count: usize) -> Vec<(String, String)> {
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
-    let mut stage = Stage::set().await;
-    stage.stir();
-    let first = stage.ours("first", LeaderElection::DEFAULT).await;
-    let one = stage.next_leader("").await;
-    let second = stage.ours("second", LeaderElection::DEFAULT).await;
-    stage.world.sync().await;
+    let mut fixture = Fixture::start().await;
+    fixture.keep_changing_a_pod();
+    let first = fixture.ours("first", LeaderElection::DEFAULT).await;
+    let one = fixture.next_leader("").await;
+    let second = fixture.ours("second", LeaderElection::DEFAULT).await;
+    fixture.world.sync().await;
     assert_shows(&first, true).await;
     assert_shows(&second, false).await;
 
-    let mark = stage.cluster.audit().mark();
+    let mark = fixture.cluster.audit().mark();
     let end = Timestamp::now();
     assert_eq!(first.stop().await.code(), Some(0));
-    let two = stage.next_leader(&one).await;
+    let two = fixture.next_leader(&one).await;
     assert_shows(&second, true).await;
-    stage.report("release, default durations", end);
-    assert_both_wrote(&stage);
+    fixture.report("release, default durations", end);
+    assert_both_wrote(&fixture);
 
-    let [was, is] = &stage.terms()[..] else { panic!("{:#?}", stage.terms()) };
+    let [was, is] = &fixture.terms()[..] else { panic!("{:#?}", fixture.terms()) };
     let released = was.released.expect("by SIGTERM");
-    let after: Vec<_> = stage.cluster.audit().since(mark);
+    let after: Vec<_> = fixture.cluster.audit().since(mark);
     let of_second = || after.iter().filter(|request| request.program() == "second");
-    let all = stage.requests();
+    let all = fixture.requests();
     let early = all.iter().filter(|r| r.program() == "second" && r.is_write() && r.received < released);
     let early: Vec<_> = early.collect();
     assert_eq!(early.len(), 0, "a standby writes nothing, not even into the Lease: {early:?}");
@@ -108,46 +108,46 @@ async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
 
     let expected = [(&one, "became leader"), (&one, "stopped leading"), (&two, "became leader")];
     let mut expected: Vec<_> = expected.map(|(who, what)| (who.clone(), what.to_owned())).into();
-    let mut told = told(&stage, 3).await;
+    let mut events = events_about_the_lease(&fixture, 3).await;
     expected.sort();
-    told.sort();
-    assert_eq!(told, expected);
+    events.sort();
+    assert_eq!(events, expected);
 }
 
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_is_made_up_for_when_the_lease_is_over() {
-    let mut stage = Stage::set().await;
-    stage.stir();
-    let mut first = stage.ours("first", LeaderElection::DEFAULT).await;
-    let one = stage.next_leader("").await;
-    let _second = stage.ours("second", LeaderElection::DEFAULT).await;
-    stage.world.sync().await;
+    let mut fixture = Fixture::start().await;
+    fixture.keep_changing_a_pod();
+    let mut first = fixture.ours("first", LeaderElection::DEFAULT).await;
+    let one = fixture.next_leader("").await;
+    let _second = fixture.ours("second", LeaderElection::DEFAULT).await;
+    fixture.world.sync().await;
     let end = Timestamp::now();
     first.process().kill();
-    stage.next_leader(&one).await;
-    stage.report("kill -9, default durations", end);
-    assert_both_wrote(&stage);
+    fixture.next_leader(&one).await;
+    fixture.report("kill -9, default durations", end);
+    assert_both_wrote(&fixture);
 }
 
 /// When it goes on it has missed a lot, and somebody else leads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_writes_nothing_any_more() {
-    let mut stage = Stage::set().await;
-    let mut first = stage.ours("first", SHORT).await;
-    let one = stage.next_leader("").await;
-    let _second = stage.ours("second", SHORT).await;
+    let mut fixture = Fixture::start().await;
+    let mut first = fixture.ours("first", SHORT).await;
+    let one = fixture.next_leader("").await;
+    let _second = fixture.ours("second", SHORT).await;
     // A write that it is about to send would go out at once when it goes on: nobody can look at a clock and send in one.
-    stage.world.settle().await;
+    fixture.world.settle().await;
     let end = Timestamp::now();
     first.process().signal("STOP");
-    stage.stir();
-    stage.next_leader(&one).await;
-    stage.report("SIGSTOP, lease of 7 s", end);
+    fixture.keep_changing_a_pod();
+    fixture.next_leader(&one).await;
+    fixture.report("SIGSTOP, lease of 7 s", end);
     first.process().signal("CONT");
     assert_lost(&mut first, "lease kube-system/endpoint-controller-manager was not renewed within 4s").await;
-    stage.world.sync().await;
-    assert_both_wrote(&stage);
+    fixture.world.sync().await;
+    assert_both_wrote(&fixture);
 }
 
 /// It ends with code 1 and says why.

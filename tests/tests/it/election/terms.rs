@@ -5,7 +5,7 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use tests::audit::Request;
 use tests::manager::LeaderElection;
 
-use super::stage::LEASE_NAMESPACE;
+use super::fixture::LEASE_NAMESPACE;
 
 /// A term: from the write that acquires the Lease to the one that releases it or takes it over.
 #[derive(Debug)]

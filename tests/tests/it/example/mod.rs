@@ -134,7 +134,7 @@ async fn a_service_changes_hands_and_is_never_without_endpoints() {
     let without_third = (THEIRS, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
     site.until("those of a new pod, whatever another's annotation", std::slice::from_ref(&without_third))
         .await;
-    told_of("db-3", &site).await;
+    event_about("db-3", &site).await;
 
     site.label(None).await;
     let all = || (OURS, addresses("10.1.0.", "fd00:1::", &[1, 2, 3, 4]));
@@ -159,15 +159,15 @@ async fn a_service_changes_hands_and_is_never_without_endpoints() {
     assert!(site.manager.stop().await.success());
 }
 
-async fn told_of(pod: &str, site: &Site) {
+async fn event_about(pod: &str, site: &Site) {
     let events: Api<Event> = Api::namespaced(site.world.client().clone(), NAMESPACE);
     let query = ListParams::default().fields("reason=MalformedNetworkStatus");
-    let told = wait::until("an event about the malformed annotation", LIMIT, || async {
+    let events = wait::until("an event about the malformed annotation", LIMIT, || async {
         let list = events.list(&query).await.map_err(|error| error.to_string())?;
         if list.items.is_empty() { Err("none".to_owned()) } else { Ok(list.items) }
     });
-    let told = told.await;
-    let about: Vec<_> = told.iter().map(|event| event.involved_object.name.as_deref().unwrap()).collect();
+    let events = events.await;
+    let about: Vec<_> = events.iter().map(|event| event.involved_object.name.as_deref().unwrap()).collect();
     assert!(about.iter().all(|name| *name == pod), "{about:?}");
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tests::manager::LeaderElection;
 use tests::proxy::NewConnections;
 
-use super::stage::{Stage, change, kind, measured, patience};
+use super::fixture::{Fixture, change, kind, measured, patience};
 
 /// What upstream needs: an HTTP/2 ping after 30 s of silence, which has 15 s for its answer.
 const BOUND: Duration = Duration::from_secs(45);
@@ -16,9 +16,9 @@ const WAIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_peer_is_noticed_in_time() {
-    let stage = Stage::behind_a_proxy(|options| options).await;
-    stage.proxy.blackhole(NewConnections::Forwarded);
-    let took = change(&stage.world, "web", false, patience(WAIT)).await.unwrap();
+    let fixture = Fixture::behind_a_proxy(|options| options).await;
+    fixture.proxy.blackhole(NewConnections::Forwarded);
+    let took = change(&fixture.world, "web", false, patience(WAIT)).await.unwrap();
     measured("change after the peer of all connections died", took);
     assert!(took <= BOUND, "{took:.1?}");
 }
@@ -27,13 +27,14 @@ async fn a_dead_peer_is_noticed_in_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_peer_does_not_cost_the_lease() {
     let leader_election = Some(LeaderElection::DEFAULT);
-    let mut stage =
-        Stage::behind_a_proxy(|options| tests::manager::ManagerOptions { leader_election, ..options }).await;
+    let mut fixture =
+        Fixture::behind_a_proxy(|options| tests::manager::ManagerOptions { leader_election, ..options })
+            .await;
     // A second of the same balancer's machines dies later: whatever was pooled meanwhile is dead again.
     for ready in [false, true] {
-        stage.proxy.blackhole(NewConnections::Forwarded);
-        let result = change(&stage.world, "web", ready, patience(WAIT)).await;
-        stage.manager.process().alive().unwrap();
+        fixture.proxy.blackhole(NewConnections::Forwarded);
+        let result = change(&fixture.world, "web", ready, patience(WAIT)).await;
+        fixture.manager.process().alive().unwrap();
         let took = result.unwrap();
         measured("change after the peer of a leader's connections died", took);
         assert!(took <= BOUND, "{} after {took:.1?}", kind().name());
@@ -44,14 +45,14 @@ async fn a_dead_peer_does_not_cost_the_lease() {
 /// works: whoever waits for such a connection notices that it is dead as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_made_while_every_peer_is_dead_are_given_up_in_time() {
-    let stage = Stage::behind_a_proxy(|options| options).await;
-    stage.proxy.blackhole(NewConnections::Swallowed);
+    let fixture = Fixture::behind_a_proxy(|options| options).await;
+    fixture.proxy.blackhole(NewConnections::Swallowed);
     // By then ours has given up the old connections, and waits for new ones.
     let outage = async {
         tokio::time::sleep(OUTAGE).await;
-        stage.proxy.forward_new_connections();
+        fixture.proxy.forward_new_connections();
     };
-    let (took, ()) = tokio::join!(change(&stage.world, "web", false, patience(OUTAGE + WAIT)), outage);
+    let (took, ()) = tokio::join!(change(&fixture.world, "web", false, patience(OUTAGE + WAIT)), outage);
     let took = took.unwrap().saturating_sub(OUTAGE);
     measured("change in an outage of 30 s in which connections hang, after its end", took);
     assert!(took <= BOUND, "{took:.1?}");

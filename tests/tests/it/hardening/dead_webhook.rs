@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::stage::{Stage, measured, patience, serve, shows};
+use super::fixture::{Fixture, measured, patience, serve, shows};
 
 /// The longest that the API server allows.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -79,8 +79,8 @@ impl Webhook {
     }
 
     /// Waits until the API server asks it.
-    async fn in_effect(&self, stage: &Stage) {
-        let slices: Api<EndpointSlice> = Api::namespaced(stage.cluster.client(), NAMESPACE);
+    async fn in_effect(&self, fixture: &Fixture) {
+        let slices: Api<EndpointSlice> = Api::namespaced(fixture.cluster.client(), NAMESPACE);
         let slice = json!({"metadata": {"name": "probe"}, "addressType": "IPv4", "endpoints": []});
         let slice = serde_json::from_value(slice).unwrap();
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
@@ -109,14 +109,14 @@ async fn hold(listener: TcpListener, acceptor: TlsAcceptor, asked: Arc<AtomicUsi
 /// One Service is new, and gets its first slice; of another a pod goes from a slice that it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
-    let stage = Stage::behind_a_proxy(|options| options).await;
+    let fixture = Fixture::behind_a_proxy(|options| options).await;
     let webhook = Webhook::start().await;
-    let configurations: Api<MutatingWebhookConfiguration> = Api::all(stage.cluster.client());
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(fixture.cluster.client());
     configurations.create(&PostParams::default(), &webhook.configuration()).await.unwrap();
-    webhook.in_effect(&stage).await;
+    webhook.in_effect(&fixture).await;
 
-    let mark = stage.cluster.audit().mark();
-    let (world, limit) = (&stage.world, patience(BOUND));
+    let mark = fixture.cluster.audit().mark();
+    let (world, limit) = (&fixture.world, patience(BOUND));
     serve(world, "new", 1).await;
     world.pod(Pod::new("web-1", "web", 2)).await;
     world.ready("web-0", false).await;
@@ -138,7 +138,7 @@ async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
     }
     let (first, second) = (first.unwrap(), second.unwrap());
     assert!(first <= BOUND && second <= BOUND, "{first:.1?} {second:.1?}");
-    let mut creates = stage.cluster.audit().writes_since(mark, User::EndpointControllers);
+    let mut creates = fixture.cluster.audit().writes_since(mark, User::EndpointControllers);
     creates.retain(|write| write.verb == "create" && write.resource == "endpointslices");
     creates.retain(|write| write.name.starts_with("new-"));
     assert_eq!(creates.len(), 1, "{creates:#?}");

@@ -10,7 +10,7 @@ use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
 use tests::wait::{self, LIMIT};
 
-use super::stage::serve;
+use super::fixture::serve;
 
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 

@@ -10,7 +10,7 @@ use tests::manager::{LeaderElection, ManagerOptions};
 use tests::scenario::NAMESPACE;
 use tests::wait::LIMIT;
 
-use super::stage::{Stage, change, measured, patience};
+use super::fixture::{Fixture, change, measured, patience};
 
 const BOUND: Duration = Duration::from_secs(45);
 /// Writes that the backup lacks. They are made up for while the program still waits for the version that it knows.
@@ -42,33 +42,33 @@ async fn version(client: &Client) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     let leader_election = Some(PATIENT);
-    let mut stage = Stage::behind_a_proxy(|options| ManagerOptions { leader_election, ..options }).await;
-    stage.cluster.back_up().await;
-    change(&stage.world, "web", false, LIMIT).await.unwrap();
-    write(&stage.cluster.client(), WRITES).await;
+    let mut fixture = Fixture::behind_a_proxy(|options| ManagerOptions { leader_election, ..options }).await;
+    fixture.cluster.back_up().await;
+    change(&fixture.world, "web", false, LIMIT).await.unwrap();
+    write(&fixture.cluster.client(), WRITES).await;
     // Otherwise the watches would not know of the last versions.
-    change(&stage.world, "web", true, LIMIT).await.unwrap();
-    change(&stage.world, "web", false, LIMIT).await.unwrap();
-    stage.world.sync().await;
-    let before = version(&stage.cluster.client()).await;
+    change(&fixture.world, "web", true, LIMIT).await.unwrap();
+    change(&fixture.world, "web", false, LIMIT).await.unwrap();
+    fixture.world.sync().await;
+    let before = version(&fixture.cluster.client()).await;
 
-    stage.cluster.restore().await;
-    stage.manager.process().alive().unwrap();
-    let restored = version(&stage.cluster.client()).await;
+    fixture.cluster.restore().await;
+    fixture.manager.process().alive().unwrap();
+    let restored = version(&fixture.cluster.client()).await;
     assert!(restored < before, "{restored} < {before}");
     // The pod is ready again, and its slice says so. Before any version comes that was not known, the pod leaves.
     let start = Instant::now();
-    stage.world.relabel("web-0", json!({"app": "elsewhere"})).await;
-    write(&stage.cluster.client(), usize::try_from(before - restored).unwrap() + 50).await;
-    assert!(version(&stage.cluster.client()).await > before);
+    fixture.world.relabel("web-0", json!({"app": "elsewhere"})).await;
+    write(&fixture.cluster.client(), usize::try_from(before - restored).unwrap() + 50).await;
+    assert!(version(&fixture.cluster.client()).await > before);
 
     let limit = patience(BOUND);
     let took = loop {
-        let slices = stage.world.slices_of("web", "IPv4").await.unwrap_or_default();
+        let slices = fixture.world.slices_of("web", "IPv4").await.unwrap_or_default();
         if !slices.is_empty() && slices.iter().all(|slice| slice.endpoints.iter().flatten().count() == 0) {
             break start.elapsed();
         }
-        stage.manager.process().alive().unwrap();
+        fixture.manager.process().alive().unwrap();
         assert!(start.elapsed() < limit, "not within {} s: {slices:?}", limit.as_secs());
         tokio::time::sleep(Duration::from_millis(50)).await;
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::stage::{Stage, change, measured, patience};
+use super::fixture::{Fixture, change, measured, patience};
 
 /// What a balancer takes for idle; kubeadm's guide for haproxy has 20 s.
 const IDLE: Duration = Duration::from_secs(4);
@@ -19,20 +19,20 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_balancer_that_closes_idle_connections_delays_nothing() {
-    let stage = Stage::behind_a_proxy(|options| options).await;
-    stage.proxy.close_idle_after(IDLE);
+    let fixture = Fixture::behind_a_proxy(|options| options).await;
+    fixture.proxy.close_idle_after(IDLE);
     let start = Instant::now();
     let mut delays = Vec::new();
     while delays.len() < ROUNDS && start.elapsed() < LONGEST {
         let next = Instant::now() + ROUND;
         sleep_until(next).await;
         let ready = !delays.len().is_multiple_of(2);
-        delays.push(change(&stage.world, "web", ready, patience(LONGEST)).await.unwrap());
+        delays.push(change(&fixture.world, "web", ready, patience(LONGEST)).await.unwrap());
     }
-    println!("delays: {delays:.1?}; {} connections cut", stage.proxy.idle_connections_closed());
+    println!("delays: {delays:.1?}; {} connections cut", fixture.proxy.idle_connections_closed());
     let longest = delays.iter().max().copied().unwrap();
     measured("change after idle connections were closed, longest delay", longest);
-    assert!(stage.proxy.idle_connections_closed() >= ROUNDS - 1, "hardly anything was cut");
+    assert!(fixture.proxy.idle_connections_closed() >= ROUNDS - 1, "hardly anything was cut");
     assert!(longest < BOUND, "{delays:.1?}");
     assert_eq!(delays.len(), ROUNDS);
 }

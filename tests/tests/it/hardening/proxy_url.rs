@@ -9,7 +9,7 @@ use tests::process::Environment;
 use tests::proxy::Proxy;
 use tests::scenario::World;
 
-use super::stage::{kind, serve};
+use super::fixture::{kind, serve};
 
 /// The certificate is for it, and no resolver of this machine knows it: whoever reaches it did so through the proxy.
 const NAME: &str = "kubernetes.default.svc";

@@ -18,7 +18,7 @@ use tests::scenario::{NAMESPACE, World};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
-use super::stage::{change, kind, measured, serve};
+use super::fixture::{change, kind, measured, serve};
 
 /// How long they fight.
 const FIGHT: Duration = Duration::from_secs(60);

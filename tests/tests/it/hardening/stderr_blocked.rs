@@ -7,7 +7,7 @@ use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::process::Environment;
 use tests::scenario::World;
 
-use super::stage::{change, measured, serve};
+use super::fixture::{change, measured, serve};
 
 const CHANGES: usize = 50;
 const BOUND: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ const SUBJECT: Subject = Subject {
     prefix: None,
     syncs: |_| None,
     counted: &[],
-    sentinel_slices: 0,
+    barrier_slices: 0,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,7 +21,7 @@ const SUBJECT: Subject = Subject {
         Some(syncs.iter().sum())
     },
     counted: &["create", "update", "delete"],
-    sentinel_slices: 2,
+    barrier_slices: 2,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -23,7 +23,7 @@ const SUBJECT: Subject = Subject {
     },
     // Deletions of what is no longer mirrored are not counted.
     counted: &["create", "update"],
-    sentinel_slices: 1,
+    barrier_slices: 1,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,11 +20,11 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::ListParams;
 use tests::audit::Request;
+use tests::barrier;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Kind, ManagerOptions};
 use tests::metrics::{Exposition, Labels, Observed, Value};
 use tests::scenario::World;
-use tests::sentinel;
 use tests::wait::{self, LIMIT};
 
 /// A controller as its metrics show it.
@@ -39,8 +39,8 @@ struct Subject {
     syncs: fn(&Exposition) -> Option<f64>,
     /// The writes of slices that `changes` counts without exception.
     counted: &'static [&'static str],
-    /// How many slices the sentinels get.
-    sentinel_slices: usize,
+    /// How many slices the barrier objects get.
+    barrier_slices: usize,
 }
 
 impl Subject {
@@ -69,7 +69,7 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
     let mark = cluster.audit().mark();
     let mut observed = Observed::start(kind, &cluster, &options).await;
     let world = World::prepare(cluster.client(), options.controllers).await;
-    sentinels_have_slices(&world, subject.sentinel_slices).await;
+    barrier_has_slices(&world, subject.barrier_slices).await;
     world.sync().await;
     script(&world).await;
     world.settle().await;
@@ -87,10 +87,10 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
     observation
 }
 
-/// From here on every change is a write of its own: the first of a sentinel could be one with its creation.
-async fn sentinels_have_slices(world: &World, expected: usize) {
-    let slices: Api<EndpointSlice> = Api::namespaced(world.client().clone(), sentinel::NAMESPACE);
-    wait::until("slices of the sentinels", LIMIT, async || {
+/// From here on every change is a write of its own: the first of a barrier could be one with its creation.
+async fn barrier_has_slices(world: &World, expected: usize) {
+    let slices: Api<EndpointSlice> = Api::namespaced(world.client().clone(), barrier::NAMESPACE);
+    wait::until("slices of the barrier objects", LIMIT, async || {
         let found = slices.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items.len();
         if found == expected { Ok(()) } else { Err(format!("{found} slices")) }
     })

@@ -11,7 +11,7 @@ use tests::manager::{Kind, ManagerOptions};
 use tests::wait::{self, LIMIT};
 
 use super::MIRRORING;
-use super::place::{Place, Setting, addresses};
+use super::fixture::{Fixture, Place, addresses};
 
 const NAMESPACE: &str = "told";
 const MAX: u32 = 2;
@@ -47,13 +47,13 @@ async fn users_are_told_of_addresses_that_are_not_mirrored() {
 /// All that one manager says, each thing once: how often depends on how events share a sync.
 async fn told(kind: Kind) -> BTreeSet<String> {
     let options = ManagerOptions { max_endpoints_per_subset: MAX, ..ManagerOptions::of(MIRRORING) };
-    let setting = Setting::start(kind, options).await;
-    let place = setting.place(NAMESPACE).await;
+    let fixture = Fixture::start(kind, options).await;
+    let place = fixture.place(NAMESPACE).await;
     for (name, ips) in CASES {
         place.create_service_named(name, None).await;
-        create(&setting, &place, name, ips).await;
+        create(&fixture, &place, name, ips).await;
     }
-    setting.settle().await;
+    fixture.settle().await;
     for slice in place.slices().await {
         let mirrored = addresses(&slice);
         let expected: &[&str] =
@@ -90,7 +90,7 @@ fn is_of_the_api_server(event: &Event) -> bool {
 ///
 /// The API server accepts none, but reads what is stored: by a release that was more lenient, or, as here, by somebody
 /// who writes to etcd.
-async fn create(setting: &Setting, place: &Place, name: &str, ips: &[&str]) {
+async fn create(fixture: &Fixture, place: &Place, name: &str, ips: &[&str]) {
     let [INVALID, valid, ..] = ips else {
         place.create_endpoints_named(name, &json!([super::subset(ips)])).await;
         return;
@@ -100,7 +100,7 @@ async fn create(setting: &Setting, place: &Place, name: &str, ips: &[&str]) {
     let mut stored = place.endpoints().get(name).await.unwrap();
     stored.subsets = serde_json::from_value(json!([super::subset(ips)])).unwrap();
     let key = format!("/registry/services/endpoints/{NAMESPACE}/{name}");
-    store(&setting.cluster.etcd_url(), &key, &json!(stored)).await;
+    store(&fixture.cluster.etcd_url(), &key, &json!(stored)).await;
 }
 
 /// Writes an object into etcd, through its gateway for JSON.

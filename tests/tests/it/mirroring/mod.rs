@@ -6,7 +6,7 @@
 //! written on the way that nobody needs.
 
 mod events;
-mod place;
+mod fixture;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 use tests::manager::{Controller, Kind, ManagerOptions};
 
-use self::place::{NAME, Place, Setting, addresses};
+use self::fixture::{Fixture, NAME, Place, addresses};
 
 const MIRRORING: &[Controller] = &[Controller::EndpointSliceMirroring];
 const OF_PODS: &str = "endpointslice-controller.k8s.io";
@@ -44,7 +44,7 @@ enum Service {
 /// `TestEndpointSliceMirroring`: the Service, subsets of custom Endpoints if there are any, and who manages the slices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_service_has_the_slices_of_one_controller() {
-    let setting = Setting::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
+    let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
     let one = || subset(&["10.0.0.1"]);
     let port1 = || named_subset(&["10.0.0.1"], Some("port1"), 80);
     let port2 = |ip| named_subset(&[ip], Some("port2"), 90);
@@ -61,9 +61,9 @@ async fn every_service_has_the_slices_of_one_controller() {
         ("no-endpoints", Service::Selecting, None, &[OF_PODS]),
         ("no-service", Service::Missing, Some(json!([one()])), &[]),
     ];
-    let mark = setting.mark();
+    let mark = fixture.mark();
     for (name, service, subsets, _) in &cases {
-        let place = setting.place(name).await;
+        let place = fixture.place(name).await;
         if *service != Service::Missing {
             let selector = (*service == Service::Selecting).then(|| json!({"foo": "bar"}));
             place.create_service(selector.as_ref()).await;
@@ -72,13 +72,13 @@ async fn every_service_has_the_slices_of_one_controller() {
             place.create_endpoints(subsets).await;
         }
     }
-    setting.settle().await;
+    fixture.settle().await;
     for (name, _, _, expected) in cases {
         let managers: Vec<String> =
-            setting.existing(name).slices().await.iter().map(place::manager).collect();
+            fixture.existing(name).slices().await.iter().map(fixture::manager).collect();
         assert_eq!(managers, expected, "{name}");
         // Nothing came and went on the way.
-        let writes = setting.writes_of_slices(mark, name);
+        let writes = fixture.writes_of_slices(mark, name);
         let verbs: Vec<&str> = writes.iter().map(|write| write.verb.as_str()).collect();
         assert_eq!(verbs, vec!["create"; expected.len()], "{name}: {writes:#?}");
     }
@@ -87,7 +87,7 @@ async fn every_service_has_the_slices_of_one_controller() {
 /// `TestEndpointSliceMirroringUpdates`. Like there, the change follows the creation at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_endpoints_is_mirrored() {
-    let setting = Setting::start(Kind::Ours, ManagerOptions::of(MIRRORING)).await;
+    let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(MIRRORING)).await;
     let cases: [(&str, fn(&mut Endpoints)); 4] = [
         ("labels", |endpoints| {
             endpoints.labels_mut().insert("foo".to_owned(), "bar".to_owned());
@@ -106,20 +106,20 @@ async fn a_change_of_endpoints_is_mirrored() {
         }),
     ];
     for (name, change) in cases {
-        let place = setting.place(name).await;
+        let place = fixture.place(name).await;
         place.create_service(None).await;
         let mut endpoints = place.create_endpoints(&json!([subset(&["10.0.0.1"])])).await;
         change(&mut endpoints);
         place.replace_endpoints(&endpoints).await;
-        setting.settle().await;
+        fixture.settle().await;
         is_mirrored(&place, &endpoints).await;
 
         // What isn't mirrored is no reason for a write.
-        let mark = setting.mark();
+        let mark = fixture.mark();
         endpoints.annotations_mut().insert(TRIGGER_TIME.to_owned(), "another date".to_owned());
         place.replace_endpoints(&endpoints).await;
-        setting.settle().await;
-        let writes = setting.writes_of_slices(mark, name);
+        fixture.settle().await;
+        let writes = fixture.writes_of_slices(mark, name);
         assert!(writes.is_empty(), "{name}: {writes:#?}");
     }
 }
@@ -142,7 +142,7 @@ async fn is_mirrored(place: &Place, endpoints: &Endpoints) {
 /// `TestEndpointSliceMirroringSelectorTransition`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_selector_comes_and_goes() {
-    let setting = Setting::start(Kind::Ours, ManagerOptions::of(MIRRORING)).await;
+    let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(MIRRORING)).await;
     let (set, empty) = (|| Some(json!({"foo": "bar"})), || Some(json!({})));
     let cases: [(&str, Option<Value>, usize, Option<Value>, usize); 4] = [
         ("nil-to-set", None, 1, set(), 0),
@@ -151,17 +151,17 @@ async fn a_selector_comes_and_goes() {
         ("set-to-empty", set(), 0, empty(), 1),
     ];
     for (name, before, slices_before, after, slices_after) in cases {
-        let place = setting.place(name).await;
-        let mark = setting.mark();
+        let place = fixture.place(name).await;
+        let mark = fixture.mark();
         place.create_service(before.as_ref()).await;
         place.create_endpoints(&json!([subset(&["10.0.0.1"])])).await;
-        setting.settle().await;
+        fixture.settle().await;
         assert_eq!(place.slices().await.len(), slices_before, "{name}, before");
         place.set_selector(after.as_ref()).await;
-        setting.settle().await;
+        fixture.settle().await;
         assert_eq!(place.slices().await.len(), slices_after, "{name}, after");
         // One slice is created, and deleted if it came first.
-        let writes = setting.writes_of_slices(mark, name);
+        let writes = fixture.writes_of_slices(mark, name);
         assert_eq!(writes.len(), 1 + slices_before, "{name}: {writes:#?}");
     }
 }
@@ -169,12 +169,12 @@ async fn a_selector_comes_and_goes() {
 /// The conformance test "should mirror a custom Endpoints resource through create update and delete".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn custom_endpoints_are_created_updated_and_deleted() {
-    let setting = Setting::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
-    let place = setting.place("life").await;
-    let mark = setting.mark();
+    let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
+    let place = fixture.place("life").await;
+    let mark = fixture.mark();
     place.create_service(None).await;
     let mut endpoints = place.create_endpoints(&json!([subset(&["10.1.2.3"])])).await;
-    setting.settle().await;
+    fixture.settle().await;
     is_mirrored(&place, &endpoints).await;
     let created = place.slices().await;
     let ports = created.first().and_then(|slice| slice.ports.clone()).unwrap_or_default();
@@ -182,30 +182,30 @@ async fn custom_endpoints_are_created_updated_and_deleted() {
 
     endpoints.subsets = serde_json::from_value(json!([subset(&["10.2.3.4"])])).unwrap();
     place.replace_endpoints(&endpoints).await;
-    setting.settle().await;
+    fixture.settle().await;
     is_mirrored(&place, &endpoints).await;
     assert_eq!(place.slices().await[0].uid(), created[0].uid(), "the same slice");
 
     place.delete_endpoints().await;
-    setting.settle().await;
+    fixture.settle().await;
     assert_eq!(place.slices().await, []);
     let verbs: Vec<String> =
-        setting.writes_of_slices(mark, "life").into_iter().map(|write| write.verb).collect();
+        fixture.writes_of_slices(mark, "life").into_iter().map(|write| write.verb).collect();
     assert_eq!(verbs, ["create", "update", "delete"]);
 }
 
 /// The conformance test "should test the lifecycle of an Endpoint": without a Service there is nothing to mirror.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endpoints_without_a_service_are_let_alone() {
-    let setting = Setting::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
-    let place = setting.place("life").await;
-    let mark = setting.mark();
+    let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
+    let place = fixture.place("life").await;
+    let mark = fixture.mark();
     let mut endpoints = place.create_endpoints(&json!([subset(&["10.0.0.24"])])).await;
     endpoints.metadata.labels = Some(BTreeMap::from([("test".to_owned(), "updated".to_owned())]));
     place.replace_endpoints(&endpoints).await;
-    setting.settle().await;
+    fixture.settle().await;
     place.delete_endpoints().await;
-    setting.settle().await;
-    let writes = setting.writes_of_slices(mark, "life");
+    fixture.settle().await;
+    let writes = fixture.writes_of_slices(mark, "life");
     assert!(writes.is_empty(), "{writes:#?}");
 }

@@ -12,7 +12,7 @@ use super::certificates::serving_with;
 use super::tls::Authority;
 
 /// More than the program keeps open at once.
-const CROWD: usize = 300;
+const MORE_CONNECTIONS_THAN_KEPT: usize = 300;
 
 /// What isn't TLS: noise, another protocol, a record that promises more than it may hold.
 const GARBAGE: [&[u8]; 4] = [
@@ -57,7 +57,7 @@ async fn it_survives_hostile_clients() {
 
     // Held while others ask: connections that say nothing, begin a handshake, or a request, and never end it.
     let mut held: Vec<Box<dyn Send>> = Vec::new();
-    for _ in 0..CROWD {
+    for _ in 0..MORE_CONNECTIONS_THAN_KEPT {
         held.push(Box::new(connect(port).await));
     }
     assert_healthy(&manager).await;

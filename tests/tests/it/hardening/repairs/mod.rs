@@ -23,10 +23,10 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use tests::audit::{Mark, Request};
+use tests::barrier::Barrier;
 use tests::canonical::{Canonical, Detail, Snapshot};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
-use tests::sentinel::Sentinel;
 use tests::wait::{self, LIMIT};
 use tokio::time::sleep;
 
@@ -57,7 +57,7 @@ fn sequence() -> Vec<Edit> {
 /// One of the two clusters.
 struct Side {
     cluster: Cluster,
-    sentinel: Sentinel,
+    barrier: Barrier,
     manager: Manager,
     kind: Kind,
 }
@@ -66,7 +66,7 @@ impl Side {
     /// With the places of all edits.
     async fn start(kind: Kind, edits: &[Edit]) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
-        let sentinel = Sentinel::place(&cluster.client(), Controller::ALL).await;
+        let barrier = Barrier::place(&cluster.client(), Controller::ALL).await;
         let options = ManagerOptions::of(Controller::ALL);
         let manager = Manager::start(kind, &cluster, &options).await;
         places::prepare(&cluster.client(), edits).await;
@@ -74,18 +74,18 @@ impl Side {
             let client = cluster.client();
             wait::until("what is to be edited", LIMIT, || edit.is_prepared(&client)).await;
         }
-        sentinel.settle().await;
-        Self { cluster, sentinel, manager, kind }
+        barrier.settle().await;
+        Self { cluster, barrier, manager, kind }
     }
 
     /// What upstream comes to in the end.
     async fn look_at_everything(self) -> Self {
-        let Self { cluster, sentinel, manager, kind } = self;
-        sentinel.settle().await;
+        let Self { cluster, barrier, manager, kind } = self;
+        barrier.settle().await;
         manager.stop().await;
         let manager = Manager::start(kind, &cluster, &ManagerOptions::of(Controller::ALL)).await;
-        sentinel.settle().await;
-        Self { cluster, sentinel, manager, kind }
+        barrier.settle().await;
+        Self { cluster, barrier, manager, kind }
     }
 
     async fn snapshots(&self, edits: &[Edit]) -> Vec<Canonical> {
@@ -171,7 +171,7 @@ async fn whatever_upstream_would_ever_repair_is_repaired_soon_and_the_rest_left_
     let last = of_edits.flat_map(|(_, writes)| writes).map(|write| write.answered).max();
     if let Some(last) = last {
         let took = Duration::try_from(last.duration_since(end)).unwrap_or_default();
-        super::stage::measured("repair of edited objects, the last of all", took);
+        super::fixture::measured("repair of edited objects, the last of all", took);
     }
     let numbers: Vec<String> = failures.keys().map(ToString::to_string).collect();
     let texts: Vec<String> = failures.into_values().collect();

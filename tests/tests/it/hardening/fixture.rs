@@ -35,7 +35,7 @@ pub(crate) fn measured(what: &str, took: Duration) {
 }
 
 /// A cluster with a workload, and the controllers once they have started.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     // Fields drop in this order.
     pub(crate) manager: Manager,
     pub(crate) proxy: Proxy,
@@ -43,7 +43,7 @@ pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
 }
 
-impl Stage {
+impl Fixture {
     /// All controllers, with the proxy between them and the API server, and a Service `web` with the pod `web-0`.
     pub(crate) async fn behind_a_proxy(options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;

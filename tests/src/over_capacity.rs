@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::scenario::{NAMESPACE, Pod, World};
 use crate::workload::{Phase, exact, with};
 
-/// All pods.
-const CROWD: u16 = 2_500;
+/// The number of pods.
+const PODS: u16 = 2_500;
 
-/// From this one on they are as they were created, for Services whose Endpoints have several subsets.
-const QUIET: u16 = 500;
+/// Pods from this number on never change, for Services whose Endpoints have several subsets.
+const UNCHANGED: u16 = 500;
 
 /// The phases in order; each builds on the ones before.
 pub const PHASES: &[Phase] = &[
@@ -28,7 +28,7 @@ pub const PHASES: &[Phase] = &[
     exact("Endpoints change under the controller", |w| interference(w).boxed()),
 ];
 
-/// What comes of it depends on uids.
+/// Phases whose result depends on uids.
 pub const UNEVEN: &[Phase] = &[
     exact("shares that must be rounded", |w| uneven(w).boxed()),
     exact("shares of pods that are not ready must be rounded", |w| uneven_unready(w).boxed()),
@@ -52,7 +52,7 @@ fn pod(number: u16) -> Pod {
     let pod = label(pod, "dozen", number < 12);
     let pod = label(pod, "thousand", number < 1_000);
     let pod = label(pod, "thousand-and-one", number < 1_001);
-    let pod = label(pod, "quiet", number >= QUIET);
+    let pod = label(pod, "quiet", number >= UNCHANGED);
     if group == 3 { pod } else { pod.port("trace", 4317, "TCP") }
 }
 
@@ -68,7 +68,7 @@ fn six_ports() -> Value {
     ])
 }
 
-/// Six names, too: the four groups and everybody, which are halves and eighths.
+/// Six names, too: those of the four groups and of all pods, which are halves and eighths.
 fn even_ports() -> Value {
     json!([
         {"name": "http", "port": 80, "targetPort": "http"},
@@ -85,7 +85,7 @@ fn select(label: &str, value: &str, ports: &Value) -> Value {
 }
 
 async fn create(w: &World) {
-    w.pods((0..CROWD).map(pod)).await;
+    w.pods((0..PODS).map(pod)).await;
     w.sync().await;
     for (name, labels, spec) in services() {
         w.service(name, labels, spec).await;
@@ -164,7 +164,7 @@ async fn services_change(w: &World) {
     w.change_service("six-dual", json!({"spec": {"publishNotReadyAddresses": true}})).await;
 }
 
-/// What somebody edits is repaired with the next change of the Service, what somebody deletes at once.
+/// An edit by another client is repaired with the next change of the Service, a deletion at once.
 async fn interference(w: &World) {
     let endpoints: Api<Endpoints> = Api::namespaced(w.client().clone(), NAMESPACE);
     let edit = async |name: &str, change: Value| {
@@ -189,13 +189,13 @@ async fn interference(w: &World) {
         w.change_service(name, json!({"metadata": {"annotations": {"touched": "1"}}})).await;
     }
     w.sync().await;
-    // What is theirs to keep stays; here it goes, so that nothing but the Service decides.
+    // Foreign annotations stay; here they are removed, so that the Service alone decides.
     for name in ["six", "six-dual"] {
         edit(name, json!({"metadata": {"annotations": {"theirs": null}}})).await;
     }
 }
 
-/// Everybody has `metrics`, three groups `trace`, each group `http`, two halves `admin`.
+/// All pods have `metrics`, three groups `trace`, each group another `http`, each half another `admin`.
 async fn uneven(w: &World) {
     w.change_service("many-ports", json!({"spec": {"ports": six_ports()}})).await;
     w.change_service("crowd-headless", json!({"spec": {"ports": six_ports()}})).await;

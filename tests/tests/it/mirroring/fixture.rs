@@ -6,28 +6,28 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
+use tests::barrier::Barrier;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Kind, Manager, ManagerOptions};
-use tests::sentinel::Sentinel;
 
 /// Of the Service and the Endpoints in every namespace.
 pub(crate) const NAME: &str = "test-123";
 
-pub(crate) struct Setting {
-    sentinel: Sentinel,
+pub(crate) struct Fixture {
+    barrier: Barrier,
     options: ManagerOptions,
     // Fields drop in this order: the manager before its cluster.
     _manager: Manager,
     pub(crate) cluster: Cluster,
 }
 
-impl Setting {
+impl Fixture {
     pub(crate) async fn start(kind: Kind, options: ManagerOptions) -> Self {
         let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
-        let sentinel = Sentinel::place(&cluster.client(), options.controllers).await;
+        let barrier = Barrier::place(&cluster.client(), options.controllers).await;
         let manager = Manager::start(kind, &cluster, &options).await;
-        sentinel.barrier().await;
-        Self { sentinel, options, _manager: manager, cluster }
+        barrier.wait().await;
+        Self { barrier, options, _manager: manager, cluster }
     }
 
     /// A namespace of its own.
@@ -44,7 +44,7 @@ impl Setting {
 
     /// Returns when all that was done is handled.
     pub(crate) async fn settle(&self) {
-        self.sentinel.settle().await;
+        self.barrier.settle().await;
     }
 
     pub(crate) fn mark(&self) -> Mark {

@@ -1,10 +1,9 @@
-//! Waiting until a controller has seen everything, without sleeping.
+//! A barrier: waits until the controllers have handled all earlier changes, without sleeping.
 //!
-//! "Nothing more will be written" cannot be observed. But a controller handles what it watches in order, so
-//! once it has reacted to a change made *now* it has begun everything that was immediate before; and once a
-//! reaction that it delays (slices that someone else changed are looked at a second later) has come, so have
-//! all those delayed before. Each kind of trigger has its own sentinel, in a namespace that comparisons and
-//! counts leave out.
+//! "Nothing more will be written" cannot be observed. But a controller handles the events of a watch in order: once it
+//! has reacted to a change made *now*, it has begun to handle every earlier one; and once a delayed reaction has come
+//! (slices that another client changed are repaired a second later), so have all that were delayed before. Each kind of
+//! trigger has barrier objects of its own, in a namespace that comparisons and counts leave out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,25 +18,25 @@ use serde_json::{Value, json};
 use crate::manager::Controller;
 use crate::wait::{self, LIMIT};
 
-/// Where the sentinels are.
-pub const NAMESPACE: &str = "sentinel";
+/// The namespace of the barrier objects.
+pub const NAMESPACE: &str = "barrier";
 
 const BY_SERVICE: &str = "by-service";
 const BY_POD: &str = "by-pod";
 /// The custom Endpoints, whose Service has no selector.
 const BY_ENDPOINTS: &str = "by-endpoints";
-/// How often the objects of one Service are deleted to see them come back. More than ten deletions are a dispute, whose
-/// repairs wait.
+/// Deletions of the objects of one Service, which the controller repairs. More than ten are a dispute, whose repairs are
+/// delayed.
 const SETTLES_PER_SERVICE: u64 = 4;
 const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// The sentinels of one cluster.
+/// The barrier objects of one cluster.
 #[derive(Debug)]
-pub struct Sentinel {
-    /// Who is waited for.
+pub struct Barrier {
+    /// The controllers that must have reacted.
     controllers: &'static [Controller],
     nodes: Api<Node>,
     services: Api<Service>,
@@ -48,8 +47,8 @@ pub struct Sentinel {
     settles: AtomicU64,
 }
 
-impl Sentinel {
-    /// Puts them into a cluster where these controllers run.
+impl Barrier {
+    /// Creates the barrier objects in a cluster where these controllers run.
     pub async fn place(client: &Client, controllers: &'static [Controller]) -> Self {
         let create = PostParams::default();
         let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -59,7 +58,7 @@ impl Sentinel {
         let node = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
         nodes.create(&create, &node).await.expect("creating a node");
 
-        let sentinel = Self {
+        let barrier = Self {
             controllers,
             nodes,
             services: Api::namespaced(client.clone(), NAMESPACE),
@@ -70,17 +69,17 @@ impl Sentinel {
             settles: AtomicU64::new(0),
         };
         for name in [BY_SERVICE, BY_POD, BY_ENDPOINTS] {
-            sentinel.create_service(name, name != BY_ENDPOINTS).await;
+            barrier.create_service(name, name != BY_ENDPOINTS).await;
         }
         let pod = json!({
             "metadata": {"name": NAMESPACE, "labels": {"app": BY_POD}},
             "spec": {"nodeName": NAMESPACE, "containers": [{"name": "main", "image": "none"}]},
         });
-        sentinel.pods.create(&create, &serde_json::from_value(pod).unwrap()).await.expect("creating a pod");
-        if sentinel.runs(Controller::EndpointSliceMirroring) {
-            sentinel.create_endpoints(BY_ENDPOINTS).await;
+        barrier.pods.create(&create, &serde_json::from_value(pod).unwrap()).await.expect("creating a pod");
+        if barrier.runs(Controller::EndpointSliceMirroring) {
+            barrier.create_endpoints(BY_ENDPOINTS).await;
         }
-        sentinel
+        barrier
     }
 
     async fn create_service(&self, name: &str, selects: bool) {
@@ -105,7 +104,7 @@ impl Sentinel {
     ///
     /// The second round is for the workers beside the one that handled the first: what they began before has
     /// had the time of several requests.
-    pub async fn barrier(&self) {
+    pub async fn wait(&self) {
         self.round().await;
         self.round().await;
     }
@@ -128,7 +127,7 @@ impl Sentinel {
                 self.create_endpoints(&by_endpoints).await;
             }
         }
-        self.barrier().await;
+        self.wait().await;
         self.are_there(&by_service, &by_endpoints).await;
         let now = DeleteParams::default();
         if self.runs(Controller::Endpoints) {
@@ -139,13 +138,13 @@ impl Sentinel {
             self.slices.delete(&before.name_any(), &now).await.expect("deleting a slice");
         }
         self.are_there(&by_service, &by_endpoints).await;
-        self.barrier().await;
+        self.wait().await;
     }
 
     /// Waits until the controllers' objects of these Services are there.
     async fn are_there(&self, by_service: &str, by_endpoints: &str) {
         let services = self.services_with_slices(by_service, by_endpoints);
-        wait::until("sentinels to come back", LIMIT, || async {
+        wait::until("barrier objects to be repaired", LIMIT, || async {
             try_join_all(services.iter().map(|service| self.slice_of(service))).await?;
             if self.runs(Controller::Endpoints) {
                 self.endpoints_of(by_service).await.map(drop)
@@ -156,7 +155,7 @@ impl Sentinel {
         .await;
     }
 
-    /// Of which a slice is deleted to see it come back.
+    /// The Services of which `settle` deletes a slice.
     fn services_with_slices<'a>(&self, by_service: &'a str, by_endpoints: &'a str) -> Vec<&'a str> {
         [(Controller::EndpointSlice, by_service), (Controller::EndpointSliceMirroring, by_endpoints)]
             .into_iter()
@@ -167,7 +166,7 @@ impl Sentinel {
 
     /// Returns when the controllers know of every earlier change of a node.
     ///
-    /// Nodes are watched apart from pods, and no change of a node alone makes upstream write. So the sentinel's node
+    /// Nodes are watched apart from pods, and no change of a node alone makes upstream write. So the barrier's node
     /// moves, and its pod is changed until its endpoint is seen to have moved as well.
     pub async fn nodes_seen(&self) {
         if !self.runs(Controller::EndpointSlice) {
@@ -178,7 +177,7 @@ impl Sentinel {
         self.nodes
             .patch(NAMESPACE, &PatchParams::default(), &label)
             .await
-            .expect("changing the sentinel node");
+            .expect("changing the barrier node");
         wait::until("controllers to know of a change of a node", LIMIT, || async {
             self.round().await;
             let by_pod = self.slice_of(BY_POD).await?;
@@ -204,13 +203,13 @@ impl Sentinel {
             self.services.patch(BY_SERVICE, &merge, &label),
             self.pods.patch_status(NAMESPACE, &merge, &status),
         );
-        service.expect("changing the sentinel Service");
-        pod.expect("changing the sentinel pod");
+        service.expect("changing the barrier Service");
+        pod.expect("changing the barrier pod");
         if self.runs(Controller::EndpointSliceMirroring) {
             let changed = self.endpoints.patch(BY_ENDPOINTS, &merge, &label).await;
-            changed.expect("changing the sentinel Endpoints");
+            changed.expect("changing the barrier Endpoints");
         }
-        wait::until("controllers to react to the sentinels", LIMIT, || async {
+        wait::until("controllers to react to the barrier", LIMIT, || async {
             for controller in self.controllers {
                 self.reacted(*controller, round, ready).await?;
             }

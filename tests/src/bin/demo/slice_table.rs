@@ -8,11 +8,11 @@ use tests::observe::View;
 
 /// All slices, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Board {
+pub(crate) struct SliceTable {
     slices: BTreeMap<String, EndpointSlice>,
 }
 
-impl View for Board {
+impl View for SliceTable {
     fn present(&mut self, slice: EndpointSlice) {
         self.slices.insert(slice.name_any(), slice);
     }
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-impl Board {
+impl SliceTable {
     /// The slices in the order in which they are shown.
     pub(crate) fn slices(&self) -> impl Iterator<Item = &EndpointSlice> {
         let mut slices: Vec<_> = self.slices.values().collect();

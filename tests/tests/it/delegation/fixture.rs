@@ -27,7 +27,7 @@ const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// A cluster with all three controllers of ours.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) world: World,
     pub(crate) endpoints: Api<Endpoints>,
     pub(crate) slices: Api<EndpointSlice>,
@@ -68,7 +68,7 @@ fn texts(addresses: &[&str]) -> Vec<String> {
     addresses.iter().map(ToString::to_string).collect()
 }
 
-impl Stage {
+impl Fixture {
     /// A new cluster, and our program with these feature gates.
     pub(crate) async fn start(gates: &str) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
@@ -76,9 +76,9 @@ impl Stage {
         let world = World::prepare(client.clone(), Controller::ALL).await;
         let endpoints = Api::namespaced(client.clone(), NAMESPACE);
         let slices = Api::namespaced(client, NAMESPACE);
-        let mut stage = Self { world, endpoints, slices, manager: None, cluster };
-        stage.switch(gates).await;
-        stage
+        let mut fixture = Self { world, endpoints, slices, manager: None, cluster };
+        fixture.switch(gates).await;
+        fixture
     }
 
     /// Ends our program, starts it with other gates, and waits until it has looked at everything.

@@ -26,16 +26,16 @@ pub(crate) const SHORT: LeaderElection = LeaderElection {
     retry_period: Duration::from_millis(500),
 };
 
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
     pub(crate) world: World,
     start: Mark,
-    /// Aborted when the stage is dropped.
+    /// Aborted when the fixture is dropped.
     churn: JoinSet<()>,
 }
 
-impl Stage {
-    pub(crate) async fn set() -> Self {
+impl Fixture {
+    pub(crate) async fn start() -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let start = cluster.audit().mark();
         cluster.allow_election().await;
@@ -47,7 +47,7 @@ impl Stage {
     }
 
     /// From now on a pod is ready and unready in turns, so that whoever may write has a reason to.
-    pub(crate) fn stir(&mut self) {
+    pub(crate) fn keep_changing_a_pod(&mut self) {
         let pods: Api<Pod> = Api::namespaced(self.cluster.client(), scenario::NAMESPACE);
         self.churn.spawn(async move {
             for status in ["False", "True"].into_iter().cycle() {

@@ -15,8 +15,8 @@ use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::wait::LIMIT;
 
-use crate::board::Board;
 use crate::nodes_at_work::NodesAtWork;
+use crate::slice_table::SliceTable;
 use crate::table::Table;
 
 pub(crate) const NAMESPACE: &str = "shop";
@@ -27,10 +27,10 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 /// For reading.
 const PAUSE: Duration = Duration::from_millis(1_700);
 
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     // Dropped in this order, if the story is broken off: the manager before its cluster.
     manager: Option<Manager>,
-    observer: Observer<Board>,
+    observer: Observer<SliceTable>,
     pub(crate) nodes: NodesAtWork,
     pub(crate) cluster: Cluster,
     kind: Kind,
@@ -55,9 +55,9 @@ impl Step {
     }
 }
 
-impl Stage {
+impl Fixture {
     /// Starts the servers.
-    pub(crate) async fn set(kind: Kind, pauses: bool) -> Self {
+    pub(crate) async fn start(kind: Kind, pauses: bool) -> Self {
         let begun = Instant::now();
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let client = cluster.client();
@@ -70,7 +70,7 @@ impl Stage {
         let terminal = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self {
             manager: None,
-            observer: Observer::start(slices, Board::default()),
+            observer: Observer::start(slices, SliceTable::default()),
             nodes: NodesAtWork::new(client, NAMESPACE),
             cluster,
             kind,
@@ -95,15 +95,15 @@ impl Stage {
     }
 
     /// Waits until the slices say it, and shows them.
-    pub(crate) async fn end(&mut self, step: Step, since: &str, reached: impl Fn(&Board) -> bool) {
+    pub(crate) async fn end(&mut self, step: Step, since: &str, reached: impl Fn(&SliceTable) -> bool) {
         self.until(reached).await;
         let took = milliseconds(step.elapsed());
         self.show(&step, &format!("in the slices {took} after {since}")).await;
     }
 
     /// Waits until the slices say it.
-    pub(crate) async fn until(&self, reached: impl Fn(&Board) -> bool) {
-        let progress = |board: &Board| Table::default().slices(board);
+    pub(crate) async fn until(&self, reached: impl Fn(&SliceTable) -> bool) {
+        let progress = |slices: &SliceTable| Table::default().slices(slices);
         self.observer.until("the slices to follow", LIMIT, reached, progress).await;
     }
 
@@ -113,7 +113,7 @@ impl Stage {
         let writes = self.writes_since(step);
         println!("    {}; {remark}", summary(&writes));
         let endpoints = self.endpoints().list(&ListParams::default()).await.expect("listing Endpoints");
-        print!("{}", self.observer.with(|board| self.table.slices(board)));
+        print!("{}", self.observer.with(|slices| self.table.slices(slices)));
         print!("{}", self.table.changed_endpoints(&endpoints.items));
         if self.pauses {
             tokio::time::sleep(PAUSE).await;
@@ -121,8 +121,8 @@ impl Stage {
     }
 
     /// Looks at the slices.
-    pub(crate) fn look<T>(&self, at: impl FnOnce(&Board) -> T) -> T {
-        self.observer.with(|board| at(board))
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&SliceTable) -> T) -> T {
+        self.observer.with(|slices| at(slices))
     }
 
     fn writes_since(&self, step: &Step) -> Vec<Request> {

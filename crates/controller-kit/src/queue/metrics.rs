@@ -150,13 +150,13 @@ impl Collector for Running {
             &mut encoder,
             "workqueue_unfinished_work_seconds",
             "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
-             A value that keeps growing means stuck workers; its slope is their number",
+             A value that keeps growing means stuck workers; its slope is their number.",
             unfinished,
         )?;
         encode_gauge(
             &mut encoder,
             "workqueue_longest_running_processor_seconds",
-            "[BETA] Time in seconds that the longest running worker has been processing its key",
+            "[BETA] Time in seconds that the longest running worker has been processing its key.",
             longest,
         )
     }

@@ -8,16 +8,16 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(super) struct Progress {
     lists: watch::Sender<Lists>,
-    /// When any part of a list last arrived; at first, when this was created.
+    /// The time at which any part of a list last arrived; at first, the time of creation.
     moved: Mutex<Instant>,
 }
 
-/// When lists were requested, and whether a watch keeps their result up to date.
+/// The times of list requests, and the state of the watch after them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lists {
-    /// When the latest list was requested, whatever its outcome.
+    /// The request of the latest list, whatever its outcome.
     pub(super) requested: Option<Instant>,
-    /// When the latest complete list was requested.
+    /// The request of the latest complete list.
     pub(super) complete: Option<Instant>,
     /// A watch continues from that list: the server has accepted it, and it has not ended.
     pub(super) live: bool,
@@ -52,7 +52,7 @@ impl Progress {
         self.lists.send_if_modified(|lists| std::mem::replace(&mut lists.live, live) != live);
     }
 
-    /// When any part of a list last arrived.
+    /// The time at which any part of a list last arrived.
     pub(super) fn last_moved(&self) -> Instant {
         *self.moved.lock()
     }

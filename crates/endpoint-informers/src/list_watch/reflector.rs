@@ -40,7 +40,7 @@ pub(super) struct Reflector<K> {
     before_list: Option<Baseline>,
     /// The resourceVersion to resume from; `None` requires a list.
     pub(super) resume: Option<String>,
-    /// When the watch of the current attempt was accepted.
+    /// The time at which the watch of the current attempt was accepted.
     pub(super) accepted: Option<Instant>,
     pub(super) fallback: Fallback,
     pub(super) metrics: Series,

@@ -158,7 +158,7 @@ impl Caches {
         self.kinds.iter().filter(move |kind| !kind.is_up_to_date(since))
     }
 
-    /// When any part of an awaited list last arrived.
+    /// The time at which any part of an awaited list last arrived.
     fn last_moved(&self, since: Instant) -> Instant {
         self.pending(since).map(|kind| kind.progress.last_moved()).max().unwrap_or(since)
     }

@@ -50,7 +50,7 @@ use crate::repairs::{Author, Repairs};
 use crate::resource::Change;
 use crate::state::State;
 
-/// What one controller knows about its slices between syncs. The keys of its queue are Services.
+/// The knowledge of one controller about its slices between syncs. The keys of its queue are Services.
 pub struct SliceExpectations {
     managed_by: Arc<str>,
     queue: WorkQueue<ObjectKey>,

@@ -133,7 +133,7 @@ async fn a_watch_resumes_from_the_last_event_or_bookmark() {
     }
 }
 
-/// What a second list finds: `a` as it was, `b` changed, `c` new; `d` is gone.
+/// A second list: `a` is unchanged, `b` changed, `c` new, `d` deleted.
 #[tokio::test(start_paused = true)]
 async fn an_expired_watch_relists_and_reports_missed_changes() {
     for wire in Wire::BOTH {
@@ -463,7 +463,7 @@ async fn an_object_with_damaged_metadata_in_the_first_list_does_not_count_as_del
     }
 }
 
-/// What counts about a deletion is the name.
+/// A deletion is identified by the name alone.
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_object_that_is_deleted_is_gone() {
     for wire in Wire::BOTH {
@@ -723,7 +723,7 @@ async fn a_watch_that_breaks_after_a_second_is_resumed_at_once_each_time() {
     }
 }
 
-/// What failed before it doesn't count any more.
+/// Earlier failures no longer count.
 #[tokio::test(start_paused = true)]
 async fn a_working_watch_resets_the_back_off() {
     for wire in Wire::BOTH {
@@ -763,7 +763,7 @@ async fn a_server_that_ends_every_watch_is_not_overloaded() {
     }
 }
 
-/// What a new leader waits for. That a watch is open doesn't mean that it has brought what was missed.
+/// A new leader waits for this: an open watch need not have delivered missed events yet.
 #[tokio::test(start_paused = true)]
 async fn a_relist_request_completes_with_a_list_that_was_requested_later() {
     for wire in Wire::BOTH {
@@ -838,7 +838,7 @@ async fn a_relist_request_survives_failures() {
     }
 }
 
-/// What a new leader does whose watches are in long delays after an outage.
+/// A new leader does this if its watches are in long delays after an outage.
 #[tokio::test(start_paused = true)]
 async fn a_relist_request_ends_the_wait_between_attempts() {
     for wire in Wire::BOTH {

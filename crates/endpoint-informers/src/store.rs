@@ -90,7 +90,7 @@ impl<T: Resource> Store<T> {
 
     /// The resourceVersion up to which the table shows every change; 0 if it is not known.
     ///
-    /// ResourceVersions of one kind are numbers that grow (KEP-5504), unless the API server is restored from a backup: then
+    /// Versions of one kind are numbers that grow (KEP-5504), unless the API server is restored from a backup: then
     /// a list may lower this value.
     pub fn observed(&self) -> u64 {
         self.observed.load(Ordering::Relaxed)

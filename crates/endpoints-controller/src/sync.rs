@@ -97,7 +97,9 @@ impl EndpointsController {
     /// Makes the Endpoints of one Service as they should be.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let handle = |deferred: Vec<Change<CachedEndpoints>>| {
-            deferred.iter().for_each(|change| self.cache.read(|state| self.handle(change, state)));
+            for change in &deferred {
+                self.cache.read(|state| self.handle(change, state));
+            }
         };
         self.repairs.begin_sync(key);
         let _sync = self.deferred.begin(key, handle);

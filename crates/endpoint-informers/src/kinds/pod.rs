@@ -82,8 +82,8 @@ pub struct PodIndex {
 
 /// The pods of one namespace.
 ///
-/// Adding and removing a pod costs its labels, however many other label sets have them: pods of Jobs and StatefulSets have
-/// labels that no other pod has, so a namespace may have as many label sets as pods.
+/// Adding and removing a pod costs its labels, however many other label sets have them: pods of a `Job` or `StatefulSet`
+/// have labels that no other pod has, so a namespace may have as many label sets as pods.
 #[derive(Default)]
 struct NamespacePods {
     /// By identity of the label set.

@@ -107,7 +107,9 @@ impl SliceExpectations {
         self.conflicted.lock().remove(key);
         self.repairs.begin_sync(key);
         self.deferred.begin(key, |deferred| {
-            deferred.iter().for_each(|change| self.handle(change));
+            for change in &deferred {
+                self.handle(change);
+            }
             self.requeue_unfinished(key);
         })
     }

@@ -6,7 +6,7 @@ use super::partitioned_table::PartitionedTable;
 
 /// A non-empty set of values, identified by the hash and the comparison that the caller supplies.
 ///
-/// Most Services have one slice, and a label such as the pod name of a StatefulSet is on one pod. A single value is kept
+/// Most Services have one slice, and a label such as the pod name of a `StatefulSet` is on one pod. A single value is kept
 /// without a table, which saves about a hundred bytes.
 ///
 /// Cost: adding, replacing and removing are constant, whatever the size.
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// SmallSet hashes, so that values collide.
+    /// Yields only three hashes, so that values collide.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "tables pass references")]
     fn hash(value: &u8) -> u64 {
         u64::from(value % 3)

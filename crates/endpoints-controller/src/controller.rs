@@ -1,4 +1,4 @@
-//! The controller's parts, and its life.
+//! The controller: its configuration, its state, and the [`Controller`] trait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,27 +17,26 @@ use endpointslice::well_known::LEADER;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
 
-use crate::events::COMPONENT;
-use crate::sync::SyncError;
+use crate::error::SyncError;
 use crate::tracker::{Orphan, Tracker};
 use crate::writer::EndpointsWriter;
 
-/// What an operator can set.
+/// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Services synced at the same time (`--concurrent-endpoint-syncs`).
     pub workers: usize,
-    /// How long a change of a pod waits for more of them (`--endpoint-updates-batch-period`).
+    /// The time for which changes of pods are batched (`--endpoint-updates-batch-period`).
     pub batch_period: Duration,
-    /// Whether the annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints`, where it says yes or no, counts
-    /// instead of `publishNotReadyAddresses` (feature gate `TolerateUnreadyEndpointsAnnotation`).
+    /// True if a valid annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` overrides
+    /// `publishNotReadyAddresses` (feature gate `TolerateUnreadyEndpointsAnnotation`).
     pub tolerate_unready_annotation: bool,
-    /// Whether a Service that is not in the cache may exist and belong to another controller (feature gate
+    /// True if a Service that is not in the cache may exist and belong to another controller (feature gate
     /// `EndpointControllerNameWellKnownLabel`).
     pub services_may_be_delegated: bool,
 }
 
-/// Keeps the Endpoints of all Services with a selector as they should be, and deletes those whose Service is gone.
+/// Writes the Endpoints of all Services with a selector, and deletes those whose Service was deleted.
 pub struct EndpointsController {
     pub(crate) config: Config,
     pub(crate) cache: Arc<Cache>,
@@ -50,6 +49,8 @@ pub struct EndpointsController {
     pub(crate) trigger_times: Mutex<TriggerTimes>,
 }
 
+/// The source of events, as upstream's.
+const COMPONENT: &str = "endpoint-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint";
 
@@ -114,7 +115,7 @@ impl Controller for EndpointsController {
         self.config.workers
     }
 
-    /// Every Service, and then what is left of Services that are gone.
+    /// Every Service, and the Endpoints of deleted ones.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         let mut keys: Vec<ObjectKey> = state.services.iter().map(|service| service.key()).collect();
         keys.extend(self.orphans(state));
@@ -126,11 +127,11 @@ impl Controller for EndpointsController {
     }
 
     fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_wrong(key)
+        self.is_out_of_sync(key)
     }
 }
 
-/// An object that can't be read counts as one: it is left alone.
+/// True if the Endpoints are the lock of a leader election, or can't be decoded; both are left alone.
 fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
     kube_protobuf::meta(&endpoints.encoded)
         .map_or(true, |meta| meta.annotations.iter().any(|(key, _)| *key == LEADER))

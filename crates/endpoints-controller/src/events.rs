@@ -1,4 +1,4 @@
-//! What users are told, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
+//! Events about Endpoints, with upstream's reasons and messages (`endpoints_controller.go` `syncService`).
 
 use controller_kit::key::ObjectKey;
 use controller_kit::recorder::EventType;
@@ -8,15 +8,10 @@ use kube_api::error_chain;
 
 use crate::controller::EndpointsController;
 
-/// The source of events, as upstream's.
-pub(crate) const COMPONENT: &str = "endpoint-controller";
-
 impl EndpointsController {
-    /// Tells that `endpoints` could not be written. A write that met somebody else's change heals by itself and is
-    /// nobody's business.
+    /// Emits a Warning for a failed write of `endpoints`. Conflicts are retried without an event.
     ///
-    /// The event is in the Service's namespace, also for an object that is yet to be created (upstream's is in
-    /// `default`).
+    /// The event is in the Service's namespace, also after a failed create (upstream's is in `default`).
     pub(crate) fn report_failure(&self, key: &ObjectKey, endpoints: &Endpoints, error: &WriteError) {
         if error.is_transient() {
             return;

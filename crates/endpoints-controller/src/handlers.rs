@@ -1,6 +1,6 @@
-//! Which change concerns which Service.
+//! Event handlers: from a change to the Services it affects.
 //!
-//! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
+//! Handlers only queue keys; a sync reads the cache again.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::controller::EndpointsController;
 use crate::sync::is_served;
 use crate::tracker::Orphan;
 
-/// The delay between another client's change of an object and the sync it causes, so that a burst of them is met once.
+/// The delay between a foreign change of Endpoints and the sync it causes, so that a burst causes one sync.
 ///
-/// Upstream doesn't react to such changes; there, the next resync repairs them, every 12 to 24 hours.
+/// Upstream ignores such changes; its resync repairs them after 12 to 24 hours.
 const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 impl Handler for EndpointsController {
-    /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
+    /// Changes that only a relist shows are queued in the same way: they are late already.
     fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         for key in state.services_affected_by_pod(change) {
             self.queue.add_after(key, self.config.batch_period);
@@ -48,8 +48,8 @@ impl Handler for EndpointsController {
         }
     }
 
-    /// If versions went back, nothing more is to be done: a write based on an object that the cache took for seen is
-    /// refused, because it names the version, or the object exists.
+    /// Versions that went back need no handling: a write based on an undone object is refused, because it names the
+    /// version or because the object exists.
     fn endpoints_listed(&self, phase: ListPhase, state: &State) {
         let mut tracker = self.tracker.lock();
         let due = match phase {
@@ -66,7 +66,7 @@ impl Handler for EndpointsController {
 }
 
 impl EndpointsController {
-    /// Handles a change of an object, at the latest when the sync of its key ends.
+    /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends.
     pub(crate) fn handle(&self, change: &Change<CachedEndpoints>, state: &State) {
         let object = change.latest();
         let key = object.key();
@@ -78,7 +78,7 @@ impl EndpointsController {
             }
             (tracker.wake(&key), deleted || tracker.is_foreign(&key, object.version))
         };
-        // Otherwise the object is its users': other programs keep things in Endpoints.
+        // Other Endpoints belong to their users, who may store any data in them.
         let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
         if ours && foreign {
             let author = if deleted { Author::Unknown } else { self.repairs.author(&object.last_managers) };

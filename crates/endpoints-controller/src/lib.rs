@@ -7,14 +7,15 @@
 //! the stored object ─────────────────────────────┘
 //! ```
 //!
-//! * [`desired_subsets`], [`truncate`] and [`plan`] decide; they know no client, clock, lock or logger.
-//! * `handlers` says which change concerns which Service, `sync` goes from a consistent read of the cache to the write.
-//! * `tracker` knows what we wrote and the cache does not show yet.
+//! * [`desired_subsets`], [`truncate`] and [`plan`] are pure: no client, clock, lock or logger.
+//! * `handlers`: from a change to the Services it affects; `sync`: the sync of one Service.
+//! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
 //!
 //! Where it differs from upstream on purpose, `docs/parity.md` says so.
 
 mod controller;
 mod desired;
+mod error;
 mod events;
 mod handlers;
 mod metadata;
@@ -26,6 +27,6 @@ mod writer;
 
 pub use controller::{Config, EndpointsController};
 pub use desired::{Unready, desired_subsets};
+pub use error::SyncError;
 pub use plan::{Plan, plan};
-pub use sync::SyncError;
 pub use truncate::{CAPACITY, truncate};

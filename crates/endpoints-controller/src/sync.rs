@@ -1,10 +1,8 @@
-//! One Service: from a consistent read of the cache to the one write it may need.
+//! The sync of one Service: read the cache, plan, apply, record.
 
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
-use controller_kit::queue::Cause;
-use controller_kit::worker;
 use controller_kit::write::{Verb, WriteError};
 use endpoint_informers::cache::{Change, State, UnreadableObject};
 use endpoint_informers::controller::Controller as _;
@@ -15,51 +13,19 @@ use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
-use kube_api::ApiError;
-use kube_protobuf::DecodeError;
 use tokio::time::Instant;
 use tracing::debug;
 
 use crate::controller::EndpointsController;
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
+use crate::error::SyncError;
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
 use crate::tracker::{LATE, Orphan};
 
-/// True if this is a create after which the object may be stored, whatever the cache shows.
+/// True if the object may exist after this failed create.
 fn may_be_stored(error: &WriteError) -> bool {
     error.verb == Verb::Create && (error.source.is_unavailable() || error.source.is_already_exists())
-}
-
-/// A sync that must be tried again.
-#[derive(Debug, thiserror::Error)]
-pub enum SyncError {
-    /// The cache does not show our own last write yet.
-    #[error("the cache does not show our own last write yet")]
-    StaleCache,
-    /// The write failed.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The API server doesn't say whether the Service still exists.
-    #[error("cannot tell whether Service {0} was deleted or belongs to another controller")]
-    Unclear(ObjectKey, #[source] ApiError),
-    /// The object in the cache could not be read.
-    #[error("unreadable Endpoints in the cache")]
-    Unreadable(#[from] DecodeError),
-    /// An object that this depends on is not in the cache because it could not be read.
-    #[error(transparent)]
-    Missing(#[from] UnreadableObject),
-}
-
-impl worker::SyncError for SyncError {
-    fn causes(&self) -> Vec<Cause> {
-        vec![match self {
-            Self::StaleCache => Cause::StaleCache,
-            Self::Write(error) => error.cause(),
-            Self::Unclear(_, error) => Cause::of_request(0, error),
-            Self::Unreadable(_) | Self::Missing(_) => Cause::FAILURE,
-        }]
-    }
 }
 
 /// True if this controller maintains the Endpoints of such a Service (`endpoints_controller.go` `syncService`).
@@ -75,14 +41,14 @@ fn is_delegated_with_selector(service: &core::Service) -> bool {
         && selector.is_some_and(|selector| !selector.is_empty())
 }
 
-/// What one sync looks at: everything of the same moment.
+/// A consistent read of the cache.
 enum Snapshot {
     /// Neither Service nor Endpoints, or a Service whose Endpoints are not ours to write.
     NothingToDo,
-    /// The Service is gone; this is what it left behind.
+    /// The Service was deleted; these are its Endpoints.
     Leftover(Arc<CachedEndpoints>),
-    /// An object that may be another's, and whose Service has left our view: it was deleted, or given to another
-    /// controller, and the cache doesn't show it there yet.
+    /// The Service was deleted, or given to another controller, and the cache doesn't show which. The Endpoints may be
+    /// another client's.
     Unclear(Arc<CachedEndpoints>, Orphan),
     /// A Service with a selector.
     Service {
@@ -94,7 +60,7 @@ enum Snapshot {
 }
 
 impl EndpointsController {
-    /// Makes the Endpoints of one Service as they should be.
+    /// Syncs one Service, and records the outcome.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let handle = |deferred: Vec<Change<CachedEndpoints>>| {
             for change in &deferred {
@@ -128,7 +94,7 @@ impl EndpointsController {
         };
         match &result {
             Ok(()) => self.repairs.sync_succeeded(key, &self.cache, &self.recorder, "Endpoints"),
-            // The cache may be behind, or the write may have been stored although the answer was lost.
+            // The cache may be stale, or the write may have been stored although the response was lost.
             Err(error) if error.is_transient() || error.source.is_unavailable() => {
                 self.tracker.lock().wait(key);
             }
@@ -137,7 +103,7 @@ impl EndpointsController {
         Ok(result?)
     }
 
-    /// If it can't be deleted now, it is what the Service left behind until it can.
+    /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry.
     async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
         let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false };
         let deleted = self.delete(key, endpoints).await;
@@ -181,7 +147,7 @@ impl EndpointsController {
         })
     }
 
-    /// What becomes of an object whose Service is not in our view.
+    /// Decides about Endpoints whose Service is not in our watch.
     ///
     /// If the Service was deleted it goes, whoever made it, as upstream does it. If the Service belongs to another
     /// controller, only what we made for its selector goes (KEP-4770): the Endpoints of a Service without one are its
@@ -209,7 +175,7 @@ impl EndpointsController {
         }
     }
 
-    /// Decided while the cache is locked for reading, so that the event we wait for cannot slip by unnoticed.
+    /// Fails if the cache is behind our last write. Called with the cache locked, so that the awaited event is not missed.
     fn check_not_behind(
         &self,
         key: &ObjectKey,
@@ -225,14 +191,14 @@ impl EndpointsController {
     }
 
     fn plan(&self, service: &Service, pods: &[Arc<Pod>], stored: Option<&Endpoints>) -> Plan {
-        // Also if nothing is written: the next change counts from here.
+        // Also if nothing is written: the next trigger time is computed from this one.
         let trigger_time = self.trigger_times.lock().compute(service, pods.iter().map(|pod| &**pod));
         let (plan, refused) = self.writes(service, pods, stored, trigger_time);
         report_refused_addresses(&self.recorder, service, &refused, "Endpoints");
         plan
     }
 
-    /// What a Service needs, and the addresses that are left out because the API server refuses them.
+    /// Plans the write for a Service. Also returns the addresses that are left out because the API server refuses them.
     fn writes(
         &self,
         service: &Service,
@@ -252,8 +218,8 @@ impl EndpointsController {
         (plan(stored, service, desired_subsets(service, pods(), unready), trigger_time), refused)
     }
 
-    /// True if a sync of this key would create or update an object. Plans without writing.
-    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+    /// True if a sync of this key would create or update Endpoints. Changes nothing.
+    pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         let read = self.cache.read(|state| {
             let service = state.services.get(&key.namespace, &key.name)?;
             let selector = service.selector.as_ref()?;
@@ -312,7 +278,7 @@ impl EndpointsController {
     }
 }
 
-/// Fails if an address stands for a pod that exists and could not be read: to plan from here would remove it.
+/// Fails if an address belongs to a pod that could not be decoded: the plan would remove it.
 fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), UnreadableObject> {
     let subsets = stored.subsets.iter().flatten();
     let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);

@@ -1,4 +1,4 @@
-//! What we wrote, and the cache may not show yet.
+//! Expectations of our writes, and the Endpoints of deleted Services.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -7,31 +7,31 @@ use controller_kit::key::ObjectKey;
 use endpointslice::model::ResourceVersion;
 use tokio::time::Instant;
 
-/// How long an object may take to appear in the cache after a create of it: longer than any request, and than most gaps
-/// of a watch.
+/// The time for which a create without a response is expected to appear in the cache: longer than any request, and
+/// than most gaps of a watch.
 pub(crate) const LATE: Duration = Duration::from_secs(600);
 
-/// Knows the last version of each object that this process wrote, and which keys wait for the cache to catch up.
+/// The last version of each object that this process wrote, and the keys that wait for the cache.
 ///
-/// A sync on a cache that is behind our own write would undo or repeat it (`endpoints_tracker.go`; upstream compares
-/// with the version *before* an update and doesn't track creates, hence a Warning for each create that is repeated).
+/// A sync on a stale cache would undo or repeat our own write (`endpoints_tracker.go`; upstream compares with the version
+/// *before* an update and doesn't track creates, and emits a Warning for each repeated create).
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     written: HashMap<ObjectKey, Write>,
-    /// How many lists have begun.
+    /// The number of lists that have begun.
     lists: u64,
     waiting: HashSet<ObjectKey>,
-    /// Keys whose Service was seen to go, or missing at the start, and that were not synced since.
+    /// Keys whose Service was deleted, or missing at start-up, and that were not synced since.
     orphaned: HashMap<ObjectKey, Orphan>,
-    /// Creates that failed, though they may have been stored: the object may yet appear.
+    /// Failed creates that may have been stored: the object may still appear.
     unanswered: HashMap<ObjectKey, Unanswered>,
 }
 
 #[derive(Debug)]
 struct Unanswered {
-    /// How many lists had begun when the create failed.
+    /// The number of lists that had begun when the create failed.
     lists: u64,
-    /// When the Service was first found to be gone.
+    /// When the Service was first found deleted.
     gone_since: Option<Instant>,
 }
 
@@ -39,41 +39,41 @@ struct Unanswered {
 struct Write {
     uid: String,
     version: ResourceVersion,
-    /// How many lists had begun when it was acknowledged.
+    /// The number of lists that had begun when it was acknowledged.
     lists: u64,
 }
 
-/// What a Service leaves behind when it goes.
+/// The Endpoints of a deleted Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orphan {
-    /// The one object that goes with it; if none was seen, the one that shows first.
+    /// The uid of the object to delete; if the cache showed none, that of the first one it shows.
     pub(crate) uid: Option<Box<str>>,
-    /// The Service had a selector when it was last seen.
+    /// True if the last known Service had a selector.
     pub(crate) selected: bool,
 }
 
 impl Tracker {
-    /// The API server stored our write of this object in this version.
+    /// Records a write: the API server stored the object in this version.
     pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: ResourceVersion) {
         self.written.insert(key.clone(), Write { uid, version, lists: self.lists });
     }
 
-    /// A create failed, perhaps after it was stored.
+    /// Records a failed create that may have been stored.
     pub(crate) fn unanswered(&mut self, key: &ObjectKey) {
         self.unanswered.insert(key.clone(), Unanswered { lists: self.lists, gone_since: None });
     }
 
-    /// The object is as the Service wants it.
+    /// Records that the object is in sync.
     pub(crate) fn settled(&mut self, key: &ObjectKey) {
         self.unanswered.remove(key);
     }
 
-    /// Whether an object of this key may be a create of ours whose answer was lost.
+    /// True if an object of this key may come from a create whose response was lost.
     pub(crate) fn may_be_late(&self, key: &ObjectKey) -> bool {
         self.unanswered.contains_key(key)
     }
 
-    /// True if the cache shows an older object than we wrote, or none, and has not seen that it is gone either.
+    /// True if the cache shows an older object than we wrote, or none, and no deletion of it.
     ///
     /// `observed` is the resourceVersion up to which everything that happened is in the cache. Versions that aren't
     /// numbers can't be ordered; then the API server decides, by a conflict.
@@ -83,15 +83,15 @@ impl Tracker {
         written.is_some_and(|written| shown < written)
     }
 
-    /// The object is gone; this is the last version the cache showed. If that was as new as our write, there is nothing
-    /// to wait for.
+    /// Records a deletion; `last` is the last version that the cache showed. If it was as new as our write, nothing more is
+    /// expected.
     pub(crate) fn gone(&mut self, key: &ObjectKey, last: ResourceVersion) {
         if !self.is_behind(key, Some(last), 0) {
             self.written.remove(key);
         }
     }
 
-    /// True unless this version is our own write coming back, or older than that.
+    /// True if this version is newer than our last write.
     pub(crate) fn is_foreign(&self, key: &ObjectKey, version: ResourceVersion) -> bool {
         self.written.get(key).is_none_or(|written| match (written.version.number(), version.number()) {
             (Some(written), Some(version)) => written < version,
@@ -99,24 +99,24 @@ impl Tracker {
         })
     }
 
-    /// The next event of the object shall wake this key.
+    /// Waits for the next event of the object.
     pub(crate) fn wait(&mut self, key: &ObjectKey) {
         self.waiting.insert(key.clone());
     }
 
-    /// There was an event of the object; returns whether it was waited for.
+    /// Records an event of the object. Returns true if the key waited for it.
     pub(crate) fn wake(&mut self, key: &ObjectKey) -> bool {
         self.waiting.remove(key)
     }
 
-    /// A list is going to be asked for. It will hold what was written until now.
+    /// Records that a list begins. It will show all writes until now.
     pub(crate) fn list_begins(&mut self) {
         self.lists += 1;
     }
 
-    /// The list that began last is complete: what it does not show, although it was written before it began, will never
-    /// be shown. Returns the keys that waited, and those whose object is gone or older than it was written, of which no
-    /// event may tell. Something newer is somebody else's, and its event has told of it.
+    /// Records that the last list is complete, which ends the expectations of earlier writes. Returns the keys that waited,
+    /// and those whose object is missing or older than it was written, for which no event may come. A newer object is
+    /// another client's, and had its event.
     pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<ResourceVersion>) -> Vec<ObjectKey> {
         let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
         self.unanswered.retain(|_, create| create.lists == self.lists);
@@ -133,27 +133,26 @@ impl Tracker {
         due
     }
 
-    /// The Service is gone: what it leaves behind goes too, whoever made it.
+    /// Records a deleted Service, whose Endpoints are deleted too, whichever client wrote them.
     pub(crate) fn orphan(&mut self, key: &ObjectKey, orphan: Orphan) {
         self.orphaned.insert(key.clone(), orphan);
     }
 
-    /// The Service is there.
+    /// Records that the Service exists.
     pub(crate) fn adopt(&mut self, key: &ObjectKey) {
         self.orphaned.remove(key);
     }
 
-    /// The object of this uid is there and its Service is not; returns what is known of it if it goes with the Service:
-    /// the object that was there then, or one that we wrote for the Service. What comes later under that name is not
-    /// ours to delete.
+    /// Takes the record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed
+    /// then, or one that we wrote. Objects created later under the name are not ours.
     pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &str) -> Option<Orphan> {
         let ours = self.written.get(key).is_some_and(|written| written.uid == uid);
         let orphan = self.orphaned.remove(key)?;
         (ours || orphan.uid.as_deref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
     }
 
-    /// Forgets a Service that is gone, and that it waits for an event. A create that may have been stored is remembered for
-    /// [`LATE`], in which its event still wakes the key. True the first time: the key is to be looked at again after that.
+    /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in
+    /// which its event still queues the key. Returns true the first time: the key is then synced again after [`LATE`].
     #[must_use]
     pub(crate) fn forget(&mut self, key: &ObjectKey, now: Instant) -> bool {
         self.written.remove(key);
@@ -184,7 +183,7 @@ mod tests {
         assert!(tracker.is_behind(&key, Some("7".into()), 0), "the version before");
         assert!(tracker.is_behind(&key, None, 7), "not even created");
         assert!(!tracker.is_behind(&key, Some("8".into()), 0), "ours");
-        assert!(!tracker.is_behind(&key, Some("9".into()), 0), "somebody's after ours");
+        assert!(!tracker.is_behind(&key, Some("9".into()), 0), "another client's after ours");
         assert!(!tracker.is_behind(&key, None, 8), "created and gone again");
         assert!(!tracker.is_behind(&other, Some("7".into()), 0), "another object");
         assert_eq!(
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_is_gone_leaves_nothing_waiting_but_a_late_create() {
+    fn a_deleted_service_leaves_no_record_but_a_late_create() {
         let key = ObjectKey::new("ns", "web");
         let (mut tracker, now) = (Tracker::default(), Instant::now());
         tracker.wait(&key);
@@ -221,15 +220,15 @@ mod tests {
         assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty() && orphaned.is_empty());
     }
 
-    /// What a list shows of an object that was written in version 8.
+    /// The state of an object that was written in version 8, in a list.
     #[test]
-    fn a_list_ends_the_waiting_for_what_was_written_before_it() {
+    fn a_completed_list_ends_the_expectations_of_earlier_writes() {
         let key = ObjectKey::new("ns", "web");
         for (shown, due, what) in [
             (None, true, "gone, or undone"),
             (Some("7"), true, "undone"),
             (Some("8"), false, "ours"),
-            (Some("9"), false, "somebody's after ours, of which an event has told"),
+            (Some("9"), false, "another client's after ours, which had its event"),
         ] {
             let mut tracker = Tracker::default();
             tracker.wrote(&key, "uid".to_owned(), "8".into());
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_wakes_all_who_wait_and_ends_nothing_that_was_written_during_it() {
+    fn a_completed_list_wakes_all_keys_and_keeps_expectations_of_later_writes() {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
         tracker.list_begins();
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_there_or_is_ours_goes_with_its_service() {
+    fn only_existing_endpoints_or_ours_are_deleted_with_their_service() {
         let key = ObjectKey::new("ns", "web");
         for (known, written, shown, goes, what) in [
             (Some("a"), None, "a", true, "what was there"),
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_cannot_be_ordered_are_never_waited_for() {
+    fn versions_that_cannot_be_ordered_are_never_stale() {
         let key = ObjectKey::new("ns", "web");
         let mut tracker = Tracker::default();
         tracker.wrote(&key, "uid".to_owned(), "b".into());

@@ -1,4 +1,4 @@
-//! The only place that writes Endpoints, and asks about them.
+//! The requests of this controller.
 
 use controller_kit::key::ObjectKey;
 use controller_kit::write::{ObjectWriter, WriteError};
@@ -22,7 +22,7 @@ impl EndpointsWriter {
 
     /// The Service of this name as it is stored, with whatever labels.
     ///
-    /// Asked as a list of one: lists are all that this program otherwise needs the right for.
+    /// Read as a list of one, because this program has no permission to get Services.
     pub(crate) async fn service(&self, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
         let ObjectKey { namespace, name } = key;
         let path = format!("/api/v1/namespaces/{namespace}/services?fieldSelector=metadata.name={name}");
@@ -30,7 +30,7 @@ impl EndpointsWriter {
         Ok(found.items.into_iter().next())
     }
 
-    /// Creates the object; `None` if the namespace is being deleted, where nothing can be created any more.
+    /// Creates the object; `None` if the namespace is terminating, in which nothing can be created.
     pub(crate) async fn create(
         &self,
         key: &ObjectKey,
@@ -48,7 +48,7 @@ impl EndpointsWriter {
         self.writer.update(key, endpoints).await
     }
 
-    /// Deletes this very object, in this very version; one that is gone already counts as deleted.
+    /// Deletes the object if it still has this uid and version; one that was deleted already counts as deleted.
     pub(crate) async fn delete(
         &self,
         key: &ObjectKey,

@@ -1,4 +1,4 @@
-//! The controller's parts, and its life.
+//! The controller: its configuration, its state, and the [`Controller`] trait.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -21,24 +21,23 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
-use crate::events::COMPONENT;
 use crate::metrics::Metrics;
 
-/// What an operator can set.
+/// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Services synced at the same time (`--concurrent-service-endpoint-syncs`).
     pub workers: usize,
-    /// The most endpoints a slice may carry (`--max-endpoints-per-slice`).
+    /// The maximum number of endpoints in a slice (`--max-endpoints-per-slice`).
     pub max_endpoints_per_slice: usize,
-    /// How long a change of a pod waits for more of them (`--endpointslice-updates-batch-period`).
+    /// The time for which changes of pods are batched (`--endpointslice-updates-batch-period`).
     pub batch_period: Duration,
-    /// What is said of endpoints, and whether terminating pods are published (feature gate
+    /// The conditions of endpoints; with [`Conditions::ReadyOnly`], terminating pods are not published (feature gate
     /// `EndpointSliceTerminatingCondition`).
     pub conditions: Conditions,
 }
 
-/// Keeps the EndpointSlices of all Services with a selector as they should be.
+/// Writes the EndpointSlices of all Services with a selector.
 pub struct EndpointSliceController {
     pub(crate) config: Config,
     pub(crate) cache: Arc<Cache>,
@@ -47,17 +46,19 @@ pub struct EndpointSliceController {
     pub(crate) recorder: Recorder,
     pub(crate) slices: SliceExpectations,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
-    /// Services whose last sync ended before its plan, and the trigger time of that plan.
+    /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
-    /// The shares of the zones have changed since the Services were last looked at.
+    /// The zones' shares of CPU have changed since [`Self::follow_nodes`] last queued Services.
     pub(crate) shares_changed: Notify,
     pub(crate) metrics: Metrics,
 }
 
+/// The source of events, as upstream's.
+const COMPONENT: &str = "endpoint-slice-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice";
-/// The least delay between a change of a slice and the sync it causes, so that a burst of foreign changes is met once
+/// The minimum delay between a foreign change of a slice and the sync it causes, so that a burst causes one sync
 /// (`endpointslice_controller.go` `endpointSliceChangeMinSyncDelay`).
 const SLICE_CHANGE_DELAY: Duration = Duration::from_secs(1);
 /// The delay of the first retry (upstream's `defaultSyncBackOff`).
@@ -114,7 +115,7 @@ impl Controller for EndpointSliceController {
         self.config.workers
     }
 
-    /// Every Service, and those that belong to another controller by now and still have slices of ours.
+    /// Every Service, and the delegated ones that still have slices of ours.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         self.load_nodes(state);
         let services = state.services.iter().map(|service| service.key());
@@ -129,7 +130,7 @@ impl Controller for EndpointSliceController {
     }
 
     fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_wrong(key)
+        self.is_out_of_sync(key)
     }
 
     async fn background(&self) -> Infallible {

@@ -1,6 +1,6 @@
-//! Which change concerns which Service.
+//! Event handlers: from a change to the Services it affects.
 //!
-//! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
+//! Handlers only queue keys; a sync reads the cache again.
 
 use controller_kit::queue::Priority;
 use endpoint_informers::cache::{Change, Handler, ListPhase, State};
@@ -11,7 +11,7 @@ use endpointslice::{Node, Pod, Service};
 use crate::controller::EndpointSliceController;
 
 impl Handler for EndpointSliceController {
-    /// Also what only a new list shows is a change: it came while the watch was broken, and is late already.
+    /// Changes that only a relist shows are queued in the same way: they are late already.
     fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         for key in state.services_affected_by_pod(change) {
             self.queue.add_after(key, self.config.batch_period);
@@ -22,17 +22,17 @@ impl Handler for EndpointSliceController {
         self.queue.add(change.latest().key());
     }
 
-    /// One that is no longer delegated comes into our view, and that is its own event.
+    /// Removing the label needs no handling: the Service reappears in the main watch.
     fn delegated(&self, change: &Change<DelegatedService>, _state: &State, _is_initial_list: bool) {
         if let Change::Added(service) = change {
             self.queue.add(service.key());
         }
     }
 
-    /// The cache passes on only changes of what matters about a node: its zone, readiness, role or CPU.
+    /// Nodes change in the cache only in zone, readiness, role or CPU.
     ///
-    /// Pods of a node that appears may be published now. Zones are another matter: no endpoint is wrong without, and
-    /// thousands of nodes may be labelled at once, so live changes go first.
+    /// Pods of a new node can be published now, with normal priority. Zone changes have a low one: the addresses are
+    /// right without them, and thousands of nodes may be labelled at once.
     fn node(&self, change: &Change<Node>, state: &State, _is_initial_list: bool) {
         self.node_changed(change);
         let is_new = matches!(change, Change::Added(_));

@@ -1,12 +1,12 @@
 //! Services and Pods to EndpointSlices.
 //!
-//! Takes the place of kube-controller-manager's `endpointslice-controller`. What a slice should be and which writes
-//! get there is decided by the pure `endpointslice` crate; this crate connects it with the cache:
+//! Replaces kube-controller-manager's `endpointslice-controller`. The pure `endpointslice` crate decides the content of
+//! slices and the writes; this crate connects it with the cache:
 //!
-//! * `handlers`: which change concerns which Service;
-//! * `sync`: one Service, from a consistent read of the cache to its writes;
+//! * `handlers`: from a change to the Services it affects;
+//! * `sync`: the sync of one Service;
 //! * `topology`: nodes and topology-aware hints;
-//! * `metrics`: what upstream's dashboards expect.
+//! * `events` and `metrics`: upstream's, by the same names.
 
 mod controller;
 mod events;

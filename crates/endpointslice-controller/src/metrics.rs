@@ -55,8 +55,8 @@ impl Metrics {
         self.common.written(written);
     }
 
-    /// Counts a plan before it is applied, as upstream does: a failed write doesn't take the figures back. The rest of a
-    /// plan that was counted already is not counted again.
+    /// Counts a plan before it is applied, as upstream: a failed write is not subtracted. A plan that
+    /// another sync continues is counted once.
     pub(crate) fn planned(&self, key: &ObjectKey, service: &Service, plan: &SlicePlan, continues: bool) {
         for plan in plan.types.iter().filter(|_| !continues) {
             self.common.planned([plan]);
@@ -79,7 +79,7 @@ impl Metrics {
         self.count_traffic(key, None);
     }
 
-    /// A value once seen stays, possibly as 0.
+    /// A label value that was used once stays, possibly with 0.
     fn count_traffic(&self, key: &ObjectKey, new: Option<String>) {
         let mut services = self.traffic.lock();
         if services.get(key) == new.as_ref() {

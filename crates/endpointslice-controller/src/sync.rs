@@ -1,4 +1,4 @@
-//! One Service: from a consistent read of the cache to its writes.
+//! The sync of one Service: read the cache, plan, apply, record.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +14,7 @@ use endpoint_informers::slices::{
 };
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::model::ServiceType;
+use endpointslice::plan::AddressTypePlan;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{Hints, Packing, PlanOptions, SlicePlan, SliceTemplate, desired_from_service, plan};
@@ -30,22 +31,22 @@ enum Found {
     NotServed,
     /// It belongs to another controller; these are the slices that we have left.
     Delegated(Vec<Arc<CachedSlice>>),
-    /// Its endpoints are ours to publish.
+    /// We publish its endpoints.
     Service(UnsortedSnapshot),
 }
 
-/// What a sync is going to do.
+/// The result of planning.
 struct Planned {
     plan: SlicePlan,
     skipped: Vec<Skipped>,
     events: Vec<TopologyEvent>,
     trigger_time: Option<String>,
-    /// The last sync planned this too, and ended before it was through.
+    /// The last sync ended before this plan was complete; its metrics were counted then.
     continues: bool,
 }
 
 impl EndpointSliceController {
-    /// Makes the slices of one Service as they should be.
+    /// Syncs one Service, and records the outcome.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let _sync = self.slices.begin_sync(key);
         let start = Instant::now();
@@ -60,7 +61,7 @@ impl EndpointSliceController {
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let snapshot = match self.find(key)? {
             Found::Deleted | Found::NotServed => return Ok(()),
-            Found::Delegated(slices) => return self.hand_over(key, &slices).await,
+            Found::Delegated(slices) => return self.delete_slices(key, &slices).await,
             Found::Service(snapshot) => snapshot.sorted(),
         };
         let existing = snapshot.existing()?;
@@ -72,7 +73,7 @@ impl EndpointSliceController {
             self.unfinished.lock().insert(key.clone(), trigger_time);
         }
         self.metrics.applied(&snapshot.service, &plan, &applied);
-        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(endpointslice::plan::AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
+        debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
         let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
             self.report_failure(&snapshot.service, error);
@@ -99,18 +100,18 @@ impl EndpointSliceController {
         })
     }
 
-    /// Deletes our slices of a Service that belongs to another controller.
-    async fn hand_over(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
+    /// Deletes our slices of a delegated Service.
+    async fn delete_slices(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
         let applied = self.writer.apply(key, &plan, &self.slices).await;
         self.metrics.written(applied.written);
-        debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Left to another controller");
+        debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         applied.into_result()
     }
 
-    /// True if a sync of this key would write something. Plans without writing, and changes nothing.
-    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+    /// True if a sync of this key would write. Changes nothing.
+    pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         match self.cache.read(|state| look(key, state, || self.slices.read(key, state))) {
             Ok(Found::Service(snapshot)) => {
                 let snapshot = snapshot.sorted();
@@ -127,14 +128,14 @@ impl EndpointSliceController {
         let trigger_time = self.trigger_times.lock().compute(service, snapshot.pods());
         let unfinished = self.unfinished.lock().remove(&service.key());
         let continues = unfinished.is_some();
-        // All slices of one plan carry its time, in whichever sync they are written.
+        // All slices of one plan carry its trigger time, also those that a later sync writes.
         let trigger_time = unfinished.flatten().into_iter().chain(trigger_time).min();
         let (plan, skipped, hints) = self.writes(snapshot, existing, trigger_time.clone());
         let events = self.record_hints(service, &hints, &plan);
         Planned { plan, skipped, events, trigger_time, continues }
     }
 
-    /// The writes that a Service needs, the endpoints that are left out, and the rule for hints.
+    /// Plans the writes for a Service. Also returns the endpoints that are left out, and the rule for hints.
     fn writes(
         &self,
         snapshot: &Snapshot,
@@ -160,7 +161,7 @@ impl EndpointSliceController {
         (plan, skipped, options.hints)
     }
 
-    /// Forgets a Service that is not ours, but not what was written for it: that may still have to be deleted.
+    /// Forgets a Service that is not ours, except the expectations of its slices, which may still have to be deleted.
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.topology.lock().forget(&key.namespace, &key.name);

@@ -1,4 +1,4 @@
-//! Topology-aware hints: what changes of nodes and finished plans mean for them.
+//! Topology-aware hints: the nodes they are computed from, and the plans that carry them.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,19 +12,18 @@ use tokio::time::sleep;
 
 use crate::controller::EndpointSliceController;
 
-/// How long changes of nodes wait for more of them before Services are looked at. Thousands of nodes that become ready
-/// change the shares of the zones thousands of times, and each look takes milliseconds.
+/// The time for which changes of nodes are batched. Thousands of nodes that become ready change the zones' shares
+/// thousands of times, and finding the affected Services takes milliseconds.
 const NODES_PERIOD: Duration = Duration::from_millis(100);
 
 impl EndpointSliceController {
-    /// Takes in the nodes before the first sync: without them, Services with topology hints would lose them at every
-    /// restart.
+    /// Loads the nodes before the first sync. Without them, Services would lose their topology hints at every restart.
     pub(crate) fn load_nodes(&self, state: &State) {
         self.topology.lock().set_nodes(state.nodes.iter().map(|node| &**node));
     }
 
-    /// Takes in a change of a node. Called with the cache locked, so that it looks at no other node and no Service; whom it
-    /// concerns is for [`Self::follow_nodes`] to find.
+    /// Records a change of a node. Runs with the cache locked, so it looks at no other node and no Service;
+    /// [`Self::follow_nodes`] finds the affected Services.
     pub(crate) fn node_changed(&self, change: &Change<Node>) {
         let (before, now) = match change {
             Change::Added(node) => (None, Some(&**node)),
@@ -36,7 +35,7 @@ impl EndpointSliceController {
         }
     }
 
-    /// Queues the Services whose hints the nodes' changes concern, once for the changes of a [while](NODES_PERIOD)
+    /// Queues the Services whose hints changes of nodes affect, once for each [batch](NODES_PERIOD)
     /// (`endpointslice_controller.go` `checkNodeTopologyDistribution`, which a queue of one key runs there). Never ends.
     pub(crate) async fn follow_nodes(&self) -> Infallible {
         loop {
@@ -49,7 +48,7 @@ impl EndpointSliceController {
         }
     }
 
-    /// Remembers what a plan comes to, and returns the events to emit once it is applied.
+    /// Records the hints of a plan, and returns the events to emit once it is applied.
     pub(crate) fn record_hints(
         &self,
         service: &Service,

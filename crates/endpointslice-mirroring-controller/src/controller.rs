@@ -1,4 +1,4 @@
-//! The controller's parts, and its life.
+//! The controller: its configuration, its state, and the [`Controller`] trait.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,22 +16,21 @@ use kube_api::ApiClient;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 
-use crate::events::COMPONENT;
 use crate::mirror::opts_out;
 
-/// What an operator can set.
+/// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Endpoints synced at the same time (`--mirroring-concurrent-service-endpoint-syncs`).
     pub workers: usize,
-    /// The most addresses of a subset that are mirrored (`--mirroring-max-endpoints-per-subset`).
+    /// The maximum number of addresses of a subset that are mirrored (`--mirroring-max-endpoints-per-subset`).
     pub max_endpoints_per_subset: usize,
-    /// How long somebody else's change of a slice waits for more of them
-    /// (`--mirroring-endpointslice-updates-batch-period`). Changes of Endpoints and Services don't wait.
+    /// The time for which foreign changes of slices are batched (`--mirroring-endpointslice-updates-batch-period`).
+    /// Changes of Endpoints and Services are not batched.
     pub batch_period: Duration,
 }
 
-/// Keeps EndpointSlices like the Endpoints of all Services without a selector.
+/// Mirrors the Endpoints of Services without a selector to EndpointSlices.
 pub struct EndpointSliceMirroringController {
     pub(crate) config: Config,
     pub(crate) cache: Arc<Cache>,
@@ -40,10 +39,12 @@ pub struct EndpointSliceMirroringController {
     pub(crate) recorder: Recorder,
     pub(crate) slices: SliceExpectations,
     pub(crate) metrics: SliceMetrics,
-    /// Endpoints whose last sync ended before its plan.
+    /// Endpoints whose last sync ended before its plan was complete.
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
 }
 
+/// The source of events, as upstream's.
+const COMPONENT: &str = "endpoint-slice-mirroring-controller";
 /// The name of the work queue in metrics, as upstream's.
 const QUEUE_NAME: &str = "endpoint_slice_mirroring";
 /// The prefix of metrics, as upstream's (`endpointslicemirroring/metrics/metrics.go`).
@@ -96,7 +97,7 @@ impl Controller for EndpointSliceMirroringController {
         self.config.workers
     }
 
-    /// Endpoints, and the Services of our slices: their Endpoints may be gone or opt out by now.
+    /// Endpoints that don't opt out, and the Services of our slices, whose Endpoints may have been deleted or opt out.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
         let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
@@ -109,6 +110,6 @@ impl Controller for EndpointSliceMirroringController {
     }
 
     fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_wrong(key)
+        self.is_out_of_sync(key)
     }
 }

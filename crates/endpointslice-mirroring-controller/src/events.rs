@@ -1,5 +1,5 @@
-//! What users are told about their Endpoints, with upstream's reasons and messages
-//! (`endpointslicemirroring/reconciler.go`, `events.go`). Failures are not told, as upstream doesn't.
+//! Events about Endpoints, with upstream's reasons and messages (`endpointslicemirroring/reconciler.go`, `events.go`).
+//! Failed syncs emit none, as upstream.
 
 use controller_kit::key::ObjectKey;
 use controller_kit::recorder::EventType;
@@ -9,11 +9,8 @@ use endpoint_informers::kinds::CachedEndpoints;
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::Mirror;
 
-/// The source of events, as upstream's.
-pub(crate) const COMPONENT: &str = "endpoint-slice-mirroring-controller";
-
 impl EndpointSliceMirroringController {
-    /// Tells of addresses that are not mirrored, in every sync that finds some; repetitions are merged.
+    /// Emits events for addresses that are not mirrored, in each sync that finds some; the recorder merges repetitions.
     pub(crate) fn report_skipped(&self, key: &ObjectKey, endpoints: &CachedEndpoints, mirror: &Mirror) {
         let Mirror { invalid, skipped, .. } = *mirror;
         let max = self.config.max_endpoints_per_subset;

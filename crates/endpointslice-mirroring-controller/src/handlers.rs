@@ -1,6 +1,6 @@
-//! Which change concerns which Endpoints; Endpoints, Service and the label of slices have the same name.
+//! Event handlers: from a change to the Endpoints it affects. Endpoints, Service and the label of slices share one name.
 //!
-//! Handlers only name keys: what changed doesn't outlive them, because a sync looks at everything again.
+//! Handlers only queue keys; a sync reads the cache again.
 
 use endpoint_informers::cache::{Change, Handler, ListPhase, State};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
@@ -12,22 +12,21 @@ use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::opts_out;
 
 impl Handler for EndpointSliceMirroringController {
-    /// The Service is not asked here: Endpoints that belong to one with a selector cost a sync that finds nothing to do.
+    /// Queues Endpoints whatever their Service; those of one with a selector cost a sync without a write.
     fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, _is_initial_list: bool) {
         let (endpoints, old) = match change {
             Change::Added(endpoints) | Change::Deleted(endpoints) => (endpoints, None),
             Change::Updated { old, new } => (new, Some(old)),
         };
-        // Those that begin to opt out are cleaned up after.
+        // Endpoints that begin to opt out lose their slices.
         if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
             self.queue.add(endpoints.key());
         }
     }
 
-    /// All that matters about a Service is whether it leaves its endpoints to others. One that could not be read before has
-    /// kept its slices until now, whatever it says.
+    /// Only the presence of a selector is relevant. A Service that could not be decoded before may have slices left.
     fn service(&self, change: &Change<Service>, state: &State, _is_initial_list: bool) {
-        let (service, concerned) = match change {
+        let (service, affected) = match change {
             Change::Added(service) if service.selector.is_some() => {
                 let managed_by = ENDPOINTSLICE_MIRRORING_CONTROLLER;
                 let slices = state.slices_of(&service.namespace, &service.name, managed_by);
@@ -36,7 +35,7 @@ impl Handler for EndpointSliceMirroringController {
             Change::Added(service) | Change::Deleted(service) => (service, service.selector.is_none()),
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };
-        if concerned {
+        if affected {
             self.queue.add(service.key());
         }
     }

@@ -1,13 +1,13 @@
-//! Endpoints that somebody else maintains, to EndpointSlices.
+//! Endpoints of Services without a selector, to EndpointSlices.
 //!
-//! Takes the place of kube-controller-manager's `endpointslice-mirroring-controller`: for a Service without a selector,
-//! the Endpoints of the same name are written by its users, and consumers read slices. What a slice should be and which
-//! writes get there is decided by the pure `endpointslice` crate; this crate holds what is particular to mirroring:
+//! Replaces kube-controller-manager's `endpointslice-mirroring-controller`: users write the Endpoints of such a Service,
+//! and consumers read slices. The pure `endpointslice` crate decides the content of slices and the writes; this crate
+//! connects it with the cache:
 //!
-//! * `mirror`: which Endpoints are mirrored, and what that comes to; pure;
-//! * `handlers`: which change concerns which Endpoints;
-//! * `sync`: one Endpoints object, from a consistent read of the cache to its writes;
-//! * `events`: what its users are told.
+//! * `mirror`: the decision whether Endpoints are mirrored, and the plan of their slices; pure;
+//! * `handlers`: from a change to the Endpoints it affects;
+//! * `sync`: the sync of one Endpoints object;
+//! * `events`: upstream's events.
 
 mod controller;
 mod events;

@@ -1,4 +1,4 @@
-//! Which Endpoints are mirrored, and what that comes to.
+//! The decision whether Endpoints are mirrored, and the plan of their slices. Pure.
 
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
@@ -7,15 +7,15 @@ use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTempla
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-/// The writes that mirror an Endpoints object, and what could not be mirrored.
+/// The plan for one Endpoints object, and the addresses that can't be mirrored.
 #[derive(Clone, Debug)]
 pub struct Mirror {
     /// The writes.
     pub plan: SlicePlan,
-    /// Addresses that are no IP address, or none that the API server accepts in a slice, unless it is there already and
-    /// stays.
+    /// The number of addresses that are no IP address, or that the API server refuses in a slice and that are not in
+    /// one already.
     pub invalid: usize,
-    /// Addresses that were left out, the invalid ones included.
+    /// The number of addresses left out, including the invalid ones.
     pub skipped: usize,
 }
 
@@ -25,12 +25,12 @@ pub fn is_mirrored(endpoints: &CachedEndpoints, service: Option<&Service>) -> bo
     !opts_out(endpoints) && service.is_some_and(|service| service.selector.is_none())
 }
 
-/// True if the Endpoints say of themselves that they are not to be mirrored: by the label `skip-mirror`, or because they
-/// were used for leader election (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).
+/// True if Endpoints opt out of mirroring, by the label `skip-mirror` or by the annotation of leader election
+/// (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).
 ///
-/// Cost: a look at the metadata, whatever the number of addresses.
+/// Cost: a scan of the metadata, independent of the number of addresses.
 pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
-    // What can't be read is for the sync to report.
+    // The sync reports Endpoints that can't be decoded.
     kube_protobuf::meta(&endpoints.encoded).is_ok_and(|meta| {
         meta.labels.contains(&(SKIP_MIRROR, "true")) || meta.annotations.iter().any(|(key, _)| *key == LEADER)
     })
@@ -44,19 +44,19 @@ pub fn mirror(endpoints: &Endpoints, existing: &[EndpointSlice], max: usize) -> 
     mirror_beside(endpoints, existing, &[], max)
 }
 
-/// The same, where also `leaving` exist: slices that are being deleted, but are kept by finalizers. They no longer count
-/// as mirrors, and must not publish what the Endpoints don't.
+/// The same with `terminating` slices, which are being deleted but kept by finalizers. They no longer count as mirrors,
+/// and must publish only addresses of the Endpoints.
 pub fn mirror_beside(
     endpoints: &Endpoints,
     existing: &[EndpointSlice],
-    leaving: &[EndpointSlice],
+    terminating: &[EndpointSlice],
     max: usize,
 ) -> Mirror {
     let Mirrored { desired, invalid, skipped } = desired_from_endpoints(endpoints, max);
     let template = SliceTemplate::for_endpoints(endpoints, ENDPOINTSLICE_MIRRORING_CONTROLLER);
     let options = PlanOptions { packing: Packing::Single { max }, placeholder: false, hints: Hints::Keep };
     let mut plan = plan(existing, desired.clone(), &template, &options);
-    plan.refresh(leaving, &desired);
+    plan.refresh(terminating, &desired);
     let kept: usize = plan.types.iter().map(|plan| plan.tolerated.len()).sum();
     Mirror { plan, invalid: invalid.saturating_sub(kept), skipped: skipped.saturating_sub(kept) }
 }

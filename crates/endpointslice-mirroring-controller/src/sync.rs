@@ -1,4 +1,4 @@
-//! One Endpoints object: from a consistent read of the cache to its writes.
+//! The sync of one Endpoints object: read the cache, plan, apply, record.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,15 +16,15 @@ use tracing::debug;
 use crate::controller::EndpointSliceMirroringController;
 use crate::mirror::{Mirror, is_mirrored, mirror_beside};
 
-/// What one sync looks at: everything of the same moment.
+/// A consistent read of the cache.
 struct Snapshot {
-    /// The Endpoints, if they are to be mirrored.
+    /// The Endpoints, if they are mirrored.
     endpoints: Option<Arc<CachedEndpoints>>,
     slices: ManagedSlices,
 }
 
 impl EndpointSliceMirroringController {
-    /// Makes the slices of one Endpoints object as they should be.
+    /// Syncs one Endpoints object, and records the outcome.
     pub(crate) async fn sync_endpoints(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let _sync = self.slices.begin_sync(key);
         let start = Instant::now();
@@ -42,17 +42,17 @@ impl EndpointSliceMirroringController {
         let existing = decode_all(&slices.current)?;
         match endpoints {
             Some(cached) => {
-                let (endpoints, leaving) = (cached.decode()?, decode_all(&slices.terminating)?);
+                let (endpoints, terminating) = (cached.decode()?, decode_all(&slices.terminating)?);
                 let max = self.config.max_endpoints_per_subset;
-                let mirror = mirror_beside(&endpoints, &existing, &leaving, max);
+                let mirror = mirror_beside(&endpoints, &existing, &terminating, max);
                 self.write(key, &cached, mirror).await
             }
-            None => self.clean_up(key, existing).await,
+            None => self.delete_slices(key, existing).await,
         }
     }
 
-    /// Reads the cache, and slices by `read`. Endpoints or a Service that could not be read may say either: nothing is mirrored and nothing
-    /// cleaned up.
+    /// Reads the cache, and slices by `read`. Fails if the Endpoints or the Service could not be decoded: then nothing is
+    /// known about mirroring, and nothing is written or deleted.
     fn snapshot(
         &self,
         key: &ObjectKey,
@@ -93,25 +93,25 @@ impl EndpointSliceMirroringController {
         Ok(())
     }
 
-    /// Deletes what was mirrored while it should have been. These deletions are not in the count of changes, as upstream
-    /// doesn't count them (`endpointslicemirroring/reconciler.go` `deleteEndpoints`).
-    async fn clean_up(&self, key: &ObjectKey, existing: Vec<EndpointSlice>) -> Result<(), SyncError> {
+    /// Deletes the slices of Endpoints that are no longer mirrored. These deletions are not counted as changes, as upstream
+    /// (`endpointslicemirroring/reconciler.go` `deleteEndpoints`).
+    async fn delete_slices(&self, key: &ObjectKey, existing: Vec<EndpointSlice>) -> Result<(), SyncError> {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
         self.writer.apply(key, &plan, &self.slices).await.into_result()
     }
 
-    /// True if a sync of this key would write something. Plans without writing, and changes nothing.
-    pub(crate) fn is_wrong(&self, key: &ObjectKey) -> bool {
+    /// True if a sync of this key would write. Changes nothing.
+    pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         let read = |state: &State| self.slices.read(key, state);
         let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
         let Ok(existing) = decode_all(&slices.current) else { return false };
         let Some(endpoints) = endpoints else { return !existing.is_empty() };
-        let (Ok(endpoints), Ok(leaving)) = (endpoints.decode(), decode_all(&slices.terminating)) else {
+        let (Ok(endpoints), Ok(terminating)) = (endpoints.decode(), decode_all(&slices.terminating)) else {
             return false;
         };
         let max = self.config.max_endpoints_per_subset;
-        !mirror_beside(&endpoints, &existing, &leaving, max).plan.is_empty()
+        !mirror_beside(&endpoints, &existing, &terminating, max).plan.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! The controller: which change concerns which Service, and what its slices should be.
+//! The controller: a struct, handlers that queue Services, and a sync that writes their slices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use kube_api::ApiClient;
 
 use crate::network_status::{self, Malformed};
 
-/// The controller's name: who manages its slices, who Services are delegated to, and who its events are from.
+/// The controller's name: in the labels of its slices and of delegated Services, and the source of its events.
 pub const NAME: &str = "secondary-network.example.com";
 /// Annotation of a Service: the network whose addresses are published.
 pub const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
@@ -31,11 +31,11 @@ pub const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 /// The annotations that the cache must keep.
 pub const ANNOTATIONS: [&str; 2] = [NETWORK, NETWORK_STATUS];
 
-/// Changes of pods and slices wait so long for more of them.
+/// The time for which changes of pods and slices are batched.
 const BATCH_PERIOD: Duration = Duration::from_millis(500);
 const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 
-/// Keeps the slices of Services with a secondary network.
+/// Writes the slices of Services with a secondary network.
 pub struct SecondaryNetworkController {
     cache: Arc<Cache>,
     queue: WorkQueue<ObjectKey>,
@@ -56,7 +56,8 @@ impl SecondaryNetworkController {
         (Arc::new(Self { cache, queue, slices, writer, recorder }), events)
     }
 
-    /// As Kubernetes would have it, with other addresses. A pod whose annotation is malformed has none.
+    /// The endpoints that Kubernetes would publish, with the addresses of the network. A pod with a malformed annotation has
+    /// none.
     fn desired(&self, snapshot: &Snapshot, network: &str) -> Desired {
         let service = &snapshot.service;
         desired_from_service_with(
@@ -106,7 +107,7 @@ impl Controller for SecondaryNetworkController {
         &self.queue
     }
 
-    /// Also Services without a network: they may have had one when we last ran.
+    /// Also Services without a network: slices may be left from before a restart.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         state.services.iter().map(|service| service.key()).collect()
     }
@@ -133,17 +134,16 @@ impl Controller for SecondaryNetworkController {
     }
 }
 
-/// The network whose addresses we publish for a Service: none if it selects no pods, or if another controller is named
-/// for it.
+/// The network whose addresses we publish for a Service; none without a selector, or with the label of another controller.
 ///
-/// A Service that no controller is named for has both our slices and Kubernetes' own. So whoever names the network first
-/// and us then, and goes back in the opposite order, never has a Service without endpoints.
+/// A Service without that label has both our slices and Kubernetes' own. To switch without a gap, set the annotation
+/// first and then the label; to go back, remove them in the opposite order.
 fn network_of(service: &Service) -> Option<&str> {
     let ours = service.labels.get(ENDPOINT_CONTROLLER_NAME).is_none_or(|name| name == NAME);
     service.annotations.get(NETWORK).filter(|_| ours && service.selector.is_some())
 }
 
-/// Handlers only name keys: a sync looks at everything again.
+/// Handlers only queue keys; a sync reads the cache again.
 impl Handler for SecondaryNetworkController {
     fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         self.endpoints_changed(state, state.services_affected_by_pod(change));

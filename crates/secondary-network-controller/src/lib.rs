@@ -1,13 +1,11 @@
-//! A controller of a third party: for Services that name a secondary network, it publishes the addresses that pods have
-//! there, instead of those in `status.podIPs`.
+//! A third party's controller: for Services with an annotation that names a secondary network, it publishes the addresses
+//! of pods in that network instead of those in `status.podIPs`.
 //!
 //! The README of the `endpointslice` crate is a tutorial to it.
 //!
-//! ```text
-//! main             cache, list-watches, election
-//! controller       which change concerns which Service; what its slices should be
-//! network_status   what a pod's annotation says
-//! ```
+//! * `main`: informers, election, lifecycle;
+//! * `controller`: handlers and sync;
+//! * `network_status`: the annotation of pods.
 
 mod controller;
 mod network_status;

@@ -1,11 +1,11 @@
-//! What the network plugin (such as Multus) tells of a pod's networks, in an annotation of the pod.
+//! The annotation in which a network plugin, such as Multus, describes the networks of a pod.
 
 use std::net::IpAddr;
 
 use endpointslice::model::parse_ip;
 use serde::Deserialize;
 
-/// One entry of the annotation `k8s.v1.cni.cncf.io/network-status`, reduced to what is needed (Network Plumbing Working
+/// The fields that we need of an entry of the annotation `k8s.v1.cni.cncf.io/network-status` (Network Plumbing Working
 /// Group, "Kubernetes Network Custom Resource Definition De-facto Standard").
 #[derive(Deserialize)]
 struct Attachment {
@@ -14,7 +14,7 @@ struct Attachment {
     ips: Vec<String>,
 }
 
-/// The annotation cannot be used.
+/// The annotation is malformed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("{0}")]
@@ -23,8 +23,8 @@ pub(crate) enum Malformed {
     Address(String),
 }
 
-/// The addresses that a pod of `namespace` has in `network`: none if it is not attached. Names without a namespace, of
-/// the network as of attachments, are of the pod's.
+/// The addresses of a pod of `namespace` in `network`; none if it is not attached. A name without a namespace, of the
+/// network or of an attachment, is in the pod's namespace.
 pub(crate) fn addresses(status: &str, namespace: &str, network: &str) -> Result<Vec<IpAddr>, Malformed> {
     let full = |name: &str| if name.contains('/') { name.to_owned() } else { format!("{namespace}/{name}") };
     let attachments: Vec<Attachment> = serde_json::from_str(status)?;
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Somebody else's network is not ours to judge.
+    /// We read only the addresses of our network.
     #[test]
     fn a_malformed_address_of_another_network_is_ignored() {
         let status = r#"[{"name": "storage", "ips": ["192.168.7.7"]}, {"name": "other", "ips": ["?"]}]"#;

@@ -1,4 +1,4 @@
-//! The subsets that a Service should have, from the Pods it selects.
+//! The desired subsets of a Service, from the pods it selects.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use endpointslice::model::{ServicePort, is_allowed_in_slices, parse_ip};
 use endpointslice::{AddressType, Pod, Service};
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
 
-/// What becomes of pods that are not ready or on their way out.
+/// The treatment of unready and terminating pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unready {
     /// Pods that are not ready are listed as such, terminating ones not at all.
@@ -18,8 +18,8 @@ pub enum Unready {
 }
 
 impl Unready {
-    /// What the Service asks for by `publishNotReadyAddresses`; with `old_annotation`, the annotation that preceded that
-    /// field decides if it is there.
+    /// The treatment that the Service requests by `publishNotReadyAddresses`; with `old_annotation`, by the annotation that
+    /// preceded that field, if present.
     pub fn of(service: &Service, old_annotation: bool) -> Self {
         let annotation = service.tolerates_unready.filter(|_| old_annotation);
         if annotation.unwrap_or(service.publish_not_ready_addresses) {
@@ -30,7 +30,7 @@ impl Unready {
     }
 }
 
-/// The subsets of a Service's Endpoints, in their canonical form, however many addresses they hold.
+/// The subsets of a Service's Endpoints in canonical form, not truncated.
 ///
 /// One address for each pod that is not terminal, in the Service's first family; a pod without such an address, with one
 /// that the API server refuses, or without any of the Service's ports, is left out.
@@ -38,7 +38,7 @@ impl Unready {
 /// A headless Service may have no ports; any other Service without ports has no endpoints (`endpoints_controller.go`
 /// `syncService`).
 ///
-/// Cost: for each pod and port a logarithm of the pods.
+/// Cost: O(log pods) for each pod and port.
 pub fn desired_subsets<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
@@ -83,8 +83,7 @@ fn subsets<'a>(
     builder.build()
 }
 
-/// The addresses that would be listed, if the API server accepted them. One of them would keep the whole object from being
-/// written (as it does upstream).
+/// The addresses that are left out because the API server refuses the whole object for one of them (as it does upstream).
 pub(crate) fn refused_addresses<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
@@ -104,9 +103,9 @@ fn is_published(pod: &Pod, unready: Unready) -> bool {
     !pod.terminal && (unready == Unready::Tolerated || !pod.is_terminating())
 }
 
-/// A pod as it is listed.
+/// The address of a pod.
 ///
-/// `nodeName` is there even if the pod has none: upstream writes it so, and absent is not equal to empty.
+/// `nodeName` is present even if empty, as upstream writes it: absent and empty differ.
 fn endpoint_address(service: &Service, pod: &Pod, address: IpAddr) -> EndpointAddress {
     EndpointAddress {
         ip: address.to_string(),
@@ -116,7 +115,7 @@ fn endpoint_address(service: &Service, pod: &Pod, address: IpAddr) -> EndpointAd
     }
 }
 
-/// The one address of a pod that may be listed.
+/// The address of a pod in the Service's family.
 fn address_in_family(service: &Service, pod: &Pod) -> Option<IpAddr> {
     let family = family(service, pod);
     pod.addresses.iter().copied().find(|address| AddressType::of(*address) == family)

@@ -13,12 +13,12 @@ const TRUNCATED: &str = "truncated";
 
 type Map = BTreeMap<String, String>;
 
-/// The labels that this controller sets itself, whatever the Service says.
+/// The labels that this controller sets itself; they are never copied from the Service.
 fn is_reserved(key: &str) -> bool {
     key == HEADLESS || key == ENDPOINTS_MANAGED_BY
 }
 
-/// The labels to write: the Service's, `headless` if it has no cluster IP, and who manages the object.
+/// The labels to write: the Service's, `headless` if it has no cluster IP, and `managed-by`.
 pub(crate) fn labels(service: &Service) -> Map {
     let of_service = service.labels.iter().filter(|(key, _)| !is_reserved(key));
     let mut labels: Map = of_service.map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -29,14 +29,14 @@ pub(crate) fn labels(service: &Service) -> Map {
     labels
 }
 
-/// True if this controller manages the object, by its label. One that can't be read counts as somebody else's.
+/// True if this controller manages the object, by its label. Endpoints that can't be decoded count as another client's.
 pub(crate) fn is_ours(endpoints: &CachedEndpoints) -> bool {
     kube_protobuf::meta(&endpoints.encoded)
         .is_ok_and(|meta| meta.labels.contains(&(ENDPOINTS_MANAGED_BY, ENDPOINTS_CONTROLLER)))
 }
 
-/// True if stored labels need no write: ours to manage, and otherwise the Service's. Whether `headless` is right is not
-/// looked at, as upstream doesn't: objects from before that label exists are left alone.
+/// True if stored labels need no write: `managed-by` is ours, and the rest are the Service's. `headless` is not compared,
+/// as upstream: objects from before that label are left alone.
 ///
 /// A reserved label on the Service doesn't count, because it is never copied. (Upstream counts it and writes the object
 /// at every sync.)
@@ -48,7 +48,7 @@ pub(crate) fn labels_are_current(stored: Option<&Map>, service: &Service) -> boo
         && stored.filter(|(key, _)| !is_reserved(key)).eq(wanted.filter(|(key, _)| !is_reserved(key)))
 }
 
-/// The annotations to write: those that are there, except for our own two.
+/// The annotations to write: the stored ones, except our own two.
 pub(crate) fn annotations(stored: Option<&Map>, trigger_time: Option<String>, truncated: bool) -> Map {
     let mut annotations = stored.cloned().unwrap_or_default();
     let truncated = truncated.then(|| TRUNCATED.to_owned());
@@ -61,7 +61,7 @@ pub(crate) fn annotations(stored: Option<&Map>, trigger_time: Option<String>, tr
     annotations
 }
 
-/// True if the stored annotation about capacity says what is so. All others don't ask for a write.
+/// True if the stored annotation about capacity is right. Other annotations cause no write.
 pub(crate) fn capacity_is_current(stored: Option<&Map>, truncated: bool) -> bool {
     let stored = stored.and_then(|annotations| annotations.get(ENDPOINTS_OVER_CAPACITY));
     stored.map(String::as_str) == truncated.then_some(TRUNCATED)

@@ -1,4 +1,4 @@
-//! What to write, if anything.
+//! The plan: the write of a sync, if any.
 
 use endpointslice::Service;
 use endpointslice::endpoints::repack_subsets;
@@ -8,23 +8,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::metadata::{annotations, capacity_is_current, labels, labels_are_current};
 use crate::truncate::truncate;
 
-/// The one write that a sync comes to.
+/// The write of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// The stored object is as it should be.
+    /// The stored object is in sync.
     Nothing,
-    /// There is no object yet.
+    /// Create this object.
     Create(Endpoints),
-    /// The object is to be replaced by this one, if it hasn't changed since.
+    /// Replace the stored object, if it has not changed since.
     Update(Endpoints),
 }
 
-/// Compares the stored object with what it should be: `subsets` in their canonical form, the Service's labels, and
-/// annotations.
+/// Compares the stored object with the desired one: `subsets` in canonical form, the Service's labels, and annotations.
 ///
-/// An object is left alone if its content is right, however it is divided into subsets and in whatever order; earlier
-/// releases hashed differently. Of its annotations only the one about capacity counts (`endpoints_controller.go`
-/// `syncService`). What is not ours is kept: other annotations, finalizers, owners.
+/// The division into subsets and their order alone cause no write; earlier releases hashed differently. Of the annotations, only the one about capacity is compared (`endpoints_controller.go`
+/// `syncService`). Other annotations, finalizers and owner references are kept.
 ///
 /// Cost: linear in addresses, if the stored object is canonical; a repack of it otherwise. It is cloned only if it is
 /// written.
@@ -97,9 +95,9 @@ fn new_metadata(service: &Service) -> ObjectMeta {
     ObjectMeta { name: Some(service.name.to_string()), ..ObjectMeta::default() }
 }
 
-/// True if the same ports lead to the same addresses.
+/// True if each port has the same addresses on both sides.
 ///
-/// Truncation makes subsets that aren't canonical any more, so then both sides are brought into that form.
+/// Truncated subsets are not canonical, so both sides are repacked then.
 fn have_same_content(stored: &[EndpointSubset], wanted: &[EndpointSubset], truncated: bool) -> bool {
     same_list(stored, wanted, same_subset) || {
         let stored = repack_subsets(stored);
@@ -144,7 +142,7 @@ fn same_port(a: &EndpointPort, b: &EndpointPort) -> bool {
         && a.app_protocol == b.app_protocol
 }
 
-/// The pod's resourceVersion, which old releases wrote, is not looked at.
+/// The pod's resourceVersion, which old releases wrote, is ignored.
 fn same_target(a: &ObjectReference, b: &ObjectReference) -> bool {
     target_texts(a).into_iter().zip(target_texts(b)).all(|(a, b)| same_text(a, b))
 }

@@ -2,16 +2,16 @@
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
 
-/// The most addresses that one Endpoints object holds (`endpoints_controller.go` `maxCapacity`).
+/// The maximum number of addresses in one Endpoints object (`endpoints_controller.go` `maxCapacity`).
 pub const CAPACITY: usize = 1000;
 
-/// Cuts the subsets to [`CAPACITY`] addresses in all; returns whether that was necessary.
+/// Truncates the subsets to [`CAPACITY`] addresses in total; returns true if that was necessary.
 ///
-/// Ready addresses come first: if they alone are too many, all others are dropped. What has to shrink does so in
-/// proportion, rounded up, in the order of the subsets (`endpoints_controller.go` `truncateEndpoints`).
+/// Ready addresses come first: if they alone are too many, all others are dropped. Subsets shrink in proportion, rounded
+/// up, in their order (`endpoints_controller.go` `truncateEndpoints`).
 ///
-/// A subset must not lose its last address, because the API server refuses the whole object then: one address is kept
-/// back for each that would. Subsets for which there is none are dropped. (Upstream writes them, and is refused.)
+/// A subset must not lose its last address, because the API server would refuse the whole object: one address is reserved
+/// for each such subset. Subsets for which none is left are dropped. (Upstream writes them, and is refused.)
 pub fn truncate(subsets: &mut Vec<EndpointSubset>) -> bool {
     let ready: usize = subsets.iter().map(|subset| len(subset.addresses.as_ref())).sum();
     let not_ready: usize = subsets.iter().map(|subset| len(subset.not_ready_addresses.as_ref())).sum();
@@ -31,7 +31,7 @@ pub fn truncate(subsets: &mut Vec<EndpointSubset>) -> bool {
     true
 }
 
-/// How many of `total` addresses may stay.
+/// The number of `total` addresses that stay.
 #[derive(Clone, Copy)]
 struct Share {
     total: usize,

@@ -52,7 +52,7 @@ const SAME: &[(&str, MetricKind, &[&str])] = &[
             "platform",
         ],
     ),
-    ("kubernetes_feature_enabled", Gauge, &["name", "fixture"]),
+    ("kubernetes_feature_enabled", Gauge, &["name", "stage"]),
     ("leader_election_master_status", Gauge, &["name"]),
     ("process_cpu_seconds_total", Counter, &[]),
     ("process_max_fds", Gauge, &[]),

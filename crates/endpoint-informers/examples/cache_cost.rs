@@ -1,7 +1,8 @@
 //! Measures pods in the cache: `cargo run --release -p endpoint-informers --example cache_cost [PODS...]`.
 //!
-//! Prints, for pods with unique labels and for pods that share their labels: memory, the time to add, select and remove a
-//! pod, and the longest hold of the cache's lock, with a handler that queries the affected Services, as controllers do.
+//! Prints, for pods with unique labels and for pods that share their labels: memory, the time to add, select and remove
+//! a pod, and the longest hold of the cache's lock, with a handler that queries the affected Services, as controllers
+//! do.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -50,8 +51,8 @@ impl Labels {
     }
 }
 
-/// A handler that runs the queries of a controller's handlers and records when it was last called: the rest of a call to the
-/// cache unlocks and frees memory.
+/// A handler that runs the queries of a controller's handlers and records when it was last called: the rest of a call
+/// to the cache unlocks and frees memory.
 #[derive(Default)]
 struct Affected(Mutex<Option<Instant>>);
 

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! All kinds share one lock, so that a reader sees Services, Pods and slices of the same moment. Changes are applied in
-//! batches, each of which holds the lock for a millisecond at most. A sync holds the lock only while it copies the `Arc`s
-//! that it needs. No hold grows with the number of objects that a list adds or removes (`examples/cache_cost.rs` measures
-//! this).
+//! batches, each of which holds the lock for a millisecond at most. A sync holds the lock only while it copies the
+//! `Arc`s that it needs. No hold grows with the number of objects that a list adds or removes (`examples/cache_cost.rs`
+//! measures this).
 //!
 //! Objects are shared and immutable; a change replaces the `Arc`. A reader of the old object keeps it.
 
@@ -99,10 +99,11 @@ impl Cache {
         self.apply([delta], "", false);
     }
 
-    /// Applies deltas, in order, in one hold of the lock, and calls the handlers. Afterwards the cache shows everything up
-    /// to `resource_version`; empty if that is not known.
+    /// Applies deltas, in order, in one hold of the lock, and calls the handlers. Afterwards the cache shows everything
+    /// up to `resource_version`; empty if that is not known.
     ///
-    /// For list-watches, which should not bring more than [`BATCH_SIZE`] at once, and for tests that play the API server.
+    /// For list-watches, which should not bring more than [`BATCH_SIZE`] at once, and for tests that play the API
+    /// server.
     pub fn apply<T: CachedResource>(
         &self,
         deltas: impl IntoIterator<Item = Delta<T>>,

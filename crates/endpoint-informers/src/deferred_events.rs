@@ -1,8 +1,8 @@
 //! Events that arrive while their key is being synced.
 //!
 //! The event of a write often arrives before the response to it. Handled at once, it would look like another client's
-//! change, because the controller learns what it wrote only from the response, and would cause a needless sync. So events
-//! of a key that is being synced are deferred until the sync ends.
+//! change, because the controller learns what it wrote only from the response, and would cause a needless sync. So
+//! events of a key that is being synced are deferred until the sync ends.
 
 use std::collections::HashMap;
 
@@ -40,8 +40,8 @@ impl<T, H: FnMut(Vec<Change<T>>)> Drop for SyncGuard<'_, T, H> {
 }
 
 impl<T> DeferredEvents<T> {
-    /// Begins a sync of this key; `handle` is called once, when the sync ends. A work queue never returns a key twice at the
-    /// same time.
+    /// Begins a sync of this key; `handle` is called once, when the sync ends. A work queue never returns a key twice
+    /// at the same time.
     pub fn begin<'a, H: FnMut(Vec<Change<T>>)>(
         &'a self,
         key: &'a ObjectKey,

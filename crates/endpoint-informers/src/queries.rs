@@ -23,7 +23,8 @@ impl State {
         self.pods.index().selected(namespace, selector)
     }
 
-    /// The nodes of these pods, as far as they are cached, and possibly other nodes; a node may be listed more than once.
+    /// The nodes of these pods, as far as they are cached, and possibly other nodes; a node may be listed more than
+    /// once.
     ///
     /// Cost: a lookup for each pod, or a copy of every node's pointer, whichever is less.
     pub fn nodes_of(&self, pods: &SelectedPods) -> Vec<Arc<Node>> {
@@ -61,8 +62,8 @@ impl State {
 
     /// The Services whose endpoints the change of a pod may affect; a Service may be listed twice.
     ///
-    /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that select
-    /// it before and after are affected only if the pod itself changed (`util/controller_utils.go`
+    /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that
+    /// select it before and after are affected only if the pod itself changed (`util/controller_utils.go`
     /// `determineNeededServiceUpdates`).
     pub fn services_affected_by_pod(&self, change: &Change<Pod>) -> Vec<ObjectKey> {
         match change {
@@ -81,9 +82,9 @@ impl State {
 
     /// The Services whose endpoints the change of a node may affect; a Service may be listed many times.
     ///
-    /// The zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both affect
-    /// the Services of the node's pods. A deleted node affects no Service: other controllers delete its pods (upstream
-    /// looks at zones again only when something else changes).
+    /// The zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both
+    /// affect the Services of the node's pods. A deleted node affects no Service: other controllers delete its pods
+    /// (upstream looks at zones again only when something else changes).
     ///
     /// Cost: the pods of the node times their labels.
     pub fn services_affected_by_node(&self, change: &Change<Node>) -> Vec<ObjectKey> {
@@ -99,8 +100,8 @@ impl State {
 
     /// True if this Service belongs to another controller, as far as both watches show.
     ///
-    /// The two watches are not of one moment. A Service that both of them show has just changed its controller, and counts
-    /// as ours until the main watch drops it. So does a Service of the main watch that could not be decoded.
+    /// The two watches are not of one moment. A Service that both of them show has just changed its controller, and
+    /// counts as ours until the main watch drops it. So does a Service of the main watch that could not be decoded.
     pub fn is_delegated(&self, key: &ObjectKey) -> bool {
         self.services.get(&key.namespace, &key.name).is_none()
             && !self.services.unreadable().contains(&key.namespace, &key.name)

@@ -1,14 +1,14 @@
 //! Repairs of objects that another client changed: ten at once for each Service, then one a minute.
 //!
-//! A client that relabels, edits, deletes or re-creates our objects, on purpose or because two controllers were configured
-//! to manage the same ones, would otherwise cost a write for each of its own. Ten repairs of a Service may follow each
-//! other as fast as its changes. After that there is one a minute, until no other client has interfered for a while: the
-//! allowance grows by one a minute, back to ten. Each time this limit is reached, the Service gets one event, with the
-//! name of the client if the object has it.
+//! A client that relabels, edits, deletes or re-creates our objects, on purpose or because two controllers were
+//! configured to manage the same ones, would otherwise cost a write for each of its own. Ten repairs of a Service may
+//! follow each other as fast as its changes. After that there is one a minute, until no other client has interfered for
+//! a while: the allowance grows by one a minute, back to ten. Each time this limit is reached, the Service gets one
+//! event, with the name of the client if the object has it.
 //!
 //! Only repairs wait. Changes of the Service or its endpoints are published at once, whatever happened to the objects
-//! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second for
-//! slices, and never repairs a slice that loses its labels.)
+//! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second
+//! for slices, and never repairs a slice that loses its labels.)
 
 mod author;
 mod limiter;
@@ -57,8 +57,8 @@ impl Repairs {
         managers.are_only(&self.manager)
     }
 
-    /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit requires
-    /// it.
+    /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit
+    /// requires it.
     pub fn foreign_change(&self, key: ObjectKey, delay: Duration, author: Author) {
         let delay = self.limiter.lock().record_change(&key, author, delay, Instant::now());
         self.queue.add_after(key, delay);
@@ -84,8 +84,8 @@ impl Repairs {
         self.limiter.lock().count_write(key, Instant::now());
     }
 
-    /// Records that the sync of this Service made all its writes. If the next repair has to wait, the Service gets an event,
-    /// once until the limit is no longer reached. `objects` is the plural of the kind, such as `EndpointSlices`.
+    /// Records that the sync of this Service made all its writes. If the next repair has to wait, the Service gets an
+    /// event, once until the limit is no longer reached. `objects` is the plural of the kind, such as `EndpointSlices`.
     pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder, objects: &str) {
         let Some(author) = self.limiter.lock().sync_succeeded(key, Instant::now()) else { return };
         warn!(service = %key, %author, "Another client keeps changing {objects} of a Service, repairing them once a minute at most");

@@ -8,8 +8,8 @@ use kube_protobuf::DecodeError;
 
 /// A kind of object that informers list, watch and cache.
 ///
-/// Implementations are in [`kinds`](crate::kinds), one file each. [`CachedResource`](crate::cache::CachedResource) adds the
-/// table of the kind and its handler method.
+/// Implementations are in [`kinds`](crate::kinds), one file each. [`CachedResource`](crate::cache::CachedResource) adds
+/// the table of the kind and its handler method.
 pub trait Resource: Send + Sync + Sized + 'static {
     /// The kind, for errors.
     const KIND: &'static str;

@@ -96,8 +96,9 @@ impl<T: Resource> Store<T> {
         self.observed.load(Ordering::Relaxed)
     }
 
-    /// Fails if the object is missing here and may exist all the same: the API server has shown an object of this name, or
-    /// one whose name could not be decoded either, that could not be decoded. Otherwise a missing object doesn't exist.
+    /// Fails if the object is missing here and may exist all the same: the API server has shown an object of this name,
+    /// or one whose name could not be decoded either, that could not be decoded. Otherwise a missing object doesn't
+    /// exist.
     pub fn check_absent(&self, namespace: &str, name: &str) -> Result<(), UnreadableObject> {
         let may_exist = !self.unreadable.is_empty()
             && (self.unreadable.has_unnamed() || self.unreadable.contains(namespace, name))
@@ -181,8 +182,8 @@ impl<T: Resource> Store<T> {
         self.listing = true;
     }
 
-    /// The hashes of the entries that the list in progress has not shown, for [`Self::remove_unlisted`]; empty if no list is
-    /// in progress.
+    /// The hashes of the entries that the list in progress has not shown, for [`Self::remove_unlisted`]; empty if no
+    /// list is in progress.
     ///
     /// Cost: a pass over the table that reads no object; a millisecond for 300,000.
     pub(crate) fn unlisted(&self) -> Vec<EntryHash> {
@@ -195,8 +196,8 @@ impl<T: Resource> Store<T> {
 
     /// Removes one of the [unlisted](Self::unlisted) objects, unless it has been listed, changed or deleted since.
     ///
-    /// The hash finds the entry; the generation alone decides whether it is removed. Of several unlisted objects with one
-    /// hash, any is removed, and there are as many hashes in the list.
+    /// The hash finds the entry; the generation alone decides whether it is removed. Of several unlisted objects with
+    /// one hash, any is removed, and there are as many hashes in the list.
     pub(crate) fn remove_unlisted(&mut self, EntryHash(hash): EntryHash) -> Option<Change<T>> {
         let generation = self.generation;
         let unlisted = |entry: &Entry<T>| entry.hash == hash && entry.seen != generation;
@@ -205,8 +206,8 @@ impl<T: Resource> Store<T> {
         Some(Change::Deleted(object))
     }
 
-    /// Ends the list in progress, after everything that it didn't show was removed: the table is at this version. Returns
-    /// true if the version is lower than what was seen before.
+    /// Ends the list in progress, after everything that it didn't show was removed: the table is at this version.
+    /// Returns true if the version is lower than what was seen before.
     pub(crate) fn listed(&mut self, resource_version: &str) -> bool {
         let version = resource_version.parse().ok();
         let seen = std::mem::replace(self.observed.get_mut(), version.unwrap_or_default());

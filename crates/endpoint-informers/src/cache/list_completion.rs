@@ -10,10 +10,10 @@ use crate::store::EntryHash;
 
 /// The work that remains at the end of a list: removing what it did not show, and reporting that it is complete.
 ///
-/// After a gap in the watch hundreds of thousands of objects may be gone. Removing all of them at once would block every
-/// sync, and every other task on the thread, for a second. Between two [steps](Self::step) the cache shows what it showed
-/// during the list: all that the list brought, and some objects that it didn't. So readers learn nothing new; handlers
-/// see [`ListPhase::Complete`], and readers the list's resourceVersion, only after the last removal.
+/// After a gap in the watch hundreds of thousands of objects may be gone. Removing all of them at once would block
+/// every sync, and every other task on the thread, for a second. Between two [steps](Self::step) the cache shows what
+/// it showed during the list: all that the list brought, and some objects that it didn't. So readers learn nothing new;
+/// handlers see [`ListPhase::Complete`], and readers the list's resourceVersion, only after the last removal.
 ///
 /// Events that arrive between two steps take precedence: an object that is added or changed stays, and one that is
 /// deleted is deleted once. If this is dropped before its end, or another list begins, the list counts as broken off.
@@ -61,8 +61,8 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         Self { batch_size, ..self }
     }
 
-    /// Does one batch, in one hold of the lock: removes at most [`BATCH_SIZE`] objects and calls the handlers. Returns true
-    /// if there is more to do.
+    /// Does one batch, in one hold of the lock: removes at most [`BATCH_SIZE`] objects and calls the handlers. Returns
+    /// true if there is more to do.
     ///
     /// The last step finds nothing more to remove and reports that the list is complete.
     pub fn step(&mut self) -> bool {

@@ -502,8 +502,8 @@ impl Handler for Nodes {
     }
 }
 
-/// Writers, a handler that is attached meanwhile, and readers run concurrently: the handler ends with the content of the
-/// cache, and no reader sees the index and the table disagree.
+/// Writers, a handler that is attached meanwhile, and readers run concurrently: the handler ends with the content of
+/// the cache, and no reader sees the index and the table disagree.
 #[test]
 fn changes_and_readers_at_once() {
     let cache = Cache::default();

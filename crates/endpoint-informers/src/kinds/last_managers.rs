@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectM
 
 /// The field managers of the newest entries of an object's `metadata.managedFields`.
 ///
-/// Times there are whole seconds, so there may be several managers. There are none if the last change left no entry, as a
-/// change that only removes fields of others.
+/// Times there are whole seconds, so there may be several managers. There are none if the last change left no entry, as
+/// a change that only removes fields of others.
 ///
 /// Memory: two words, and a shared string for each manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Pods, indexed so that a selector finds its pods without a scan of the namespace.
 //!
 //! Pods are grouped by label set, because a selector selects all pods of a set or none. Every label of a set leads to
-//! the sets that have it, and a lookup starts from the rarest label of the selector. So a lookup costs the pods it finds
-//! and the label sets that have that label, where upstream scans every pod of the namespace (kubernetes#130961: 18 ms
-//! against 35 µs for 500,000 pods).
+//! the sets that have it, and a lookup starts from the rarest label of the selector. So a lookup costs the pods it
+//! finds and the label sets that have that label, where upstream scans every pod of the namespace (kubernetes#130961:
+//! 18 ms against 35 µs for 500,000 pods).
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -82,8 +82,8 @@ pub struct PodIndex {
 
 /// The pods of one namespace.
 ///
-/// Adding and removing a pod costs its labels, however many other label sets have them: pods of a `Job` or `StatefulSet`
-/// have labels that no other pod has, so a namespace may have as many label sets as pods.
+/// Adding and removing a pod costs its labels, however many other label sets have them: pods of a `Job` or
+/// `StatefulSet` have labels that no other pod has, so a namespace may have as many label sets as pods.
 #[derive(Default)]
 struct NamespacePods {
     /// By identity of the label set.
@@ -112,8 +112,8 @@ fn same_name(a: &Pod, b: &Pod) -> bool {
     a.name == b.name && a.namespace == b.namespace
 }
 
-/// Hashes a pod's name. The namespace is left out: one of the two tables is per namespace, and in the other, equal names are
-/// rare.
+/// Hashes a pod's name. The namespace is left out: one of the two tables is per namespace, and in the other, equal
+/// names are rare.
 fn name_hash(names: &RandomState) -> impl Fn(&Arc<Pod>) -> u64 + Copy {
     move |pod| names.hash_one(&*pod.name)
 }

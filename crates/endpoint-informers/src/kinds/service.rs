@@ -1,7 +1,7 @@
 //! Services, indexed so that the labels of a pod find its Services without a scan of the namespace.
 //!
-//! Each Service with a selector is filed under one label of its selector, the label with the fewest Services so far. Only
-//! labels that a pod has can select it, so the labels of the pod lead to every candidate.
+//! Each Service with a selector is filed under one label of its selector, the label with the fewest Services so far.
+//! Only labels that a pod has can select it, so the labels of the pod lead to every candidate.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use endpointslice::{Node, Pod};
 use crate::resource::Resource as _;
 use crate::store::unreadable::UnreadableObject;
 
-/// The pods of one namespace, and the Nodes, that exist and could not be decoded. An endpoint that stands for one of them
-/// must not be removed.
+/// The pods of one namespace, and the Nodes, that exist and could not be decoded. An endpoint that stands for one of
+/// them must not be removed.
 ///
 /// Pods without a readable name are not included: a pod that is missing because it has ended, as pods do every minute,
 /// looks the same, and its endpoints must be removed. Nodes without a readable name are included.

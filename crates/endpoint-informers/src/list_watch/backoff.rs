@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 /// Delays that double with each failure, with jitter, and start again from the first after two minutes without one.
 ///
-/// The values are those of client-go's reflectors: 800 ms to 30 s, reset after two minutes, jitter up to the delay itself
-/// (`tools/cache/reflector.go`), so that many clients of a restarted API server don't retry at the same time.
+/// The values are those of client-go's reflectors: 800 ms to 30 s, reset after two minutes, jitter up to the delay
+/// itself (`tools/cache/reflector.go`), so that many clients of a restarted API server don't retry at the same time.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,

@@ -65,8 +65,8 @@ impl WatchError {
 
     /// True if a watch from the same resourceVersion would fail in the same way, so that a list is required.
     ///
-    /// Malformed data may also have been damaged on the way, but a watch that receives the same data again and again would
-    /// leave the cache outdated for ever.
+    /// Malformed data may also have been damaged on the way, but a watch that receives the same data again and again
+    /// would leave the cache outdated for ever.
     pub(super) fn requires_relist(&self) -> bool {
         match self {
             Self::Api(error) => error.is_expired() || error.is_invalid(),

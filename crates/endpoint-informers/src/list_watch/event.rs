@@ -83,8 +83,8 @@ pub(super) fn protobuf_event<K: Resource>(
     }
 }
 
-/// An object that can't be decoded. If its metadata can't be either and it has no name, it may be no object at all: then
-/// only a list can tell.
+/// An object that can't be decoded. If its metadata can't be either and it has no name, it may be no object at all:
+/// then only a list can tell.
 fn unreadable_protobuf<K>(raw: &[u8], error: &DecodeError) -> Result<Event<K>, WatchError> {
     let object = Unreadable::of_protobuf(raw, error);
     if object.name.is_empty() {

@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 /// Remembers for a while that streaming lists failed.
 ///
-/// One list that is refused as unknown or stays silent is enough. A list that breaks in another way may have met a server
-/// that was about to restart; after three in a row, the cause will break the fourth as well, such as a proxy that limits
-/// streams, or an API server under so much churn that it closes slow lists. client-go falls back only when a streaming
-/// list is refused as invalid (`tools/cache/reflector.go`), and retries the others for ever.
+/// One list that is refused as unknown or stays silent is enough. A list that breaks in another way may have met a
+/// server that was about to restart; after three in a row, the cause will break the fourth as well, such as a proxy
+/// that limits streams, or an API server under so much churn that it closes slow lists. client-go falls back only when
+/// a streaming list is refused as invalid (`tools/cache/reflector.go`), and retries the others for ever.
 ///
 /// The server may have been upgraded or overloaded meanwhile, so streaming is tried again: after ten minutes at first,
 /// after up to six hours if it keeps failing. No request is sent for that: only the next list that is due is affected.
@@ -38,7 +38,8 @@ impl Fallback {
         self.until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Records that a streaming list was refused or stayed silent. Further failures before the next attempt don't count.
+    /// Records that a streaming list was refused or stayed silent. Further failures before the next attempt don't
+    /// count.
     pub(super) fn streaming_failed(&mut self) {
         if !self.is_paged() {
             self.until = Some(Instant::now() + self.next);

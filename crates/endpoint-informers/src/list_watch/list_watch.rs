@@ -41,8 +41,8 @@ impl<K: CachedResource> ListWatch<K> {
         }
     }
 
-    /// Keeps only objects whose labels match the selector, such as `app=web` or `!app`. An object that no longer matches is
-    /// deleted from the cache, and one that begins to match is added.
+    /// Keeps only objects whose labels match the selector, such as `app=web` or `!app`. An object that no longer
+    /// matches is deleted from the cache, and one that begins to match is added.
     #[must_use]
     pub fn with_label_selector(mut self, selector: &str) -> Self {
         self.reflector.selection = format!("&labelSelector={}", escape(selector));
@@ -68,8 +68,8 @@ impl<K: CachedResource> ListWatch<K> {
         self.reflector.synced.subscribe()
     }
 
-    /// The sequence number of the latest [relist request](Self::with_relist_requests) that has completed: since then the
-    /// cache has held everything that the server held when the relist was requested. The number never falls.
+    /// The sequence number of the latest [relist request](Self::with_relist_requests) that has completed: since then
+    /// the cache has held everything that the server held when the relist was requested. The number never falls.
     pub fn relisted(&self) -> watch::Receiver<u64> {
         self.reflector.relisted.subscribe()
     }

@@ -26,8 +26,8 @@ struct InformerLabels {
 
 /// The metrics of all list-watches of the process. Clones share their values.
 ///
-/// The two `informer_*` metrics are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/fifo`), which has a third
-/// metric for a queue that doesn't exist here. `list_watch_unreadable_objects_total` has no counterpart upstream.
+/// The two `informer_*` metrics are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/fifo`), which has a
+/// third metric for a queue that doesn't exist here. `list_watch_unreadable_objects_total` has no counterpart upstream.
 #[derive(Clone, Debug)]
 pub struct ListWatchMetrics {
     name: &'static str,
@@ -37,8 +37,8 @@ pub struct ListWatchMetrics {
 }
 
 impl ListWatchMetrics {
-    /// Registers the metrics in `registry`. `name` is the value of the label `name`, which identifies the informers of this
-    /// process.
+    /// Registers the metrics in `registry`. `name` is the value of the label `name`, which identifies the informers of
+    /// this process.
     pub fn register(registry: &mut Registry, name: &'static str) -> Self {
         let metrics = Self { name, ..Self::default() };
         registry.register(

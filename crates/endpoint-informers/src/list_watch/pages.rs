@@ -21,8 +21,8 @@ const PAGE_SIZE: u32 = 500;
 impl<K: CachedResource> Reflector<K> {
     /// Lists everything, one page at a time.
     ///
-    /// All pages are of the moment of the first one, which the server may forget while they are read. Then the whole list
-    /// is requested at once, as client-go does (`tools/pager`): another list in pages would expire again.
+    /// All pages are of the moment of the first one, which the server may forget while they are read. Then the whole
+    /// list is requested at once, as client-go does (`tools/pager`): another list in pages would expire again.
     pub(super) async fn list_in_pages(&mut self) -> Result<(), WatchError> {
         self.begin_list();
         let mut continue_token = String::new();
@@ -46,7 +46,8 @@ impl<K: CachedResource> Reflector<K> {
         }
     }
 
-    /// Lists everything in one response, of this moment. The server holds all of it in memory, and so does this process.
+    /// Lists everything in one response, of this moment. The server holds all of it in memory, and so does this
+    /// process.
     async fn list_at_once(&mut self) -> Result<(), WatchError> {
         self.begin_list();
         let query = match self.selection.strip_prefix('&') {

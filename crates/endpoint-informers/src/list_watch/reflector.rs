@@ -189,8 +189,8 @@ impl<K: CachedResource> Reflector<K> {
         outcome
     }
 
-    /// Logs and counts an object that can't be decoded. Its old state stays in the cache, because dropping it would delete
-    /// its endpoints. If there is no old state, nothing that depends on the object is deleted.
+    /// Logs and counts an object that can't be decoded. Its old state stays in the cache, because dropping it would
+    /// delete its endpoints. If there is no old state, nothing that depends on the object is deleted.
     pub(super) fn unreadable(&self, Unreadable { namespace, name, error }: Unreadable) -> Delta<K> {
         if name.is_empty() {
             error!(

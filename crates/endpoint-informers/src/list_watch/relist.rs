@@ -79,23 +79,24 @@ impl Caches {
 
     /// Waits until the cache holds everything that other processes wrote before `since`, when they stopped writing.
     ///
-    /// A new leader needs this before it writes. Its watches may be behind the last leader's writes, or their connections
-    /// may be dead without notice, and it would create slices a second time. So kinds that controllers write
-    /// ([`Resource::WRITTEN`](crate::resource::Resource::WRITTEN)) must have a complete list that was requested after `since`. Other kinds need one complete
-    /// list of any time and a watch that the server has accepted; they may then be as old as live watches are in any
-    /// process that has led for long. Watches that wait between attempts, as after an outage, are resumed at once.
+    /// A new leader needs this before it writes. Its watches may be behind the last leader's writes, or their
+    /// connections may be dead without notice, and it would create slices a second time. So kinds that controllers
+    /// write ([`Resource::WRITTEN`](crate::resource::Resource::WRITTEN)) must have a complete list that was requested
+    /// after `since`. Other kinds need one complete list of any time and a watch that the server has accepted; they may
+    /// then be as old as live watches are in any process that has led for long. Watches that wait between attempts, as
+    /// after an outage, are resumed at once.
     ///
-    /// Cost: one list of each kind that controllers write, which interrupts whatever their list-watches do; nothing if these
-    /// kinds were listed after `since`, or are being listed.
+    /// Cost: one list of each kind that controllers write, which interrupts whatever their list-watches do; nothing if
+    /// these kinds were listed after `since`, or are being listed.
     ///
     /// # Duration
     ///
-    /// The wait lasts as long as any part of a list arrives: a million objects may take minutes, and a process that gave up
-    /// would begin again from nothing, as would the next one. When nothing arrived for 30 s, a warning is logged and the
-    /// wait goes on. The Lease is kept while the elector can renew it, because two replicas that give up in turn only add
-    /// lists to what makes the API server slow. Upstream waits for ever (`WaitForCacheSync`). But the cause may be the
-    /// network path of this process, which lets only small requests through, while another replica is healthy. So the wait
-    /// ends after five minutes in which not one object arrived.
+    /// The wait lasts as long as any part of a list arrives: a million objects may take minutes, and a process that
+    /// gave up would begin again from nothing, as would the next one. When nothing arrived for 30 s, a warning is
+    /// logged and the wait goes on. The Lease is kept while the elector can renew it, because two replicas that give up
+    /// in turn only add lists to what makes the API server slow. Upstream waits for ever (`WaitForCacheSync`). But the
+    /// cause may be the network path of this process, which lets only small requests through, while another replica is
+    /// healthy. So the wait ends after five minutes in which not one object arrived.
     ///
     /// # Errors
     ///
@@ -182,8 +183,8 @@ impl CachedKind {
     async fn reaches(&self, goal: impl Fn(&Self) -> bool) {
         let mut lists = self.progress.lists();
         while !goal(self) {
-            // The sender lives as long as `self`. If the list-watch has ended, `Informers::ended` reports it, and nothing
-            // more may begin.
+            // The sender lives as long as `self`. If the list-watch has ended, `Informers::ended` reports it, and
+            // nothing more may begin.
             if lists.changed().await.is_err() {
                 pending().await
             }

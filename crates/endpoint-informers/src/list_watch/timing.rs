@@ -13,8 +13,8 @@ pub struct Timing {
     pub initial_silence: Duration,
     /// The server is asked to end a watch after a time between this and twice this (client-go: 5 minutes).
     pub lifetime: Duration,
-    /// The same for a watch that begins with a list, which would begin again if the watch ended early. This is what an API
-    /// server gives to a watch that doesn't ask (`--min-request-timeout`: 30 minutes).
+    /// The same for a watch that begins with a list, which would begin again if the watch ended early. This is what an
+    /// API server gives to a watch that doesn't ask (`--min-request-timeout`: 30 minutes).
     pub list_lifetime: Duration,
 }
 
@@ -36,11 +36,11 @@ pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 pub(super) const WORKS_AFTER: Duration = Duration::from_secs(1);
 /// The longest pause before a broken watch is resumed: the same fault may have broken the watches of many clients.
 pub(super) const RESUME_JITTER: Duration = Duration::from_millis(500);
-/// Restores of the API server's storage that are noticed within this time of one another may be one restore noticed again,
-/// as while the watch cache of one of several API servers still shows the time before it.
+/// Restores of the API server's storage that are noticed within this time of one another may be one restore noticed
+/// again, as while the watch cache of one of several API servers still shows the time before it.
 pub(super) const RESTORES_APART: Duration = Duration::from_secs(120);
-/// The longest wait for the header of a whole list. An API server gives a request 60 s (`--request-timeout`), and may need
-/// most of it before the first byte.
+/// The longest wait for the header of a whole list. An API server gives a request 60 s (`--request-timeout`), and may
+/// need most of it before the first byte.
 pub(super) const WHOLE_LIST_HEADER: Duration = Duration::from_secs(68);
 /// The time that the server has to end a watch after its lifetime.
 pub(super) const GRACE: Duration = Duration::from_secs(10);

@@ -80,8 +80,8 @@ impl ServiceRepairs {
 }
 
 impl RepairLimiter {
-    /// Records that another client changed an object of this Service, to be repaired after `delay`. Returns the time until
-    /// the repair is allowed.
+    /// Records that another client changed an object of this Service, to be repaired after `delay`. Returns the time
+    /// until the repair is allowed.
     pub(super) fn record_change(
         &mut self,
         key: &ObjectKey,
@@ -138,9 +138,9 @@ impl RepairLimiter {
         }
     }
 
-    /// Records that a sync of this Service succeeded. Returns the author of the foreign changes if the Service must get an
-    /// event: when the next repair would have to wait, and once until the limit is no longer reached. A single repair never
-    /// causes an event, however many objects it took, because they may have been deleted together.
+    /// Records that a sync of this Service succeeded. Returns the author of the foreign changes if the Service must get
+    /// an event: when the next repair would have to wait, and once until the limit is no longer reached. A single
+    /// repair never causes an event, however many objects it took, because they may have been deleted together.
     pub(super) fn sync_succeeded(&mut self, key: &ObjectKey, now: Instant) -> Option<Author> {
         let service = self.services.get_mut(key)?;
         service.repairing = false;

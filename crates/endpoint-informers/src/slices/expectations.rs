@@ -1,17 +1,17 @@
-//! The slices that one controller manages: the versions that it expects in the cache after its own writes, and the changes
-//! that other clients make.
+//! The slices that one controller manages: the versions that it expects in the cache after its own writes, and the
+//! changes that other clients make.
 //!
-//! A write comes back as a watch event. The resourceVersion of each write is known. So the event of our
-//! own write causes no sync, and no sync acts on a cache that is behind our own writes: it waits, and the event that brings
-//! the cache up to date requeues it. If that event never comes, because the watch broke before it or a backup undid the
+//! A write comes back as a watch event. The resourceVersion of each write is known. So the event of our own write
+//! causes no sync, and no sync acts on a cache that is behind our own writes: it waits, and the event that brings the
+//! cache up to date requeues it. If that event never comes, because the watch broke before it or a backup undid the
 //! write, a relist ends the wait. (`k8s.io/endpointslice` `util/endpointslice_tracker.go`; the handlers of slices in
 //! `endpointslice_controller.go` and `endpointslicemirroring_controller.go`, which are alike.)
 //!
 //! # Foreign changes
 //!
-//! Every version of a slice that we did not write is compared with what we would write: the sync plans again, and a plan
-//! compares exactly what upstream's sync compares. So whatever upstream repairs, by an event or by its resync of 12 to 24
-//! hours, is repaired after `delay`. What upstream leaves alone costs a sync without a request:
+//! Every version of a slice that we did not write is compared with what we would write: the sync plans again, and a
+//! plan compares exactly what upstream's sync compares. So whatever upstream repairs, by an event or by its resync of
+//! 12 to 24 hours, is repaired after `delay`. What upstream leaves alone costs a sync without a request:
 //!
 //! | | for a Service (`reconciler.go`) | mirrored (`endpointslicemirroring/reconciler.go`) |
 //! |---|---|---|
@@ -83,8 +83,8 @@ struct Unfinished {
 
 impl SliceExpectations {
     /// Expectations without any slice. `managed_by` is the controller's value of the label
-    /// `endpointslice.kubernetes.io/managed-by`. Services whose slices another client changed are added to `queue` after
-    /// `delay`, or later if that happens often.
+    /// `endpointslice.kubernetes.io/managed-by`. Services whose slices another client changed are added to `queue`
+    /// after `delay`, or later if that happens often.
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
@@ -98,8 +98,8 @@ impl SliceExpectations {
         Self { repairs: Repairs::new(self.queue.clone(), manager), ..self }
     }
 
-    /// Begins a sync of this Service. When the guard is dropped, the events that were deferred meanwhile are handled, and a
-    /// Service whose plan is not finished is requeued behind all waiting keys.
+    /// Begins a sync of this Service. When the guard is dropped, the events that were deferred meanwhile are handled,
+    /// and a Service whose plan is not finished is requeued behind all waiting keys.
     pub fn begin_sync<'a>(
         &'a self,
         key: &'a ObjectKey,
@@ -114,8 +114,8 @@ impl SliceExpectations {
         })
     }
 
-    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
-    /// repair has to wait, the Service gets an event through `recorder`.
+    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the
+    /// next repair has to wait, the Service gets an event through `recorder`.
     pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
         self.repairs.sync_succeeded(key, cache, recorder, "EndpointSlices");
     }
@@ -159,8 +159,8 @@ impl SliceExpectations {
 
     /// Records a successful write of the running sync of this Service.
     ///
-    /// The stored slice need not be ours any more: an admission webhook may have given it to another controller or Service.
-    /// That is a foreign change, and its event will not show it as one.
+    /// The stored slice need not be ours any more: an admission webhook may have given it to another controller or
+    /// Service. That is a foreign change, and its event will not show it as one.
     pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
         self.repairs.count_write(key);
         let (Written::Created(slice) | Written::Updated(slice) | Written::Deleted(slice)) = written;
@@ -178,8 +178,8 @@ impl SliceExpectations {
         }
     }
 
-    /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if the
-    /// last sync left no fewer writes to make.
+    /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if
+    /// the last sync left no fewer writes to make.
     pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
         let last = self.unfinished.lock().remove(key);
         if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
@@ -233,8 +233,9 @@ impl SliceExpectations {
         self.release(key);
     }
 
-    /// Records that a Service was deleted or delegated. Expectations are kept: if the Service belongs to another controller,
-    /// all its slices must be deleted in their last version; if it was deleted, each expectation ends with its slice.
+    /// Records that a Service was deleted or delegated. Expectations are kept: if the Service belongs to another
+    /// controller, all its slices must be deleted in their last version; if it was deleted, each expectation ends with
+    /// its slice.
     pub fn release(&self, key: &ObjectKey) {
         self.unfinished.lock().remove(key);
         self.conflicted.lock().remove(key);

@@ -173,8 +173,8 @@ impl SliceMetrics {
         self.syncs.get_or_create(&ResultLabel { result }).inc();
     }
 
-    /// Counts the writes of a plan, and its changes: one observation for each address type that is complete, and one for
-    /// the address type that the end of the budget cut off.
+    /// Counts the writes of a plan, and its changes: one observation for each address type that is complete, and one
+    /// for the address type that the end of the budget cut off.
     pub fn applied(&self, labels: &HintLabels, plan: &SlicePlan, applied: &Applied) {
         self.written(applied.written);
         let changed = self.changed_per_sync.get_or_create(labels);

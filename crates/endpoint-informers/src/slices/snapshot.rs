@@ -13,7 +13,8 @@ use crate::kinds::{CachedSlice, SelectedPods, UnreadableObjects};
 use crate::state::State;
 use crate::store::unreadable::UnreadableObject;
 
-/// The objects that a sync has copied from the cache while it was locked, to be [sorted](Self::sorted) without the lock.
+/// The objects that a sync has copied from the cache while it was locked, to be [sorted](Self::sorted) without the
+/// lock.
 #[derive(Debug)]
 #[must_use]
 pub struct UnsortedSnapshot {
@@ -36,8 +37,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the cache for the sync of a Service; `None` if the Service was deleted. Its expectations are forgotten then,
-    /// and the garbage collector removes its slices. Cost as for [`Self::of`].
+    /// Reads the cache for the sync of a Service; `None` if the Service was deleted. Its expectations are forgotten
+    /// then, and the garbage collector removes its slices. Cost as for [`Self::of`].
     ///
     /// # Errors
     ///

@@ -39,7 +39,8 @@ impl SyncError {
     }
 }
 
-/// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will be.
+/// True if a retry may publish the endpoint: a missing node may appear, but an address that isn't allowed never will
+/// be.
 pub fn is_retryable(skipped: &Skipped) -> bool {
     matches!(skipped.reason, SkippedReason::NodeNotFound(_))
 }

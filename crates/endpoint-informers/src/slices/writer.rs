@@ -58,8 +58,8 @@ impl SliceWriter {
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.
     ///
     /// Address types are independent: the first failure ends the plan of its type, and the others still run, as do the
-    /// deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type without an
-    /// error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    /// deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type
+    /// without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
     ///
     /// Deletes send the uid as a precondition, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The
     /// others don't send the version, because our own last write may be newer than the slice in the plan.

@@ -47,8 +47,8 @@ impl WriteCounts {
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Applied {
-    /// The address types whose plan was carried out in full. A plan is incomplete after a failed write, at the end of the
-    /// budget, and when nothing can be created because the namespace is being deleted.
+    /// The address types whose plan was carried out in full. A plan is incomplete after a failed write, at the end of
+    /// the budget, and when nothing can be created because the namespace is being deleted.
     pub complete: Vec<AddressType>,
     /// The writes that failed.
     pub errors: Vec<WriteError>,

@@ -25,8 +25,8 @@ impl<T> Default for PartitionedTable<T> {
     }
 }
 
-/// The part that a hash belongs to. Uses bits that hashbrown needs neither for the bucket, unless a table is huge, nor for
-/// its tag in the highest seven bits, and that [`spread`](super::hash::spread) doesn't repeat in the lower ones.
+/// The part that a hash belongs to. Uses bits that hashbrown needs neither for the bucket, unless a table is huge, nor
+/// for its tag in the highest seven bits, and that [`spread`](super::hash::spread) doesn't repeat in the lower ones.
 fn part_of(hash: u64) -> usize {
     usize::try_from(hash >> 51).unwrap_or_default() % PARTS
 }

@@ -6,8 +6,8 @@ use super::partitioned_table::PartitionedTable;
 
 /// A non-empty set of values, identified by the hash and the comparison that the caller supplies.
 ///
-/// Most Services have one slice, and a label such as the pod name of a `StatefulSet` is on one pod. A single value is kept
-/// without a table, which saves about a hundred bytes.
+/// Most Services have one slice, and a label such as the pod name of a `StatefulSet` is on one pod. A single value is
+/// kept without a table, which saves about a hundred bytes.
 ///
 /// Cost: adding, replacing and removing are constant, whatever the size.
 pub(crate) enum SmallSet<T> {
@@ -39,8 +39,8 @@ impl<T> SmallSet<T> {
         }
     }
 
-    /// Removes the value that hashes to `hash` and satisfies `wanted`. Returns true if nothing else is in the set, so that
-    /// the caller must remove the set itself.
+    /// Removes the value that hashes to `hash` and satisfies `wanted`. Returns true if nothing else is in the set, so
+    /// that the caller must remove the set itself.
     pub(crate) fn remove(&mut self, hash: u64, wanted: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::One(value) => wanted(value),

@@ -26,8 +26,8 @@ impl UnreadableObject {
     }
 }
 
-/// The names of the objects of one kind that the API server has shown, that could not be decoded, and of which the table
-/// has no older state.
+/// The names of the objects of one kind that the API server has shown, that could not be decoded, and of which the
+/// table has no older state.
 ///
 /// For upstream such an object is a list that fails for ever. Here all other objects are still cached, but a missing
 /// object must not be taken for a deleted one.

@@ -567,8 +567,8 @@ async fn a_silent_streaming_list_is_requested_in_pages() {
     }
 }
 
-/// A proxy with limits on streams, or an API server that closes slow ones under churn (kubernetes#129197): the next stream
-/// will not end better.
+/// A proxy with limits on streams, or an API server that closes slow ones under churn (kubernetes#129197): the next
+/// stream will not end better.
 #[tokio::test(start_paused = true)]
 async fn after_three_broken_streaming_lists_pages_are_requested() {
     for wire in Wire::BOTH {
@@ -705,7 +705,8 @@ async fn failures_are_retried_with_growing_delays_for_ever() {
     }
 }
 
-/// A load balancer with an idle timeout, as in kubeadm's guide to high availability: quiet kinds are cut again and again.
+/// A load balancer with an idle timeout, as in kubeadm's guide to high availability: quiet kinds are cut again and
+/// again.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_breaks_after_a_second_is_resumed_at_once_each_time() {
     let quiet = Duration::from_secs(20);

@@ -112,8 +112,8 @@ fn a_while() -> Duration {
     Duration::from_secs(2)
 }
 
-/// Writes that are acknowledged after the beginning is reported and before the request are in the list; in the other order
-/// they might not be.
+/// Writes that are acknowledged after the beginning is reported and before the request are in the list; in the other
+/// order they might not be.
 #[tokio::test(start_paused = true)]
 async fn a_list_is_consistent_and_its_beginning_is_reported_before_the_request() {
     for wire in Wire::BOTH {

@@ -137,8 +137,8 @@ async fn every_kind_is_relisted_when_a_write_returns_an_older_version() {
     assert_eq!(*guard.restores().borrow(), 1, "the lists that follow are no new evidence");
 }
 
-/// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then be
-/// taken for another restore.
+/// After a restore, the watch cache of one of several API servers still tells what was before it. Each write would then
+/// be taken for another restore.
 #[tokio::test(start_paused = true)]
 async fn repeated_restores_are_followed_by_relists_after_a_back_off() {
     let slice = |version: &str| EndpointSlice {

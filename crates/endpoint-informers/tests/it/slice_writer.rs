@@ -98,8 +98,8 @@ fn deleted() -> Answer {
     Answer::new(200, "application/json", r#"{"kind":"Status","status":"Success"}"#)
 }
 
-/// Applies a plan against a script that must be played to its end. Returns the reported writes, the errors and whether they
-/// are transient, and the bodies sent.
+/// Applies a plan against a script that must be played to its end. Returns the reported writes, the errors and whether
+/// they are transient, and the bodies sent.
 async fn apply(
     wire: Wire,
     plan: &SlicePlan,

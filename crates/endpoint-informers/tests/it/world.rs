@@ -123,8 +123,8 @@ impl World {
         value.expect("exposed from the beginning").parse().unwrap()
     }
 
-    /// The changes that the cache has reported since the last call. Deletions in a row are sorted, because those at the end
-    /// of a list are in no particular order.
+    /// The changes that the cache has reported since the last call. Deletions in a row are sorted, because those at the
+    /// end of a list are in no particular order.
     pub(crate) fn changes(&self) -> Vec<String> {
         let mut changes = std::mem::take(&mut *self.changes.0.lock());
         for run in changes.chunk_by_mut(|a, b| a.starts_with('-') && b.starts_with('-')) {

@@ -21,9 +21,9 @@ impl SliceExpectations {
         }
     }
 
-    /// Observes the phase of a list of slices. When a list completes, requeues waiting Services and those whose slices differ
-    /// from our expectations; every Service with expectations if versions went back, because until then the cache seemed
-    /// to have seen writes that it had not.
+    /// Observes the phase of a list of slices. When a list completes, requeues waiting Services and those whose slices
+    /// differ from our expectations; every Service with expectations if versions went back, because until then the
+    /// cache seemed to have seen writes that it had not.
     ///
     /// Cost: a look at each slice in the cache and at each expectation.
     pub fn observe_list(&self, phase: ListPhase, state: &State) {

@@ -44,12 +44,15 @@ pub struct SecondaryNetworkController {
     recorder: Recorder,
 }
 
+/// The first delay of a retry, as of upstream's controllers of slices.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+
 impl SecondaryNetworkController {
     /// A controller that reads `cache` and writes slices with `client`, and the task that writes its events. The cache
     /// must keep [`ANNOTATIONS`].
     pub fn new(cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), NAME);
-        let queue = WorkQueue::new(RateLimit::default());
+        let queue = WorkQueue::new(RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() });
         let slices = SliceExpectations::new(NAME, queue.clone(), BATCH_PERIOD)
             .with_field_manager(client.field_manager());
         let writer = SliceWriter::new(client);

@@ -66,7 +66,7 @@ struct Ports {
 impl Cluster {
     /// Starts a cluster and returns when it answers everything, roles included.
     ///
-    /// The first clusters of a process start from nothing; the rest from a [`Prepared`] state, in half the time.
+    /// The first clusters of a process start from nothing; the rest from a prepared state, in half the time.
     pub async fn start(options: ClusterOptions) -> Self {
         /// Enough for the demo, and for most tests that run alone: the prepared state costs one start more.
         const FROM_NOTHING: u32 = 2;

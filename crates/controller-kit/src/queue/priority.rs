@@ -9,21 +9,6 @@ pub enum Priority {
     Normal,
 }
 
-impl Priority {
-    #[doc(hidden)]
-    #[allow(
-        non_upper_case_globals,
-        reason = "the names of the variants until handlers take `is_initial_list`"
-    )]
-    pub const Live: Self = Self::Normal;
-    #[doc(hidden)]
-    #[allow(
-        non_upper_case_globals,
-        reason = "the names of the variants until handlers take `is_initial_list`"
-    )]
-    pub const Background: Self = Self::Low;
-}
-
 /// The number of keys with [`Priority::Normal`] that are handed out for each key with [`Priority::Low`], while both
 /// wait.
 ///

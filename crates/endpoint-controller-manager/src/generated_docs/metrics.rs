@@ -75,7 +75,7 @@ fn document(metrics: &str, slis: &str) -> String {
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
          Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
-         `[ALPHA]` and\n`[BETA]` are its stability levels. A metric with labels appears with its first series.\n\n\
+         `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}",
         table(metrics),
         table(slis)

@@ -47,7 +47,7 @@ fn arg(flag: &'static Flag) -> Arg {
     let defaults = if flag.takes_list() { flag.default.split(',').collect() } else { vec![flag.default] };
     let arg =
         if flag.may_be_repeated() && flag.default.is_empty() { arg } else { arg.default_values(defaults) };
-    arg.hide_default_value(flag.is_zero(flag.default))
+    arg.hide_default_value(flag.hides_default())
 }
 
 /// The words of the command line, with `-` for `_` in the names of flags (pflag's `WordSepNormalizeFunc`).

@@ -195,13 +195,21 @@ impl Flag {
         }
     }
 
-    /// Returns whether this is the zero value of its type, which pflag's `--help` shows as no default.
-    pub(super) fn is_zero(&self, text: &str) -> bool {
+    /// Returns whether this is the zero value of its type, which an unsupported flag may be set to.
+    fn is_zero(&self, text: &str) -> bool {
         match self.kind {
             Kind::Bool(_) => parse_bool(text) == Ok(false),
             Kind::Quantity => is_zero_quantity(text) == Ok(true),
-            _ => ["", "0", "0s"].contains(&text),
+            Kind::Count { .. } | Kind::Int(_) | Kind::Float(_) | Kind::Duration(_) => {
+                ["0", "0s"].contains(&text)
+            }
+            _ => text.is_empty(),
         }
+    }
+
+    /// Returns whether `--help` leaves out the default (pflag's `defaultIsZeroValue`).
+    pub(super) fn hides_default(&self) -> bool {
+        self.is_zero(self.default) || ["0", "false"].contains(&self.default)
     }
 }
 

@@ -67,6 +67,17 @@ async fn a_conflict_is_retried_without_an_event() {
     assert_eq!(harness.api.events(), []);
 }
 
+/// The first delay of client-go's default rate limiter (`workqueue.DefaultTypedControllerRateLimiter`).
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_retried_after_five_milliseconds() {
+    let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+    harness.api.refuse(1);
+    harness.api.advance(Duration::from_millis(4)).await;
+    assert_eq!(harness.api.requests().len(), 1);
+    harness.api.advance(Duration::from_millis(4)).await;
+    assert_eq!(harness.api.requests().len(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(Duration::ZERO, |api| api.service(web()));

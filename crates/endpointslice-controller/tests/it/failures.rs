@@ -36,6 +36,17 @@ async fn a_sync_waits_for_a_cache_behind_our_own_write() {
     assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
 }
 
+/// The first delay of upstream's rate limiter (`endpointslice_controller.go` `defaultSyncBackOff`).
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_retried_after_a_second() {
+    let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));
+    harness.api.refuse(1);
+    harness.api.advance(Duration::from_millis(990)).await;
+    assert_eq!(harness.api.requests().len(), 1);
+    harness.api.advance(Duration::from_millis(20)).await;
+    assert_eq!(harness.api.requests().len(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(Duration::ZERO, |cache| cache.service(service("web", json!({}))));

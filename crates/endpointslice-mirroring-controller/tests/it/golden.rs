@@ -57,7 +57,7 @@ static EXACT: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
 fn the_same_writes_as_upstream() {
-    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpointslice-mirroring-controller --test golden");
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpointslice-mirroring-controller --test it golden");
     let (mirrored, exact) = (MIRRORED.load(Ordering::Relaxed), EXACT.load(Ordering::Relaxed));
     if std::env::var_os("GOLDEN_CASE").is_none() {
         assert!(mirrored > 2000 && exact * 10 > mirrored * 9, "{exact} of {mirrored} mirrored cases in full");

@@ -112,6 +112,18 @@ async fn subsets_that_share_a_slice_stay_within_its_maximum() {
     assert_eq!(harness.writes().await, NONE);
 }
 
+/// The first delay of upstream's rate limiter (`endpointslicemirroring_controller.go` `defaultSyncBackOff`).
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_retried_after_a_second() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    harness.api.refuse(1);
+    harness.api.upsert::<CachedEndpoints>(endpoints("web", &["10.0.0.2"], json!({})));
+    harness.api.advance(Duration::from_millis(990)).await;
+    assert_eq!(harness.api.requests().len(), 1);
+    harness.api.advance(Duration::from_millis(20)).await;
+    assert_eq!(harness.api.requests().len(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_write_is_retried_without_limit() {
     let harness = Harness::start(|api| {

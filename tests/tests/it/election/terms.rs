@@ -55,7 +55,9 @@ fn is_of_lease(request: &Request) -> bool {
 /// Whether it writes an Event about the Lease, which a former leader does after its term. Only these are in the Lease's
 /// namespace; the body would not do, as the API server logs none of a request that was cancelled before it was read.
 fn is_event_of_lease(request: &Request) -> bool {
-    request.resource == "events" && request.namespace == LEASE_NAMESPACE
+    let kind = request.body.as_ref().and_then(|body| body.pointer("/involvedObject/kind"));
+    let may_concern_lease = kind.is_none_or(|kind| kind == "Lease");
+    request.resource == "events" && request.namespace == LEASE_NAMESPACE && may_concern_lease
 }
 
 /// Adds a record that was written to the Lease.

@@ -144,6 +144,7 @@ const OURS: &[(&str, &str)] = &[
     ),
     ("--logging-format=xml", "--logging-format: \"xml\" is not text or json"),
     ("--vmodule=sync=9", "--vmodule is not supported: -v applies to all files"),
+    ("--vmodule=0", "--vmodule is not supported: -v applies to all files"),
     ("--log-text-split-stream", "--log-text-split-stream is not supported: all logs go to stderr"),
     (
         "--log-json-info-buffer-size=64Ki",

@@ -17,7 +17,7 @@ const AT_LEAST: usize = 2500;
 
 #[test]
 fn the_same_subsets_and_writes_as_upstream() {
-    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpoints-controller --test golden");
+    golden_cases::replay::<Case>(CASES, AT_LEAST, "-p endpoints-controller --test it golden");
 }
 
 /// One call of `RepackSubsets`, or several syncs of one Service.

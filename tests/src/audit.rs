@@ -19,7 +19,7 @@ pub struct AuditLog {
     path: PathBuf,
 }
 
-/// A position in the log: what happened since, happened after it was taken.
+/// A position in the log, which separates earlier requests from later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -34,17 +34,17 @@ pub struct Request {
     pub namespace: String,
     /// The name: in the URL, or of the object that a create sent or was answered with; may be empty.
     pub name: String,
-    /// Who asked.
+    /// The authenticated user.
     pub user: String,
-    /// What it said it was.
+    /// The user agent that the client sent.
     pub user_agent: String,
     /// The HTTP status of the answer.
     pub code: u16,
     /// The body of the request, where the audit policy keeps it.
     pub body: Option<Value>,
-    /// When the API server had it.
+    /// The time at which the API server received the request.
     pub received: Timestamp,
-    /// When it was answered.
+    /// The time of the response.
     pub answered: Timestamp,
 }
 
@@ -54,7 +54,7 @@ impl Request {
         self.user_agent.split('/').next().unwrap_or_default()
     }
 
-    /// Whether it asked for a change, successfully or not.
+    /// True for a request that asks for a change, successful or not.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
@@ -73,7 +73,7 @@ impl AuditLog {
         Self { path }
     }
 
-    /// The position of now. What is being written is after it.
+    /// The current position. Entries that are still being written come after it.
     pub fn mark(&self) -> Mark {
         const STEP: u64 = 64 * 1024;
         let Ok(mut file) = File::open(&self.path) else { return Mark(0) };
@@ -102,7 +102,7 @@ impl AuditLog {
         complete.lines().filter_map(parse).collect()
     }
 
-    /// How often `user` has begun to list or watch each resource since `mark`.
+    /// Counts the lists and watches that `user` has begun since `mark`, by resource.
     pub fn list_watches_since(&self, mark: Mark, user: User) -> BTreeMap<String, usize> {
         let mut list_watches = BTreeMap::new();
         for request in self.since(mark) {
@@ -168,7 +168,7 @@ struct Event {
 
 #[derive(Deserialize)]
 struct EventUser {
-    /// Nobody's if the request was refused before it was known whose it is.
+    /// Empty if the request was refused before it was authenticated.
     #[serde(default)]
     username: String,
 }

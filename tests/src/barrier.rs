@@ -25,8 +25,8 @@ const BY_SERVICE: &str = "by-service";
 const BY_POD: &str = "by-pod";
 /// The custom Endpoints, whose Service has no selector.
 const BY_ENDPOINTS: &str = "by-endpoints";
-/// Deletions of the objects of one Service, which the controller repairs. More than ten are a dispute, whose repairs are
-/// delayed.
+/// The number of times that the objects of one Service may be deleted. The controller recreates them, and delays its
+/// repairs after more than ten.
 const SETTLES_PER_SERVICE: u64 = 4;
 const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
@@ -102,8 +102,8 @@ impl Barrier {
 
     /// Returns when the controllers have handled every earlier change of a Service or pod.
     ///
-    /// The second round is for the workers beside the one that handled the first: what they began before has
-    /// had the time of several requests.
+    /// The second round is for the other workers: a sync that one of them had begun before the first round has had the
+    /// time of several requests to finish.
     pub async fn wait(&self) {
         self.round().await;
         self.round().await;
@@ -113,7 +113,7 @@ impl Barrier {
         self.controllers.contains(&controller)
     }
 
-    /// Returns when the controllers have also handled what they delay after a change of what they made.
+    /// Returns when the controllers have also handled the syncs that they delay after a change to their own objects.
     pub async fn settle(&self) {
         let settles = self.settles.fetch_add(1, Ordering::Relaxed);
         let generation = settles / SETTLES_PER_SERVICE;
@@ -218,7 +218,7 @@ impl Barrier {
         .await;
     }
 
-    /// Whether a controller has seen what a round changed.
+    /// Checks that a controller has handled the change that a round made.
     async fn reacted(&self, controller: Controller, round: u64, ready: bool) -> Result<(), String> {
         let (label, seen) = match controller {
             Controller::Endpoints => {

@@ -1,11 +1,11 @@
-//! Where the programs are.
+//! Paths of the programs that the tests start.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The servers of the test environment: built from source on first use by `hack/testenv/build`, which is
-/// quick when they are up to date and says on stderr what it does otherwise.
+/// The servers of the test environment. `hack/testenv/build` builds them from source on first use; it is quick if they
+/// are up to date and reports on stderr if not.
 pub fn servers() -> &'static Servers {
     static SERVERS: OnceLock<Servers> = OnceLock::new();
     SERVERS.get_or_init(|| {

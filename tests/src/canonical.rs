@@ -1,4 +1,4 @@
-//! `EndpointSlices` and Endpoints with everything taken away that may differ between two runs of the same workload.
+//! `EndpointSlices` and Endpoints without the parts that may differ between two runs of the same workload.
 //!
 //! Names, uids, resource versions and times differ by nature. Which endpoint sits in which slice of a group is
 //! random upstream, so a group (Service, family, manager, port list) is compared as the union of its endpoints and
@@ -6,8 +6,8 @@
 //! the time of the change, is left out. The order of ports is kept: it is deterministic, and others may rely on it.
 //! In Endpoints the order of subsets and addresses depends on uids, and is left out.
 //!
-//! The form is a sorted multiset of lines that each say everything about one endpoint, one slice or one Endpoints
-//! object: equality is equality of text, and a difference reads by itself.
+//! The form is a sorted multiset of lines. Each line fully describes one endpoint, one slice or one Endpoints object, so
+//! equality is equality of text, and a difference is readable.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
@@ -23,13 +23,13 @@ use crate::scenario;
 
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
-/// What the Endpoints controller sets itself.
+/// Labels that the Endpoints controller sets itself.
 const RESERVED: [&str; 2] = ["endpoints.kubernetes.io/managed-by", "service.kubernetes.io/headless"];
 pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 
-/// How much of the slices a workload determines.
+/// The extent to which a workload determines the slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Everything: each change was seen by the controller before the next was made.
@@ -71,7 +71,7 @@ impl Snapshot {
         }
     }
 
-    /// Without what only other controllers than these can have made.
+    /// Drops the objects that only controllers other than these can have made.
     pub(crate) fn of(&self, controllers: &[Controller]) -> Self {
         let mut own = self.clone();
         if !controllers.contains(&Controller::Endpoints) {
@@ -83,8 +83,8 @@ impl Snapshot {
         own
     }
 
-    /// Without the times of the last change, which say when something was written and not what, and without the random
-    /// names of slices that no Service has any more.
+    /// Drops the times of the last change, which upstream does not determine, and the random names of slices whose
+    /// Service is gone.
     #[must_use]
     pub fn without_times_and_lost_names(mut self) -> Self {
         for slice in &mut self.slices {
@@ -155,7 +155,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether upstream writes these Endpoints whatever happens, if only to take the time of the last change away.
+    /// True if upstream writes these Endpoints at every sync, if only to remove the time of the last change.
     fn is_written_at_every_sync(&self, meta: &ObjectMeta) -> bool {
         let has =
             |map: Option<&BTreeMap<String, String>>, key: &str| map.is_some_and(|map| map.contains_key(key));
@@ -172,7 +172,7 @@ impl Snapshot {
         line
     }
 
-    /// What no state of slices may ever show, whoever made it: a slice over the maximum, an endpoint twice.
+    /// Violations of invariants that hold for slices of every controller: a slice over the maximum, an endpoint twice.
     pub fn violations(&self, max_endpoints_per_slice: usize) -> Vec<String> {
         let mut violations = Vec::new();
         for slice in &self.slices {
@@ -181,7 +181,7 @@ impl Snapshot {
                 violations.push(format!("{} has {size} endpoints", slice.name_any()));
             }
         }
-        // What a user writes into Endpoints is the user's affair.
+        // Endpoints that a user writes may break these rules.
         let slices = Self { endpoints: Vec::new(), ..self.clone() };
         let twice = slices.canonical(Detail::Content).lines.into_iter().filter(|(_, count)| *count > 1);
         violations.extend(twice.map(|(line, count)| format!("{count} times: {line}")));
@@ -264,7 +264,7 @@ impl Snapshot {
         )
     }
 
-    /// What the label of a slice says; Endpoints have the name of their Service.
+    /// The Service that a slice's label names; for Endpoints, the Service of the same name.
     fn service(&self, meta: &ObjectMeta) -> Option<&ObjectMeta> {
         let label = meta.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME));
         let name = if meta.generate_name.is_some() { label? } else { label.or(meta.name.as_ref())? };
@@ -306,12 +306,12 @@ impl Canonical {
         self.lines.iter().map(|(line, count)| (line.as_str(), *count))
     }
 
-    /// Whether there are no slices at all.
+    /// True if there are no slices at all.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// What only one of the two has: `-` for this one, `+` for the other. None if they are equal.
+    /// Lines that only one of the two has: `-` for this one, `+` for the other. None if they are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let mut text = String::new();
         let lines: std::collections::BTreeSet<&String> =
@@ -336,7 +336,7 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// Service, family, who manages it, and ports; a slice of no Service goes by its own name.
+/// Service, family, manager and ports; a slice without a Service is a group under its own name.
 fn group(slice: &EndpointSlice) -> String {
     let ports: Vec<String> = slice.ports.iter().flatten().map(port).collect();
     let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_else(|| slice.name_any());
@@ -362,7 +362,7 @@ fn port(port: &EndpointPort) -> String {
     format!("{name}:{protocol}/{}{app}", optional(port.port))
 }
 
-/// Whether a uid is that of the object that has the name now.
+/// Tells whether a uid belongs to the object that now has the name.
 fn uid(uid: Option<&str>, named: Option<&ObjectMeta>) -> &'static str {
     match (uid, named) {
         (None, _) => "nil",

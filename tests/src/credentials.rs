@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Who speaks to the API server.
+/// A user of the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum User {
     /// The operator: may do anything.
@@ -18,12 +18,12 @@ pub enum User {
     EndpointSliceMirroringController,
     /// May do what any of the three may do, and nothing more.
     EndpointControllers,
-    /// A controller of somebody else: may do nothing but what a test allows it.
+    /// Another project's controller. It has only the permissions that a test grants.
     ThirdParty,
 }
 
 impl User {
-    /// Everyone.
+    /// All users.
     pub const ALL: [Self; 7] = [
         Self::Admin,
         Self::KubeControllerManager,

@@ -3,7 +3,7 @@
 //!
 //! | Module | One line |
 //! |---|---|
-//! | [`binaries`] | where the programs are; builds the servers when they are not there |
+//! | [`binaries`] | paths of the programs; builds the servers if they are missing |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
@@ -16,9 +16,9 @@
 //! | [`workload`] | the scripted workload that parity is proven on |
 //! | [`over_capacity`] | the workload of Services with more pods than Endpoints hold |
 //! | [`recompute`] | Endpoints computed by our pure functions from the objects of a cluster |
-//! | [`canonical`] | EndpointSlices without all that may differ between two runs |
+//! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices as the API server announces them |
-//! | [`program`] | what the demo and the benchmark have in common as programs |
+//! | [`program`] | what the demo and the benchmark share as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!

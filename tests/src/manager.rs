@@ -10,7 +10,7 @@ use crate::process::{Environment, Process, Usage};
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
-/// Which of the two.
+/// The program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// kube-controller-manager.
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// What `--controllers` names.
+/// A controller that `--controllers` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Controller {
     /// Services and pods to Endpoints.
@@ -53,7 +53,7 @@ impl Controller {
         }
     }
 
-    /// What its client calls itself, at the end of the user agent.
+    /// The client name at the end of the user agent.
     pub(crate) fn client(self) -> &'static str {
         match self {
             Self::Endpoints => "/endpoint-controller",
@@ -76,10 +76,10 @@ impl Controller {
     }
 }
 
-/// What both understand, under the same flags.
+/// Options that both programs take as the same flags.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
-    /// Whose kubeconfig it runs with.
+    /// The user whose kubeconfig the manager gets.
     pub user: User,
     /// `--controllers`.
     pub controllers: &'static [Controller],
@@ -93,7 +93,7 @@ pub struct ManagerOptions {
     pub max_endpoints_per_subset: u32,
     /// `--endpointslice-updates-batch-period`.
     pub batch_period: Duration,
-    /// `--leader-elect`; without it the manager works whoever else does.
+    /// `--leader-elect`; without it the manager runs without a Lease.
     pub leader_election: Option<LeaderElection>,
     /// More flags.
     pub flags: Vec<String>,
@@ -133,14 +133,14 @@ impl ManagerOptions {
     }
 }
 
-/// How long everything takes in an election. The Lease is ours by default, whoever contends for it.
+/// The durations of leader election. The Lease is by default that of our program, for both.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaderElection {
-    /// How long others wait for a leader that is silent.
+    /// `--leader-elect-lease-duration`: the time after which a silent leader may be replaced.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew.
+    /// `--leader-elect-renew-deadline`: the time that a leader tries to renew.
     pub renew_deadline: Duration,
-    /// How often.
+    /// `--leader-elect-retry-period`: the interval between two attempts.
     pub retry_period: Duration,
 }
 
@@ -148,7 +148,7 @@ impl LeaderElection {
     /// The Lease, in `kube-system`.
     pub const LEASE: &str = "endpoint-controller-manager";
 
-    /// What both have by default.
+    /// The defaults of both programs.
     pub const DEFAULT: Self = Self {
         lease_duration: Duration::from_secs(15),
         renew_deadline: Duration::from_secs(10),
@@ -166,7 +166,7 @@ impl LeaderElection {
     }
 }
 
-/// What anybody may read.
+/// Paths that anonymous clients may read.
 const OPEN_PATHS: &str = "/healthz,/readyz,/livez,/metrics";
 
 /// A running manager.
@@ -178,7 +178,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts the one or the other, and waits until it says that it is ready.
+    /// Starts a manager and waits until it is ready.
     pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
         match kind {
             Kind::Upstream => Self::upstream(cluster, options),
@@ -210,13 +210,13 @@ impl Manager {
 
     /// Starts ours, without waiting.
     pub fn ours_unready(cluster: &Cluster, options: &ManagerOptions) -> Self {
-        // Without a kubeconfig for questions about them everybody is anonymous.
+        // Without a kubeconfig for authentication every client is anonymous.
         let open = format!("--authorization-always-allow-paths={OPEN_PATHS}");
         Self::serving(Kind::Ours, cluster, options, [open])
     }
 
-    /// Starts the one or the other as a cluster would: it asks the API server, as `delegate`, who a client is and what
-    /// the client may do. Waits until the controllers run.
+    /// Starts a manager with delegated authentication and authorization, as a cluster would: it asks the API server as
+    /// `delegate`. Waits until the controllers run.
     pub async fn delegating(kind: Kind, cluster: &Cluster, options: &ManagerOptions, delegate: User) -> Self {
         let kubeconfig = cluster.kubeconfig(delegate);
         let flag = |what: &str| format!("--{what}-kubeconfig={}", kubeconfig.display());
@@ -275,17 +275,17 @@ impl Manager {
         }
     }
 
-    /// Where it serves, on loopback; 0 if it doesn't.
+    /// The port on loopback; 0 if the manager does not serve.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What it serves, as anybody sees it.
+    /// The manager's own pages, as an anonymous client.
     pub fn pages(&self) -> &Pages {
         self.pages.as_ref().expect("upstream serves only if it is told to")
     }
 
-    /// What it serves under a path: status and body.
+    /// Gets a path: status and body.
     pub async fn get(&self, path: &str) -> (u16, String) {
         let page = wait::until(path, LIMIT, || self.pages().get(path)).await;
         (page.status, page.text)
@@ -307,7 +307,7 @@ impl Manager {
         self.process.name()
     }
 
-    /// Which of the two it is.
+    /// The program that this manager runs.
     pub fn kind(&self) -> Kind {
         if self.pages.is_some() { Kind::Ours } else { Kind::Upstream }
     }

@@ -1,4 +1,4 @@
-//! Metrics as Prometheus reads them: scraped from either manager, and parsed without mercy.
+//! Metrics as Prometheus reads them: scraped from either manager, and parsed strictly.
 //!
 //! [`Exposition::parse`] takes the [text format 0.0.4][format] and refuses what a scraper may be lenient about:
 //! samples that no `TYPE` line announces, families in several pieces, duplicate series, histograms that do not add up.
@@ -25,7 +25,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Starts a manager with its server: ours has it anyway, upstream is told to have one.
+    /// Starts a manager with its server. Ours always serves; upstream gets the flags for it.
     pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
         match kind {
             Kind::Ours => {
@@ -88,9 +88,9 @@ pub struct Exposition {
 /// All series of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// What `TYPE` says.
+    /// The type of the `TYPE` line.
     pub kind: MetricKind,
-    /// What `HELP` says.
+    /// The text of the `HELP` line.
     pub help: Option<String>,
     /// The series by their labels.
     pub series: BTreeMap<Labels, Value>,
@@ -107,7 +107,7 @@ pub enum MetricKind {
     Histogram,
     /// Quantiles; nothing here looks into them.
     Summary,
-    /// Says nothing about itself.
+    /// A family without a `TYPE` line.
     Untyped,
 }
 
@@ -217,8 +217,8 @@ impl Exposition {
         }
     }
 
-    /// What `self` has and `candidate` lacks or has otherwise: names, types, label names, series, buckets. Values and
-    /// help texts are not compared; the candidate may have more.
+    /// Lists names, types, label names, series and buckets that `candidate` lacks or has otherwise. Values and help
+    /// texts are not compared; the candidate may have more.
     pub fn missing_in(&self, candidate: &Self) -> Vec<String> {
         let mut missing = Vec::new();
         for (name, metric) in &self.metrics {

@@ -9,10 +9,10 @@ use kube::{Api, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long to wait after a watch has failed.
+/// The delay after a failed watch.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What an [`Observer`] keeps of the slices.
+/// The state that an [`Observer`] keeps of the slices.
 pub trait View: Send + Sync + 'static {
     /// A slice has been created or changed.
     fn present(&mut self, slice: EndpointSlice);
@@ -36,7 +36,7 @@ impl<V: View> Observer<V> {
         Self { view, task }
     }
 
-    /// Looks at the view, or changes it. Nobody who waits is woken.
+    /// Reads or changes the view. Does not wake waiters.
     pub fn with<T>(&self, act: impl FnOnce(&mut V) -> T) -> T {
         let mut result = None;
         self.view.send_if_modified(|view| {
@@ -49,7 +49,7 @@ impl<V: View> Observer<V> {
     /// Returns as soon as `reached` holds.
     ///
     /// # Panics
-    /// After `limit`, with what `progress` says of the view.
+    /// After `limit`, with the output of `progress` for the view.
     pub async fn until(
         &self,
         what: &str,
@@ -70,12 +70,12 @@ impl<V> Drop for Observer<V> {
 }
 
 async fn follow<V: View>(slices: Api<EndpointSlice>, view: watch::Sender<V>) {
-    // "Any version": begins with what is there.
+    // "Any version": begins with the current objects.
     const START: &str = "0";
     let mut version = START.to_owned();
     loop {
         if let Err(error) = follow_once(&slices, &view, &mut version).await {
-            // A server that forgot the version sends everything again. What was deleted meanwhile is missed: no
+            // The version has expired: the new watch sends all objects again. Deletions in between are missed, but no
             // demo or benchmark lasts long enough for that.
             eprintln!("watching slices: {error}");
             START.clone_into(&mut version);

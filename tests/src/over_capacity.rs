@@ -34,8 +34,8 @@ pub const UNEVEN: &[Phase] = &[
     exact("shares of pods that are not ready must be rounded", |w| uneven_unready(w).boxed()),
 ];
 
-/// The Services over capacity at the end of all phases, and the one with a label that the controller sets itself:
-/// what upstream writes at every sync.
+/// Services whose Endpoints upstream writes at every sync: those over capacity at the end of all phases, and the one
+/// with a label that the controller sets itself.
 pub const WRITTEN_AT_EVERY_SYNC: &[&str] =
     &["crowd", "crowd-early", "crowd-headless", "many-ports", "reserved", "thousand-and-one"];
 
@@ -118,7 +118,7 @@ fn services() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Pods within and beyond what Endpoints show of them.
+/// Pods within and beyond the capacity of Endpoints.
 async fn readiness(w: &World) {
     w.ready("crowd-0", false).await;
     w.sync().await;

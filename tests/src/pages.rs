@@ -1,4 +1,4 @@
-//! What a manager serves about itself, over HTTPS.
+//! A client of the pages that a manager serves over HTTPS.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct Page {
 }
 
 impl Pages {
-    /// Of a server on this port, whoever signed its certificate, asked by nobody in particular.
+    /// A client of the server on this port, anonymous and without verification of the server's certificate.
     pub fn anonymous(port: u16) -> Self {
         let url = format!("https://127.0.0.1:{port}").parse().expect("a URL");
         let mut config = kube::Config::new(url);
@@ -38,7 +38,7 @@ impl Pages {
         Self(Client::try_from(config).expect("a client"))
     }
 
-    /// By somebody who is known.
+    /// An authenticated client.
     pub fn by(client: Client) -> Self {
         Self(client)
     }
@@ -48,7 +48,7 @@ impl Pages {
     /// # Errors
     /// Without an answer.
     pub async fn get(&self, path: &str) -> Result<Page, String> {
-        // What Prometheus prefers is OpenMetrics; tests are about the older format.
+        // Prometheus prefers OpenMetrics; the tests compare the older format.
         let request = http::Request::get(path).header(ACCEPT, "text/plain;version=0.0.4, */*");
         self.send(request.body(Vec::new()).expect("a request")).await
     }

@@ -1,4 +1,4 @@
-//! Runs the workload under a manager and records what came of it.
+//! Runs the workload under a manager and records the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -18,26 +18,26 @@ pub struct Run {
     pub cluster: Cluster,
     /// Its workload.
     pub world: World,
-    /// Who controls it.
+    /// The manager under test.
     pub manager: Manager,
     options: ManagerOptions,
 }
 
-/// What came of a phase.
+/// The result of a phase.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Which phase.
+    /// The phase.
     pub phase: Phase,
     /// Slices and Endpoints at its end.
     snapshot: Snapshot,
-    /// What the manager wrote in it.
+    /// The requests that the manager wrote in it.
     requests: Vec<Request>,
-    /// Which manager.
+    /// The program of the manager.
     by: Kind,
 }
 
 impl Record {
-    /// What these controllers had to do with it.
+    /// The part of the result that these controllers made.
     fn of(&self, controllers: &[Controller]) -> Share {
         let by_them = |request: &&Request| {
             controllers.iter().any(|controller| request.user_agent.ends_with(controller.client()))
@@ -49,7 +49,7 @@ impl Record {
     }
 }
 
-/// What some of the controllers made of a phase.
+/// The part of a phase's result that some of the controllers made.
 struct Share {
     objects: Canonical,
     requests: Vec<Request>,
@@ -68,7 +68,7 @@ impl Share {
     }
 }
 
-/// What writes are for: `endpoints` or `endpointslices`, and the name of the Service.
+/// The target of a write: `endpoints` or `endpointslices`, and the name of the Service.
 pub type Written = (String, String);
 
 /// Writes of Endpoints and slices, by verb. Failed ones count too: the API server had the work.
@@ -80,7 +80,7 @@ pub struct Writes {
     pub update: usize,
     /// DELETE.
     pub delete: usize,
-    /// How many of all of them failed.
+    /// The number of failed ones among all of them.
     pub failed: usize,
 }
 
@@ -113,18 +113,18 @@ impl Writes {
     }
 }
 
-/// Whether it is of Endpoints or slices, not of an event.
+/// True for a write of Endpoints or slices, false for one of an event.
 pub(crate) fn is_of_endpoints(request: &Request) -> bool {
     matches!(request.resource.as_str(), "endpoints" | "endpointslices")
 }
 
-/// What requests wrote: of each the resource and its Service, events aside.
+/// Targets of the requests, each the resource and its Service; events are left out.
 pub fn written(requests: &[Request]) -> BTreeSet<String> {
     let written = requests.iter().filter(|request| is_of_endpoints(request));
     written.map(|request| format!("{} {}", request.resource, service_of(request))).collect()
 }
 
-/// The Service's name: that of its Endpoints, and what the server made the name of a slice from.
+/// The Service's name: the name of its Endpoints, or the base of a slice's generated name.
 pub(crate) fn service_of(request: &Request) -> &str {
     let name = request.name.as_str();
     if request.resource == "endpoints" { name } else { name.rsplit_once('-').map_or(name, |(name, _)| name) }
@@ -170,7 +170,7 @@ impl Run {
     /// Runs phases, and records each.
     ///
     /// # Panics
-    /// If a state shows what none ever may, or Endpoints that are not what we compute from the same Services and pods.
+    /// If a state breaks an invariant, or Endpoints differ from those we compute from the same Services and pods.
     pub async fn record(&self, phases: &[Phase]) -> Vec<Record> {
         let mut records = Vec::new();
         for phase in phases {
@@ -189,8 +189,8 @@ impl Run {
         records
     }
 
-    /// Stops the manager, starts one of `kind` in its place and waits until that has looked at everything.
-    /// Returns what it wrote, of any resource.
+    /// Stops the manager, starts one of `kind` in its place and waits until it has synced everything. Returns the
+    /// requests that it wrote, of any resource.
     pub async fn hand_over(self, kind: Kind) -> Vec<Request> {
         self.hand_over_with(kind, &[]).await
     }
@@ -213,7 +213,7 @@ impl Run {
         (successor, writes)
     }
 
-    /// What the API server of this run says was asked of it.
+    /// The audit log of this run's API server.
     pub fn audit(&self) -> AuditLog {
         self.cluster.audit()
     }
@@ -242,14 +242,14 @@ pub async fn run(kind: Kind, options: ManagerOptions) -> Vec<Record> {
     run.record(PHASES).await
 }
 
-/// Compares what these controllers did in two runs, phase by phase.
+/// Compares the results of these controllers in two runs, phase by phase.
 ///
-/// Writes that upstream makes a different number of times in every run ([`Phase::is_chance`]) are left out, and then, if
-/// the candidate is ours, counted with all others: ours has no need of luck.
+/// Writes that upstream makes a different number of times in every run ([`Phase::is_chance`]) are left out. If the
+/// candidate is ours, they are then counted with all others, because ours is deterministic.
 ///
 /// # Panics
 /// If slices or Endpoints differ at the end of a phase, or the candidate wrote more in a phase that determines the
-/// number of writes. Says everything that is wrong, not only the first thing.
+/// number of writes. Reports every difference, not only the first.
 pub fn compare(reference: &[Record], candidate: &[Record], controllers: &[Controller]) {
     assert_eq!(reference.len(), candidate.len(), "phases");
     let mut failures = String::new();
@@ -259,7 +259,7 @@ pub fn compare(reference: &[Record], candidate: &[Record], controllers: &[Contro
         let (left, right) = (reference.of(controllers), candidate.of(controllers));
         assert!(!left.objects.is_empty(), "after \"{name}\" there is nothing to compare");
         let difference = left.objects.difference(&right.objects);
-        // A difference that stays is told once.
+        // A difference that persists is reported once.
         if let Some(difference) = difference.as_ref().filter(|_| difference != known) {
             writeln!(failures, "\nafter \"{name}\" (- reference, + candidate):\n{difference}").unwrap();
         }
@@ -277,7 +277,7 @@ pub fn compare(reference: &[Record], candidate: &[Record], controllers: &[Contro
     assert!(failures.is_empty(), "{failures}\n{}", table(reference, candidate, controllers));
 }
 
-/// What was written more often, if it is more in all.
+/// Targets that the candidate wrote more often, if it wrote more in total.
 fn excess(reference: &[Request], candidate: &[Request]) -> Option<String> {
     let (few, many) = (Writes::count(reference), Writes::count(candidate));
     if many.total() <= few.total() {

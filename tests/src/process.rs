@@ -23,16 +23,16 @@ pub struct Process {
     _unread: Option<PipeReader>,
 }
 
-/// What a process is started with beside its arguments.
+/// The environment of a process, beside its arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// Variables on top of those of the test.
     pub variables: Vec<(String, String)>,
-    /// Whether stderr is a pipe that is nearly full and that nothing reads, instead of the log file.
+    /// Replaces the log file as stderr by a pipe that is nearly full and that nothing reads.
     pub stderr_is_stuck: bool,
 }
 
-/// A pipe with room for a page, which is a few lines of a log.
+/// A pipe with capacity for one page, which is a few lines of a log.
 fn stuck_pipe() -> (PipeReader, PipeWriter) {
     /// Capacity of a Linux pipe (pipe(7)) without the last page.
     const NEARLY_FULL: usize = 65_536 - 4_096;
@@ -122,12 +122,12 @@ impl Process {
 
     /// Ends it at once.
     pub fn kill(&mut self) {
-        // An error says that it has already exited; waiting reaps it in both cases.
+        // An error means that it has already exited; waiting reaps it in both cases.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Whether it still runs; if not, an error with its status and the tail of its log.
+    /// Checks that the process still runs. Otherwise the error has its status and the tail of its log.
     pub fn alive(&mut self) -> Result<(), String> {
         match self.exited() {
             None => Ok(()),
@@ -141,7 +141,7 @@ impl Process {
         format!("end of {}:\n{text}", self.log.display())
     }
 
-    /// What the kernel accounts to it.
+    /// Resource usage as the kernel accounts it.
     pub fn usage(&self) -> Usage {
         usage(self.id()).unwrap_or_else(|| panic!("reading /proc/{} of {}", self.id(), self.name))
     }
@@ -207,7 +207,7 @@ fn dies_with_us(program: &Path) -> Command {
     }
 }
 
-/// Runs `program` to its end and returns what it said.
+/// Runs `program` to its end and returns its output.
 ///
 /// # Panics
 /// If it does not end within `limit`.

@@ -1,4 +1,4 @@
-//! What the demo and the benchmark have in common as programs: how they end.
+//! The end of a program, common to the demo and the benchmark.
 
 use std::fmt;
 use std::future::Future;
@@ -35,7 +35,7 @@ async fn any(signals: [(Asked, Signal); 3]) -> Asked {
     futures::future::select_all(futures).await.0
 }
 
-/// How a program is asked to end.
+/// A signal that asks a program to end.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     Interrupt,

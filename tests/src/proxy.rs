@@ -4,7 +4,8 @@
 //! | Fault | As in |
 //! |---|---|
 //! | [`Proxy::close_idle_after`] | a load balancer's idle timeout: both sides get a FIN |
-//! | [`Proxy::blackhole`] | a dead machine behind a balancer: what is sent is acknowledged by the balancer's kernel, and nothing answers |
+//! | [`Proxy::blackhole`] | a dead machine behind a balancer: the balancer's kernel acknowledges what is sent, and
+//! there is no answer |
 //!
 //! It runs on the test's own runtime, and forwards bytes as they come; TLS is between the two sides.
 
@@ -20,7 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// What becomes of connections that are made after a [blackhole](Proxy::blackhole) began.
+/// The treatment of connections that are made after a [blackhole](Proxy::blackhole) began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewConnections {
     /// They reach the server, as those that a balancer sends to another machine.
@@ -29,7 +30,7 @@ pub enum NewConnections {
     Swallowed,
 }
 
-/// How a client says where it wants to go.
+/// The way in which a client names its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// It doesn't: it believes that it has reached the server.
@@ -83,12 +84,12 @@ impl Proxy {
         Self { address, faults, record, _tasks: tasks }
     }
 
-    /// Where it listens.
+    /// The address on which the proxy listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on, closes connections over which nothing has gone for so long.
+    /// From now on, closes connections that have been idle for this time.
     pub fn close_idle_after(&self, idle: Duration) {
         self.faults.send_modify(|faults| faults.idle = Some(idle));
     }
@@ -110,17 +111,18 @@ impl Proxy {
         });
     }
 
-    /// How many connections have been accepted so far.
+    /// The number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.record.connections.load(Ordering::Relaxed)
     }
 
-    /// How many connections have been closed for being idle so far.
+    /// The number of connections closed so far for being idle.
     pub fn idle_connections_closed(&self) -> usize {
         self.record.cut.load(Ordering::Relaxed)
     }
 
-    /// What clients asked to be connected to so far, as `host:port`; requests other than `CONNECT` by their first line.
+    /// The destinations that clients have asked for so far, as `host:port`; requests other than `CONNECT` by their
+    /// first line.
     pub fn targets(&self) -> Vec<String> {
         self.record.targets.lock().expect("lock").clone()
     }
@@ -172,7 +174,7 @@ async fn connection(
     relay(client, server, faults, born.era, record).await
 }
 
-/// The head of a request, byte by byte: what follows it is not ours.
+/// Reads the head of a request byte by byte, so as not to consume the bytes that follow.
 async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     const MOST: usize = 8 * 1024;
     let mut head = Vec::new();
@@ -195,7 +197,7 @@ async fn relay(
     loop {
         let Faults { idle, era: now, .. } = *faults.borrow_and_update();
         if era < now {
-            // Both sockets stay open, so that the kernel acknowledges what is sent.
+            // Both sockets stay open, so that the kernel acknowledges the bytes sent.
             return std::future::pending().await;
         }
         let idle = async {
@@ -233,7 +235,7 @@ mod tests {
     use super::*;
     use crate::wait::{self, LIMIT};
 
-    /// Sends back what it gets.
+    /// A server that sends back every byte.
     async fn echo() -> (SocketAddr, JoinSet<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,8 +1,8 @@
 //! Endpoints computed by our pure functions from the Services and pods of a cluster.
 //!
-//! The order of subsets, and which of them gives way in an object over capacity, depends on the uids of pods. So two
-//! clusters can't be compared down to the order; what a controller stored and what our pure functions make of the same
-//! objects can.
+//! The order of subsets, and the choice of those left out of an object over capacity, depend on the uids of pods. So
+//! the order cannot be compared between two clusters; a stored object can be compared with the output of our pure
+//! functions for the same cluster.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,11 +18,10 @@ use serde::de::DeserializeOwned;
 
 use crate::manager::Kind;
 
-/// Compares all Endpoints that a controller keeps in a namespace with what we compute: subsets with the order of
-/// everything in them, labels and annotations. Only the time of the last change is taken as it is stored: what was there
-/// before decides it; and ours leaves an object over capacity as it is while it has the right content, although the
-/// order that its subsets would be written in now, with what was cut off counted, may be another. Returns how many there
-/// are.
+/// Compares all Endpoints that a controller keeps in a namespace with our computation: subsets in order, labels and
+/// annotations. Two things are not compared. The time of the last change is taken from the stored object, because it
+/// depends on earlier states. Ours leaves an object over capacity alone while its content is right, even if the subsets
+/// would now be written in another order. Returns the number of objects compared.
 ///
 /// # Panics
 /// If one differs, or is missing.
@@ -72,7 +71,7 @@ impl SelectablePod {
     }
 }
 
-/// Whether the Endpoints controller writes the Endpoints of a Service.
+/// True if the Endpoints controller writes the Endpoints of this Service.
 fn is_served(service: &core::Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| spec.selector.is_some() && spec.type_.as_deref() != Some("ExternalName"))

@@ -15,7 +15,7 @@ use crate::barrier::Barrier;
 use crate::manager::Controller;
 use crate::wait::{self, LIMIT};
 
-/// Where the workload is.
+/// The namespace of the workload.
 pub const NAMESPACE: &str = "shop";
 
 /// The year in which the script's clock runs, far from the real one.
@@ -152,7 +152,7 @@ impl World {
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until the controllers have also handled what they delay; time passes.
+    /// Waits until the controllers have also handled delayed syncs; takes time.
     pub async fn settle(&self) {
         self.barrier.settle().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
@@ -247,7 +247,7 @@ impl World {
         deleted.unwrap_or_else(|error| panic!("deleting pod {name}: {error}"));
     }
 
-    /// Waits until the slices of a Service and family have so many endpoints, so many of them ready.
+    /// Waits until the slices of a Service and family have `total` endpoints, of which `ready` are ready.
     pub async fn expect(&self, service: &str, family: &str, total: usize, ready: usize) {
         let what = format!("{total} endpoints of {service} {family}, {ready} of them ready");
         wait::until(&what, LIMIT, || async {
@@ -279,7 +279,7 @@ impl World {
         .await;
     }
 
-    /// The slices that a Service has for a family, whoever made them, by name.
+    /// All slices of a Service and family, of any controller, by name.
     pub async fn slices_of(&self, service: &str, family: &str) -> Result<Vec<EndpointSlice>, String> {
         let query = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
         let list = self.slices.list(&query).await.map_err(|error| error.to_string())?;

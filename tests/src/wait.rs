@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 /// The time that anything may take before a test gives up. Generous: only a failure reaches it.
 pub const LIMIT: Duration = Duration::from_mins(1);
 
-/// The interval between two probes: of an answer that comes at once, and of one that has not come for some time. Probes
-/// are requests, which take processor time from what they wait for.
+/// Intervals between two probes: at first, and once the condition has taken some time. Probes are requests, which take
+/// CPU time from the programs under test.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(50)];
 
-/// When the interval becomes the longer one.
+/// The time after which the interval becomes the longer one.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// Polls `probe` until it gives a value. An `Err` is the reason why it is not there yet.
+/// Polls `probe` until it returns a value. An `Err` is the reason why the condition does not hold yet.
 ///
 /// # Panics
 /// After `limit`, with `what` and the last reason.

@@ -22,9 +22,9 @@ const SLICES: &str = "endpointslices";
 /// A part of the workload, after which slices are compared and writes counted.
 #[derive(Debug, Clone, Copy)]
 pub struct Phase {
-    /// What happens.
+    /// The phase as a sentence.
     pub name: &'static str,
-    /// How much of the outcome it determines.
+    /// The extent to which it determines the result.
     pub detail: Detail,
     /// The resources and Services that upstream writes a different number of times in every run.
     chance: &'static [(&'static str, &'static str)],
@@ -32,7 +32,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Whether upstream writes this resource of this Service a different number of times in every run.
+    /// True if upstream writes this resource of this Service a different number of times in every run.
     pub fn is_chance(&self, resource: &str, service: &str) -> bool {
         let at_every_sync = resource == ENDPOINTS && WRITTEN_AT_EVERY_SYNC.contains(&service);
         at_every_sync || self.chance.contains(&(resource, service))
@@ -69,16 +69,16 @@ pub const PHASES: &[Phase] = &[
     overlapping("a rollout of 40 pods, everything at once", |w| rollout(w).boxed()),
 ];
 
-/// The Services whose Endpoints upstream writes at every sync, because they carry a label that the controller sets
-/// itself. How many changes one sync sees depends on when it comes.
+/// Services whose Endpoints upstream writes at every sync, because they carry a label that the controller sets itself.
+/// The number of changes that share a sync is a matter of timing.
 pub const WRITTEN_AT_EVERY_SYNC: &[&str] = &["reserved"];
 
-/// When the selector is back, what was mirrored is deleted for the sake of the Service and of its Endpoints: the second
-/// request finds nothing any more, or isn't made because its sync sees that.
+/// When the selector is back, mirrored slices are deleted on account of the Service and of its Endpoints. The second
+/// request finds them gone, or is not made because its sync sees that.
 const MIRRORED_FOR_A_WHILE: &[(&str, &str)] = &[(SLICES, "early")];
 
-/// The API server deletes the Endpoints of a Service together with it, and so does the controller. Whether that finds
-/// them, and whether it creates them once more in between, depends on who is first.
+/// The API server deletes the Endpoints of a Service together with it, and so does the controller. The order of the two
+/// decides whether the controller's request finds them, and whether it creates them once more in between.
 const DELETED_BY_TWO: &[(&str, &str)] = &[
     (ENDPOINTS, "web"),
     (ENDPOINTS, "empty"),
@@ -248,7 +248,7 @@ fn services() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// A slice of the Service without selector, made by hand; nobody may touch it.
+/// A slice of the Service without selector, made by hand; no controller may touch it.
 async fn foreign_slice(w: &World) {
     let slice = json!({
         "metadata": {"name": "by-hand", "labels": {
@@ -272,7 +272,7 @@ async fn readiness(w: &World) {
     w.ready("web-3", true).await;
     w.ready("big-7", true).await;
     w.sync().await;
-    // Said again: nothing is new but the time.
+    // The same status again: only the time is new.
     w.ready("web-3", true).await;
     w.expect("web", V4, 4, 3).await;
     w.expect("state", V4, 3, 2).await;
@@ -457,7 +457,7 @@ async fn recreation(w: &World) {
         w.delete_service(name).await;
     }
     w.sync().await;
-    // Nobody collects the slices of a deleted Service here: its successor finds them.
+    // No garbage collector runs here, so the slices of a deleted Service remain, and its successor finds them.
     w.service("web", labelled("web"), select("web", &http())).await;
     w.service("empty", labelled("web"), select("nobody", &http())).await;
     w.service("portless", json!({}), with(json!({"selector": {"app": "web"}}), json!({"clusterIP": "None"})))

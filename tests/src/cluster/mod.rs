@@ -26,7 +26,7 @@ use self::servers::{
 
 pub use crate::credentials::User;
 
-/// How a cluster is set up.
+/// Options of a cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
     /// The ranges of cluster IPs, one per family, the default family first.
@@ -47,7 +47,7 @@ impl Default for ClusterOptions {
 /// A running cluster. Dropping it ends its processes and deletes its folder; `TESTS_KEEP=1` in the environment
 /// keeps the folder.
 pub struct Cluster {
-    // Fields drop in this order: servers first, then what they write to.
+    // Fields drop in this order: servers before the folders they write to.
     apiserver: Option<Process>,
     etcd: Process,
     options: ClusterOptions,
@@ -105,7 +105,7 @@ impl Cluster {
         self.client.clone()
     }
 
-    /// A client of someone else.
+    /// A client with the permissions of `user`.
     pub async fn client_of(&self, user: User) -> Client {
         client(&self.kubeconfig(user)).await.expect("a client")
     }
@@ -128,7 +128,7 @@ impl Cluster {
         path
     }
 
-    /// Where the API server listens.
+    /// The address on which the API server listens.
     pub fn apiserver_address(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.apiserver))
     }
@@ -138,17 +138,17 @@ impl Cluster {
         self.folder.path()
     }
 
-    /// Where etcd listens for clients.
+    /// The address on which etcd listens for clients.
     pub fn etcd_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.ports.etcd)
     }
 
-    /// What the API server says was asked of it.
+    /// The audit log of the API server.
     pub fn audit(&self) -> AuditLog {
         AuditLog::new(audit_log(self.folder.path()))
     }
 
-    /// Crashes the API server; etcd keeps what was written.
+    /// Kills the API server; etcd keeps the written objects.
     pub fn stop_apiserver(&mut self) {
         self.apiserver = None;
     }
@@ -166,14 +166,14 @@ impl Cluster {
         self.apiserver = Some(server);
     }
 
-    /// Copies what etcd holds. The API server and etcd are away meanwhile.
+    /// Copies the data of etcd. The API server and etcd are down meanwhile.
     pub async fn back_up(&mut self) {
         self.stop_servers().await;
         copy_folder(&self.folder().join(ETCD_DATA), &self.folder().join(ETCD_BACKUP));
         self.start_servers().await;
     }
 
-    /// Puts the last [backup](Self::back_up) in place of what etcd holds. The API server and etcd are away meanwhile.
+    /// Replaces the data of etcd by the last [backup](Self::back_up). The API server and etcd are down meanwhile.
     pub async fn restore(&mut self) {
         self.stop_servers().await;
         let data = self.folder().join(ETCD_DATA);
@@ -244,7 +244,7 @@ impl Cluster {
 /// A client for a kubeconfig file.
 ///
 /// # Errors
-/// When the file is not a usable kubeconfig.
+/// If the file is not a usable kubeconfig.
 pub async fn client(kubeconfig: &Path) -> Result<Client, String> {
     let file = Kubeconfig::read_from(kubeconfig).map_err(|error| error.to_string())?;
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;

@@ -1,5 +1,5 @@
-//! The state of a new cluster, made once for all clusters of a process: what the API server and the harness write at
-//! the first start (roles, bindings, namespaces, priority classes) and the API server's certificate.
+//! The state of a new cluster, made once for all clusters of a process: the objects that the API server and the harness
+//! write at the first start (roles, bindings, namespaces, priority classes) and the API server's certificate.
 
 use std::fs::File;
 use std::io::Write as _;

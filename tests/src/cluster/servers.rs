@@ -45,7 +45,7 @@ pub(super) fn write_files(folder: &Path, ports: Ports) {
     }
 }
 
-/// What tests ask about: every write, with its body where bodies are compared, and what the controllers read.
+/// The audit policy: every write, with its body where tests compare bodies, and the reads of the controllers.
 const AUDIT_POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -81,7 +81,7 @@ pub(super) fn start_etcd(folder: &Path, ports: Ports) -> Process {
         "--name=test".to_owned(),
         format!("--data-dir={ETCD_DATA}"),
         "--unsafe-no-fsync".to_owned(),
-        // Room for the large clusters of the benchmarks.
+        // Enough for the large clusters of the benchmarks.
         "--quota-backend-bytes=8589934592".to_owned(),
         format!("--listen-client-urls={client}"),
         format!("--advertise-client-urls={client}"),
@@ -120,7 +120,7 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
     Process::start_in("kube-apiserver", &binaries::servers().kube_apiserver(), folder, args, &environment())
 }
 
-/// Waits until the API server has its certificate and says that it is ready.
+/// Waits until the API server has its certificate and is ready.
 pub(super) async fn client_when_ready(folder: &Path, etcd: &mut Process, server: &mut Process) -> Client {
     let kubeconfig = kubeconfig_path(folder, User::Admin);
     let start = std::time::Instant::now();

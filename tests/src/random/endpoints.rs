@@ -1,4 +1,4 @@
-//! Custom Endpoints: what a user, or a controller of somebody else, writes for a Service without a selector.
+//! Custom Endpoints: the content that a user or another project's controller writes for a Service without a selector.
 
 use serde_json::{Map, Value, json};
 
@@ -28,8 +28,8 @@ pub(crate) fn set(rng: &mut Rng) -> Operation {
     let name = any_name(rng);
     let metadata = json!({"name": name, "labels": labels(rng), "annotations": annotations(rng)});
     let mut subsets: Vec<Value> = (0..rng.below(4)).map(|_| subset(rng)).collect();
-    // Upstream takes equal ports of several subsets for different ones if they have an application protocol. What comes
-    // of that beyond the maximum is chance.
+    // Upstream treats equal ports of several subsets as different if they have an application protocol. Beyond the
+    // maximum, its result is then chance.
     for ports in subsets.iter_mut().skip(1).filter_map(|subset| subset["ports"].as_array_mut()) {
         ports.iter_mut().filter_map(Value::as_object_mut).for_each(|port| drop(port.remove("appProtocol")));
     }
@@ -56,7 +56,7 @@ fn subset(rng: &mut Rng) -> Value {
 
 fn address(rng: &mut Rng, ip: &str) -> Value {
     let mut address = json!({"ip": ip});
-    // The same for an address wherever it is: which of several would win is not what traces are about.
+    // An address has the same properties in every subset: traces do not test which of several would win.
     if ip.ends_with('2') {
         address["hostname"] = json!("second");
     }

@@ -1,4 +1,4 @@
-//! Makes traces: keeps in mind what exists, and draws what may happen next.
+//! Generates traces: tracks the existing objects, and draws the next operation.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::operation::{Chance, Operation, PodStatus, Readiness, Step};
 use super::rng::Rng;
 use super::services::{self, Service, with};
 
-/// So many pods at most at a time.
+/// The maximum number of pods at a time.
 const MOST_PODS: usize = 26;
 
 /// With fewer than these, most operations create.
@@ -24,9 +24,9 @@ const MISSING_NODE: &str = "lost";
 #[derive(Debug)]
 pub(crate) struct Generator {
     rng: Rng,
-    /// Whether Services may ask for topology-aware hints.
+    /// Allows topology-aware hints for Services.
     topology: bool,
-    /// Whether there are custom Endpoints.
+    /// Generates custom Endpoints.
     custom_endpoints: bool,
     chance: Chance,
     services: BTreeMap<&'static str, Service>,
@@ -62,14 +62,14 @@ impl Pod {
         matches!(self.state, State::Terminating | State::FinishedTerminating)
     }
 
-    /// Whether it may disappear in one step. The API server marks a pod that it deletes at once as terminating
-    /// first: one that serves would be written twice, or once, as it happens.
+    /// True if the pod may disappear in one step. The API server marks a pod that it deletes at once as terminating
+    /// first, so a serving pod would cause one write or two, by chance.
     fn may_go(&self) -> bool {
         self.is_terminating() || self.state == State::Finished || self.ips.is_empty()
     }
 }
 
-/// What may happen, and how often, relative to the rest.
+/// The kinds of operations, with their relative frequency.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     CreatePod,
@@ -151,7 +151,7 @@ impl Generator {
         let choices = || CHOICES.iter().chain(more);
         let sum: usize = choices().map(|(_, weight)| weight).sum();
         let operation = loop {
-            // A cluster in use is what changes of all kinds meet.
+            // A cluster in use is the interesting start for changes of all kinds.
             if (self.pods.len() < FEW_PODS || self.services.len() < FEW_SERVICES) && self.rng.percent(60) {
                 let fewer_pods = self.services.len() >= FEW_SERVICES || self.rng.percent(60);
                 let operation = if fewer_pods { self.create_pod() } else { self.create_service() };
@@ -345,7 +345,7 @@ impl Generator {
     }
 
     fn terminate_pod(&mut self) -> Option<Operation> {
-        // The API server does not wait for a kubelet that never had the pod, or that says it has ended.
+        // The API server deletes at once a pod that has no kubelet, or whose status says that it has ended.
         let can =
             |pod: &Pod| !pod.is_terminating() && (pod.finalizer || pod.bound && pod.state != State::Finished);
         let name = self.any_pod(can)?;
@@ -443,7 +443,7 @@ impl Generator {
     }
 }
 
-/// See the table of [`super`]: what upstream sees only when something else happens.
+/// True for operations that upstream notices only when something else happens; see the table of [`super`].
 fn is_silent(operation: &Operation, synced: &[String]) -> bool {
     match operation {
         // Those that the controller keeps itself.

@@ -1,4 +1,4 @@
-//! What a trace consists of: operations as data, with everything in them but times and uids.
+//! The operations of a trace as data; only times and uids are added when they run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum Operation {
         object: Value,
         status: PodStatus,
     },
-    /// What a scheduler does.
+    /// Sets the node, as a scheduler does.
     BindPod {
         name: String,
         node: String,
@@ -84,7 +84,7 @@ pub enum Operation {
     },
 }
 
-/// A change of a pod's status; what is none stays.
+/// A change of a pod's status; a field that is `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodStatus {
     pub phase: Option<&'static str>,
@@ -111,25 +111,25 @@ pub struct Chance {
     /// The trigger times of their Endpoints, and how often these and slices mirrored from them are written: those that
     /// carry, or carried, a label that controllers keep for themselves.
     pub reserved: BTreeSet<&'static str>,
-    /// Whether they are marked as headless: those that came back from `ExternalName`.
+    /// The label for headless Services: those that came back from `ExternalName`.
     pub headless: BTreeSet<&'static str>,
 }
 
-/// An operation and what must follow it.
+/// An operation and the actions that must follow it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What happens.
+    /// The operation.
     pub operation: Operation,
-    /// Whether all Services are touched afterwards, because upstream does not notice this operation by itself.
+    /// Touches all Services afterwards, because upstream does not notice this operation by itself.
     pub touch: bool,
     /// The Services that can be touched to any effect once this has happened.
     pub synced: Vec<String>,
-    /// What upstream leaves to chance once this has happened.
+    /// The parts of the state that upstream leaves to chance after this operation.
     pub chance: Chance,
 }
 
 impl Operation {
-    /// Whether it is about nodes, which controllers watch apart from everything else.
+    /// True for operations on nodes, which controllers watch separately.
     pub fn is_of_node(&self) -> bool {
         matches!(
             self,
@@ -140,7 +140,7 @@ impl Operation {
         )
     }
 
-    /// Which kind it is, for statistics.
+    /// The kind, for statistics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::CreateService { .. } => "create Service",
@@ -166,7 +166,7 @@ impl Operation {
         self.detail().0
     }
 
-    /// The object's name, and what is said about it.
+    /// The object's name and the operation's arguments.
     fn detail(&self) -> (&str, Value) {
         match self {
             Self::CreateService { name, object } | Self::SetEndpoints { name, object } => {

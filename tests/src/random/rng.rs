@@ -24,7 +24,7 @@ impl Rng {
         usize::try_from(self.next() % u64::try_from(limit).unwrap()).unwrap()
     }
 
-    /// True in so many cases of a hundred.
+    /// True with this probability.
     pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -18,30 +18,30 @@ use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::scenario::NAMESPACE;
 
-/// How long what differs has time to become equal. Upstream tries again after 1 s, 2 s, 4 s, … what it took for
-/// stale, and a busy machine makes it stale more often.
+/// The time that a difference may persist. Upstream retries a sync that it takes for stale after 1 s, 2 s, 4 s, …, and
+/// takes more of them for stale on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long upstream may try to mirror by itself.
+/// The time that upstream gets to mirror without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
 
-/// Which trace, and how it is run.
+/// A trace and the conditions of its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Names the trace.
     pub seed: u64,
     /// Its length.
     pub operations: usize,
-    /// `--max-endpoints-per-slice`; what is not given depends on the seed.
+    /// `--max-endpoints-per-slice`; derived from the seed if `None`.
     pub max: Option<u32>,
     /// Operations between two barriers. With 1 everything that upstream determines is compared, the number of writes
     /// too; with more, changes overlap, and only endpoints are.
     pub overlap: usize,
-    /// Whether Services may ask for topology-aware hints.
+    /// Allows topology-aware hints for Services.
     pub topology: bool,
-    /// Who runs. With the mirroring controller, there are custom Endpoints.
+    /// The controllers that run. With the mirroring controller, there are custom Endpoints.
     pub controllers: &'static [Controller],
-    /// Who is compared with upstream: ours, or upstream itself, which shows what is left to chance.
+    /// The program compared with upstream: ours, or upstream itself, which shows what is left to chance.
     pub candidate: Kind,
 }
 
@@ -72,7 +72,7 @@ impl Options {
         self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
     }
 
-    /// What to type to run it again.
+    /// The command that runs it again.
     pub fn command(&self) -> String {
         let mut command = format!("hack/parity --operations {}", self.operations);
         if let Some(max) = self.max {
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     determined: [Writes; 2],
@@ -131,7 +131,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Both clusters, and what they have in common.
+/// Both clusters and their common state.
 struct Race<'a> {
     options: &'a Options,
     upstream: Run,
@@ -145,8 +145,8 @@ struct Race<'a> {
 /// Runs a trace.
 ///
 /// # Panics
-/// If anything differs that upstream determines, or ours wrote more, or a take-over wrote at all: with the seed, the
-/// number of the operation, the difference, and the command to run it again.
+/// If anything differs that upstream determines, or ours wrote more, or a take-over wrote at all. The message has the
+/// seed, the number of the operation, the difference, and the command to run it again.
 pub async fn run(options: &Options) -> Report {
     let start = Instant::now();
     let managers = || ManagerOptions {
@@ -205,8 +205,9 @@ pub async fn run(options: &Options) -> Report {
 }
 
 impl Race<'_> {
-    /// Besides the regular ones: what a Service leaves behind when its slices are no longer kept up to date depends on
-    /// what was written by then; and one that is created again before upstream noticed its deletion is stuck there.
+    /// Barriers beside the regular ones. The slices that a Service leaves behind when they are no longer kept up to
+    /// date depend on earlier writes; and upstream gets stuck on a Service that is created again before it noticed the
+    /// deletion.
     fn is_barrier(&self, steps: &[Step], number: usize, open: usize) -> bool {
         let step = &steps[number];
         let leaves_slices = |step: &Step| {
@@ -302,8 +303,8 @@ impl Race<'_> {
             let (resource, service) = written;
             let determined = self.options.overlap == 1
                 && if resource == "endpoints" {
-                    // One object, without a choice. The API server deletes it with the Service, and who sees the one
-                    // before the other creates it once more.
+                    // One object, which upstream does not choose. The API server deletes it with the Service; a
+                    // controller that sees its deletion before the Service's creates it once more.
                     step.operation.kind() != "delete Service" || step.operation.name() != service
                 } else {
                     self.before.determines_writes(after, service)
@@ -379,8 +380,8 @@ async fn remove_leftovers(run: &Run) {
     run.world.settle().await;
 }
 
-/// The Services whose slices upstream writes again and again although nothing changes, until it is lucky: those with
-/// hints over the maximum of a zone.
+/// The Services whose slices upstream writes again and again although nothing changes, until it converges by chance:
+/// those with hints over the maximum of a zone.
 async fn restless(upstream: &Run, last: &Step) -> BTreeSet<String> {
     const TRIES: usize = 5;
     let mut restless = BTreeSet::new();

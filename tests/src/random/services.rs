@@ -1,4 +1,4 @@
-//! The Services of a trace: what the generator knows about one, and what it may do with it.
+//! The Services of a trace: the generator's record of one, and the operations that are possible on it.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const HEADLESS: &str = "None";
 const HEADLESS_LABEL: &str = "service.kubernetes.io/headless";
 const RESERVED_LABELS: [&str; 3] = [HEADLESS_LABEL, SERVICE_NAME, MANAGED_BY];
 
-/// What matters about a Service for what may happen to it next.
+/// The properties of a Service that decide which operations are possible next.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
     name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Service {
     publish_not_ready: bool,
     traffic_distribution: Option<&'static str>,
     topology: Option<&'static str>,
-    /// Whether the user ever set a label that controllers keep for themselves.
+    /// True once the user has set a label that controllers reserve.
     reserved_label: bool,
 }
 
@@ -101,7 +101,7 @@ impl Service {
         (service, Operation::CreateService { name: name.to_owned(), object })
     }
 
-    /// Whether its slices are kept up to date.
+    /// True if its slices are kept up to date.
     pub(crate) fn is_synced(&self) -> bool {
         self.kind != Kind::ExternalName && self.selector.is_some()
     }
@@ -132,7 +132,7 @@ impl Service {
         if rng.percent(25) {
             return self.change("Service selector", json!({"spec": {"selector": null}}));
         }
-        // A merge patch keeps what it does not name.
+        // A merge patch keeps the fields that it does not name.
         let after = selector(rng);
         let mut patch = after.clone();
         for key in before.as_object().unwrap().keys() {
@@ -233,7 +233,7 @@ impl Service {
         }
     }
 
-    /// All fields that the type decides about; with nulls for what goes, if it is a patch.
+    /// All fields that depend on the type; a patch has nulls for those that go.
     fn kind_fields(&self, patch: bool) -> Value {
         let mut spec = json!({"type": self.kind.name(), "ports": self.ports});
         if self.kind == Kind::ExternalName {

@@ -1,8 +1,8 @@
-//! What the slices of two clusters must have in common after a step, given what they had in common before.
+//! The comparison of the slices of two clusters after a step, given their equality before it.
 //!
 //! Upstream appends endpoints in the random order of a Go map. While each group (Service, family, port list) has one
-//! slice, that decides nothing. Once a group has several, it is chance which of them an endpoint is in, and so which
-//! of them shrinks when the endpoint goes. What follows from that is compared only as far as it is determined:
+//! slice, that decides nothing. Once a group has several, it is chance which of them an endpoint is in, and so which of
+//! them shrinks when the endpoint goes. The consequences are compared only as far as they are determined:
 //!
 //! | What | Must be equal |
 //! |---|---|
@@ -20,7 +20,7 @@ use crate::canonical::Canonical;
 /// The slices of a cluster, by Service and group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// What may never be, whoever made it.
+    /// Violations of invariants that hold for every controller.
     violations: Vec<String>,
     services: BTreeMap<String, Groups>,
 }
@@ -35,7 +35,7 @@ struct Group {
     endpoints: Lines,
     /// The same with their hints, where those are left out above.
     hinted: Lines,
-    /// How often each fill occurs.
+    /// The number of slices of each fill.
     fills: Lines,
     metadata: Lines,
 }
@@ -100,7 +100,7 @@ fn remove_hints(line: &mut String) {
     }
 }
 
-/// Removes a label or an annotation, so that nothing tells that it was there. Neither has a value of several words.
+/// Removes a label or an annotation without a trace. Neither has a value of several words.
 fn remove(line: &mut String, key: &str) {
     if let Some(start) = line.find(key)
         && let Some(length) = line[start..].find(['}', ' '])
@@ -120,7 +120,7 @@ pub(crate) struct Pair {
 static NO_GROUPS: Groups = Groups::new();
 
 impl Pair {
-    /// What is wrong after a step that began with `before`; nothing if this is empty.
+    /// The differences after a step that began with `before`; empty if there are none.
     pub(crate) fn differences(&self, before: &Self) -> String {
         let mut text = self.violations();
         for service in self.services() {
@@ -158,12 +158,12 @@ impl Pair {
         text
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub(crate) fn groups_in_total(&self) -> usize {
         self.upstream.services.values().map(Groups::len).sum()
     }
 
-    /// Whether the step from here to `after` determines how often the slices of a Service are written.
+    /// True if the step from here to `after` determines the number of writes of a Service's slices.
     pub(crate) fn determines_writes(&self, after: &Self, service: &str) -> bool {
         if !self.determines_hints(service) || !after.determines_hints(service) {
             return false;
@@ -178,8 +178,8 @@ impl Pair {
             .all(|name| self.fills_are_equal(service, name) && self.only_grew(after, service, name))
     }
 
-    /// Whether hints that are spread over zones are the same, and of one slice of each address type, so that the same
-    /// become wrong.
+    /// True if hints that are spread over zones are equal on both sides, and of one slice of each address type, so that
+    /// the same become wrong.
     fn determines_hints(&self, service: &str) -> bool {
         let (upstream, ours) = self.groups(service);
         let hinted = |groups: &Groups| -> Vec<Lines> {
@@ -197,7 +197,7 @@ impl Pair {
         hints.is_empty() && our_hints.is_empty() || hints == our_hints && few(upstream) && few(ours)
     }
 
-    /// How many groups have several slices with equal fills on both sides, and how many have several at all.
+    /// The number of groups that have several slices with equal fills on both sides, and of all that have several.
     pub(crate) fn packed_groups(&self) -> (usize, usize) {
         let mut counts = (0, 0);
         for service in self.services() {
@@ -234,7 +234,7 @@ impl Pair {
         )
     }
 
-    /// Whether everything is equal, and nothing is in a place of upstream's choice.
+    /// True if everything is equal, and no placement was upstream's random choice.
     fn is_tight(&self, service: &str) -> bool {
         let (upstream, ours) = self.groups(service);
         let equal = upstream.len() == ours.len()
@@ -271,7 +271,7 @@ fn of<'a>(upstream: &'a Groups, ours: &'a Groups, group: &str) -> (&'a Group, &'
     (upstream.get(group).unwrap_or(&NO_GROUP), ours.get(group).unwrap_or(&NO_GROUP))
 }
 
-/// Adds what only one of the two has: `-` for upstream, `+` for ours.
+/// Adds the lines that only one of the two has: `-` for upstream, `+` for ours.
 fn difference(text: &mut String, service: &str, group: &str, upstream: &Lines, ours: &Lines) {
     let lines: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
     for line in lines {

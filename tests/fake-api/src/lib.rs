@@ -127,7 +127,7 @@ impl<T: Served> FakeApi<T> {
         self.cache.apply([Delta::Upsert(read::<K>(&object))], "", true);
     }
 
-    /// Delivers a watch event whose object can't be decoded. With an empty `name`, not even its name could be read.
+    /// Delivers a watch event whose object can't be decoded. With an empty `name`, even the name is unreadable.
     pub fn upsert_unreadable<K: CachedResource>(&self, name: &str) {
         let namespace = if K::NAMESPACED { NAMESPACE } else { "" };
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
@@ -282,7 +282,7 @@ impl<T: Served> FakeApi<T> {
         self.server.lock().objects.get(name).cloned()
     }
 
-    /// Creates or replaces an object as another client, whose field manager is `somebody`.
+    /// Creates or replaces an object as another client, whose field manager is `other-client`.
     pub fn put(&self, object: T) {
         let stored = self.put_without_event(object);
         emit(&self.cache, &stored);

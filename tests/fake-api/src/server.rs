@@ -190,7 +190,7 @@ fn counted<T: Served>(object: &T) -> (Value, Value) {
     (metadata["labels"].clone(), object)
 }
 
-/// Whether a write names the present resourceVersion, or none.
+/// True if a write names the present resourceVersion, or none.
 fn agrees(named: Option<&String>, present: &ObjectMeta) -> bool {
     named.is_none_or(|named| present.resource_version.as_ref() == Some(named))
 }

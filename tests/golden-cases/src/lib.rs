@@ -1,4 +1,4 @@
-//! Replays the cases that `hack/golden` recorded: what upstream did on random inputs.
+//! Replays the cases that `hack/golden` recorded: the output of upstream for random inputs.
 //!
 //! ```text
 //! cargo test -p CRATE golden
@@ -21,7 +21,7 @@ use std::io::Read;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// So many failures are spelt out.
+/// The number of failures printed in full.
 const SHOWN: usize = 5;
 
 /// The first line of a file.
@@ -33,9 +33,9 @@ struct Header {
 
 /// A case, as far as reports need it.
 pub trait Case: DeserializeOwned {
-    /// Its number in the file, and what it is about.
+    /// The case's number in the file, and its description.
     fn title(&self) -> (usize, String);
-    /// Does again what upstream did, and says what came out differently.
+    /// Runs our code on the recorded input, and returns the differences from upstream's output.
     fn differences(self) -> Vec<String>;
 }
 

@@ -17,10 +17,10 @@ use tokio::time::timeout;
 
 use crate::mutual_tls::Authority;
 
-/// How long a test waits before it gives up; only ever reached by a failure.
+/// The time that a test waits before it fails; a passing test never reaches it.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What becomes of a request.
+/// The server's treatment of a request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// It is answered with this JSON.
@@ -31,7 +31,7 @@ pub enum Act {
     Ignore,
     /// The stream is refused.
     Refuse,
-    /// The server goes away, and says that it has not looked at this one.
+    /// The server sends GOAWAY: it has not processed this request.
     GoAway,
     /// The stream is reset as if it had failed halfway.
     Fail,
@@ -94,14 +94,14 @@ impl Server {
         timeout(LIMIT, self.asked.next()).await.unwrap().unwrap()
     }
 
-    /// How many requests came that were not asked for.
+    /// The number of requests that arrived unexpectedly.
     pub fn more(&mut self) -> usize {
         std::iter::from_fn(|| self.asked.try_recv().ok()).count()
     }
 }
 
 const PREFACE: usize = 24;
-/// What a client accepts that hasn't said otherwise.
+/// The maximum frame size of a client that sets none.
 const MAX_FRAME: usize = 1 << 14;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -179,8 +179,8 @@ async fn send<S: AsyncWrite + Unpin>(
     stream.flush().await
 }
 
-/// Leads to a server until it is told to swallow everything. Connections then stay open and acknowledged by the kernel, as
-/// behind a load balancer whose server has lost power; new ones lead to the server again.
+/// A relay to a server that can swallow all traffic. Connections then stay open and acknowledged by the kernel, as
+/// behind a load balancer whose server has lost power; new connections reach the server again.
 pub struct BlackHole {
     pub address: SocketAddr,
     swallow: tokio::sync::watch::Sender<()>,

@@ -27,13 +27,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/controllers";
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fate {
-    /// How long it is on its way.
+    /// The delay of the request.
     pub before: Duration,
     pub end: End,
-    /// How long its answer is on its way.
+    /// The delay of its answer.
     pub after: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Sent {
 
 type Judge = dyn FnMut(&Sent) -> Fate + Send;
 
-/// The API server. It does what it has received, whether or not somebody still waits for the answer.
+/// The API server. It executes requests that it has received even if the client no longer waits for the answer.
 pub struct LeaseServer {
     judge: Mutex<Box<Judge>>,
     sent: Mutex<Vec<Sent>>,
@@ -92,7 +92,7 @@ struct Stored {
     version: u64,
     changed: Option<Instant>,
     events: Vec<Event>,
-    /// What an observer of the Lease would object to.
+    /// Violations of the Lease's rules.
     objections: Vec<String>,
 }
 
@@ -239,7 +239,7 @@ impl LeaseServer {
 }
 
 impl Stored {
-    /// Optimistic concurrency, and what the API server's validation asks of a Lease.
+    /// Optimistic concurrency, and the API server's validation of a Lease.
     fn write(&mut self, by: &str, mut lease: Lease) -> Result<Lease, (u16, &'static str)> {
         let spec = lease.spec.clone().unwrap_or_default();
         let positive = spec.lease_duration_seconds.is_none_or(|seconds| seconds > 0);
@@ -274,7 +274,8 @@ impl Stored {
         }
     }
 
-    /// A Lease may pass from one to another only when its time has run out or nobody has it, and then once.
+    /// Reports a holder that took the Lease although it was neither expired nor released, or miscounted the
+    /// transitions.
     fn objection(&self, by: &str, old: &LeaseSpec, new: &LeaseSpec) -> Option<String> {
         let holder = |spec: &LeaseSpec| spec.holder_identity.clone().unwrap_or_default();
         let (old_holder, new_holder) = (holder(old), holder(new));
@@ -333,7 +334,7 @@ impl Candidate {
         Self::start_stopping(server, name, config, encoding, Vec::new())
     }
 
-    /// A process that is stopped (as by SIGSTOP) from time to time: so long after the start, for so long.
+    /// A process that is stopped (as by SIGSTOP) at times: each stop has its delay after the start, and its duration.
     pub fn start_stopping(
         server: &Arc<LeaseServer>,
         name: &str,

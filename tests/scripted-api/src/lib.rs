@@ -1,5 +1,5 @@
-//! A scripted API server: it expects certain requests in a certain order and answers each as the test says, faults
-//! included. The same script plays in memory, on a clock that tests can pause, or over a real socket.
+//! A scripted API server: it expects certain requests in a certain order and answers each as the test prescribes,
+//! faults included. The same script runs in memory, on a clock that tests can pause, or over a real socket.
 #![allow(
     missing_docs,
     clippy::missing_panics_doc,

@@ -52,8 +52,8 @@ impl Drop for Loopback {
     }
 }
 
-/// A free port, twice: for a server, and for one that comes after it. Until either listens, connections are refused,
-/// and nobody else can take the port.
+/// A free port, twice: for a server, and for its successor. Until either listens, connections are refused, and no other
+/// process can take the port.
 pub fn reserve() -> [TcpSocket; 2] {
     let bind = |port| {
         let socket = TcpSocket::new_v4().unwrap();

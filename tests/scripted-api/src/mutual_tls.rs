@@ -1,4 +1,4 @@
-//! A server that asks clients for certificates, and tells what they show.
+//! A server that asks clients for certificates, and reports those that they present.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,10 +28,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// How long a test waits before it gives up; only ever reached by a failure.
+/// The time that a test waits before it fails; a passing test never reaches it.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// What signs certificates.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
@@ -86,7 +86,7 @@ impl Authority {
 }
 
 impl Identity {
-    /// What a server with this certificate does with a connection, if it asks clients for none.
+    /// An acceptor for a server with this certificate that asks clients for none.
     pub fn acceptor(self, protocols: &[&[u8]]) -> TlsAcceptor {
         let config = ServerConfig::builder().with_no_client_auth();
         let mut config = config.with_single_cert(vec![self.certificate], self.key).unwrap();
@@ -108,7 +108,7 @@ pub struct Asked {
     pub authorization: Option<String>,
 }
 
-/// How many connections are open, by the certificate that was shown.
+/// The number of open connections, by the client's certificate.
 type Open = BTreeMap<Option<Vec<u8>>, usize>;
 
 /// A server on a loopback port. Dropping it ends all connections.
@@ -121,7 +121,7 @@ pub struct Server {
     _accepting: JoinSet<()>,
 }
 
-/// What connections share.
+/// State that the connections share.
 struct Shared {
     asked: UnboundedSender<Asked>,
     open: watch::Sender<Open>,
@@ -170,7 +170,7 @@ impl Server {
         timeout(LIMIT, self.asked.next()).await.unwrap().unwrap()
     }
 
-    /// Whether a connection is open where this certificate was shown.
+    /// True if a connection with this client certificate is open.
     pub fn knows(&self, identity: &Identity) -> bool {
         self.open.borrow().contains_key(&identity.der())
     }
@@ -181,7 +181,7 @@ impl Server {
         timeout(LIMIT, forgotten).await.expect("connections to end").unwrap();
     }
 
-    /// Sends something to whoever has asked for `/watch`, or ends that.
+    /// Sends an event to the client that has asked for `/watch`; `None` ends the response.
     pub fn send(&self, event: Option<&'static str>) {
         self.events.unbounded_send(event.map(Into::into)).unwrap();
     }

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// What a proxy understands.
+/// The protocol of a proxy.
 pub enum Speaks {
     /// `CONNECT`.
     Http,
@@ -45,7 +45,7 @@ impl Proxy {
         Self { address, asked, _accepting: accepting }
     }
 
-    /// What the next connection asked for.
+    /// The destination that the next connection asked for.
     pub async fn asked(&mut self) -> String {
         self.asked.next().await.unwrap()
     }

@@ -1,4 +1,4 @@
-//! What is expected, what is answered, and what came.
+//! The expected requests, the answers to them, and the requests that came.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -55,7 +55,7 @@ pub struct Seen {
 pub struct Script {
     steps: Mutex<VecDeque<Step>>,
     seen: Mutex<Vec<Seen>>,
-    /// How the script ended, once it did.
+    /// The result of the script, once it has ended.
     ended: watch::Sender<Option<Result<(), String>>>,
 }
 
@@ -135,7 +135,7 @@ impl Answer {
         self
     }
 
-    /// The same bytes, in chunks of so many.
+    /// Splits the same bytes into chunks of this size.
     pub fn in_chunks_of(mut self, size: usize) -> Self {
         let cut = |piece: Piece| match piece {
             Piece::Bytes(bytes) => {
@@ -154,7 +154,7 @@ impl Script {
         Arc::new(Self { steps: Mutex::new(steps), seen: Mutex::default(), ended: watch::Sender::new(None) })
     }
 
-    /// A client whose requests never leave the process, so that a paused clock moves only when all is done.
+    /// A client whose requests never leave the process, so that a paused clock advances only when all tasks are idle.
     pub fn client(self: &Arc<Self>) -> kube::Client {
         let script = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
@@ -207,11 +207,11 @@ impl Script {
         });
     }
 
-    /// Returns when the last answer has been given in full.
+    /// Returns when the last answer has been sent completely.
     ///
     /// # Panics
     ///
-    /// If an unexpected request came, or nothing more comes for `limit`.
+    /// If an unexpected request came, or none comes for `limit`.
     pub async fn played(&self, limit: Duration) {
         let mut ended = self.ended.subscribe();
         let outcome = timeout(limit, ended.wait_for(Option::is_some)).await;

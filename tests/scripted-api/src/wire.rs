@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::script::Answer;
 
-/// How a server writes.
+/// The way in which a server writes its responses.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire(pub Encoding);
 

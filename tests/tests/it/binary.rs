@@ -1,4 +1,4 @@
-//! The program from outside: what it says when it cannot start, how it ends, and that it carries on.
+//! The program from outside: its messages when it cannot start, its exit, and its work while its output is blocked.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tests::scenario::{Pod, World};
 
 const PROMPTLY: Duration = Duration::from_secs(30);
 
-/// Runs the program with arguments that keep it from starting, and returns the one line that it says beside and
-/// after its log.
+/// Runs the program with arguments that keep it from starting, and returns the one line that it prints beside and after
+/// its log.
 fn refusal(args: &[&str]) -> String {
     let output = process::output(&binaries::endpoint_controller_manager(), args, PROMPTLY);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -24,7 +24,7 @@ fn refusal(args: &[&str]) -> String {
     said.concat()
 }
 
-/// Whether a line has the head of a log line: its severity and the date, `I1231 `.
+/// True if a line has the head of a log line: its severity and the date, `I1231 `.
 fn is_log(line: &str) -> bool {
     let (severity, rest) = line.split_at_checked(1).unwrap_or(("", line));
     "IWEF".contains(severity) && rest.split(' ').next().is_some_and(|date| date.parse::<u16>().is_ok())
@@ -58,7 +58,7 @@ fn a_configuration_file_with_a_field_that_it_does_not_know() {
     assert_says(&[&flag], &["manager.yaml", "EndpointSliceController.MaxEndpoints: unknown field"]);
 }
 
-/// What a program prints with `--help`.
+/// The output of a program with `--help`.
 fn help(program: &std::path::Path) -> String {
     let output = process::output(program, &["--help"], PROMPTLY);
     assert!(output.status.success(), "{}", output.status);
@@ -124,7 +124,7 @@ fn a_kubeconfig_that_is_not_one() {
 fn an_api_server_that_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
-    // Port 1 is reserved and, on a loopback address, nobody's.
+    // Port 1 is reserved, so on a loopback address no server listens there.
     let config = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
         "users": [{"name": "c", "user": {"token": "t"}}],
@@ -134,11 +134,11 @@ fn an_api_server_that_is_not_there() {
     assert_says(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
 }
 
-/// Starts the program with a stderr that is full and that nobody reads; stdout is the same, as in a container whose logs
+/// Starts the program with a stderr that is full and has no reader; stdout is the same, as in a container whose logs
 /// have stopped being collected.
 fn start_unread(args: &[&str]) -> (std::process::Child, std::io::PipeReader) {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // What a pipe holds on Linux: another byte would wait.
+    // The capacity of a pipe on Linux: another byte would block.
     std::io::Write::write_all(&mut writer, &vec![b'.'; 65536]).unwrap();
     let mut command = std::process::Command::new(binaries::endpoint_controller_manager());
     command.args(args).stdin(std::process::Stdio::null()).stdout(writer.try_clone().unwrap()).stderr(writer);

@@ -54,7 +54,7 @@ async fn same_in_cache<K: CachedKind + PartialEq + std::fmt::Debug>(client: &Cli
     both.json.len()
 }
 
-/// The full form of what is written, there and back.
+/// Checks that all fields of the written objects survive both encodings.
 async fn same_in_full<M>(client: &Client, path: &str, without_managed_fields: fn(&mut M)) -> usize
 where
     M: Message + DeserializeOwned + PartialEq + std::fmt::Debug,
@@ -111,7 +111,7 @@ async fn protobuf_and_json_are_read_alike() {
     );
 }
 
-/// The manager that speaks JSON finds what the manager that speaks protobuf left, and writes nothing.
+/// The manager that uses JSON takes over from the manager that uses protobuf, and writes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manager_that_speaks_json_agrees() {
     let run = Run::start(Kind::Ours).await;

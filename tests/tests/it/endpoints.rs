@@ -1,5 +1,5 @@
-//! The Endpoints controller beyond what the common workload shows: Services with more pods than Endpoints hold, ports
-//! that lead elsewhere from pod to pod, and what it costs beside the EndpointSlice controller.
+//! The Endpoints controller beyond the common workload: Services with more pods than Endpoints hold, named ports that
+//! differ from pod to pod, and its cost beside the EndpointSlice controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +23,8 @@ async fn start(kind: Kind) -> Run {
     Run::start_as(kind, ManagerOptions { flags, ..ManagerOptions::of(ENDPOINTS) }).await
 }
 
-/// Runs phases on both sides at the same time. After each, what either side stored is compared with what we compute,
-/// to the last byte.
+/// Runs phases on both sides at the same time. After each phase, compares the objects stored on either side with our
+/// computation, to the last byte.
 async fn both(upstream: &Run, ours: &Run, phases: &[Phase]) -> [Vec<Record>; 2] {
     let (upstream, ours) = tokio::join!(Box::pin(upstream.record(phases)), Box::pin(ours.record(phases)));
     [upstream, ours]
@@ -39,8 +39,9 @@ fn assert_nothing_written(who: &str, requests: &[Request]) {
     assert!(texts.is_empty(), "{who} wrote:\n{}", texts.join("\n"));
 }
 
-/// Over capacity and not: equal to upstream's, with no more writes; equal to what we compute from the same objects, to
-/// the last byte; and taken over without a write, except for those that upstream makes after itself.
+/// Over capacity and below, the objects equal upstream's, with no more writes; they equal our computation from the same
+/// Services and pods, to the last byte; and a take-over writes nothing, except for the writes that upstream makes after
+/// itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn services_over_capacity_agree_and_change_hands() {
     let (upstream, ours) = tokio::join!(Box::pin(start(Kind::Upstream)), Box::pin(start(Kind::Ours)));
@@ -64,7 +65,7 @@ async fn services_over_capacity_agree_and_change_hands() {
     assert!(compared > 10, "{compared} Endpoints compared");
 }
 
-/// What is watched is decoded once and kept once, however many controllers look at it.
+/// Objects are watched, decoded and cached once, for any number of controllers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_controllers_share_one_watch_of_each_kind() {
     let cluster = Cluster::start(ClusterOptions::default()).await;

@@ -1,4 +1,4 @@
-//! Who the API server takes the controllers for: the user of each request, and the manager in managedFields.
+//! The identity of the controllers for the API server: the user of each request, and the manager in managedFields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +38,8 @@ fn of_web(requests: &[Request]) -> Vec<String> {
     of_web.map(ToString::to_string).collect()
 }
 
-/// A takeover writes nothing, whatever we call ourselves. What is written later has a second manager, or with upstream's
-/// name still the one.
+/// A take-over writes nothing, whatever our name. Later writes have a second manager, or the same one with upstream's
+/// name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn managed_fields_after_a_takeover() {
     let cluster = Cluster::start(ClusterOptions::default()).await;

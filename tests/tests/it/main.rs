@@ -2,12 +2,12 @@
 //!
 //! | Suite | Rule |
 //! |---|---|
-//! | [`parity`], [`random_parity`], [`takeover`] | what is written is what upstream writes, and never more |
+//! | [`parity`], [`random_parity`], [`takeover`] | the writes are those of upstream, and never more |
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
-//! | [`binary`], [`identity`], [`encodings`] | the program from outside, and what it says to the API server |
+//! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
 //! | [`election`] | one replica writes, and two never do |
-//! | [`hardening`] | faults on real servers, and how long they take |
+//! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of a third party |
 #![allow(
     clippy::unwrap_used,

@@ -12,7 +12,7 @@ use tests::wait::{self, LIMIT};
 
 use MetricKind::{Counter, Gauge, Histogram};
 
-/// What both have: the name, its type, its labels.
+/// Metrics of both programs: name, type, labels.
 const SAME: &[(&str, MetricKind, &[&str])] = &[
     ("endpoint_slice_controller_changes", Counter, &["operation"]),
     ("endpoint_slice_controller_desired_endpoint_slices", Gauge, &[]),
@@ -78,7 +78,7 @@ const SAME: &[(&str, MetricKind, &[&str])] = &[
     ("workqueue_work_duration_seconds", Histogram, &["name"]),
 ];
 
-/// What comes with the first event of its kind only, which does not happen on an ordinary day.
+/// Metrics that appear with the first event of their kind only, which is rare.
 const RARE: &[&str] = &["leader_election_slowpath_total", "rest_client_request_retries_total"];
 
 /// The beginnings of names that only upstream has, and why.
@@ -97,7 +97,7 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
 ];
 
-/// What only ours has. Of `informer_store_resource_version` upstream has the name, and no series.
+/// Metrics of ours alone. Upstream has the name `informer_store_resource_version`, but no series.
 const OURS_ONLY: &[&str] = &[
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
@@ -109,7 +109,7 @@ const OURS_ONLY: &[&str] = &[
     "log_lines_dropped_total",
 ];
 
-/// What a manager serves that elects, uses service accounts, and has had something to do: kubeadm's way.
+/// The metrics of a manager with leader election and service accounts, as kubeadm runs it, after some work.
 async fn scrape(kind: Kind) -> Exposition {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let options = ManagerOptions {
@@ -132,7 +132,7 @@ async fn scrape(kind: Kind) -> Exposition {
     exposition
 }
 
-/// `[ALPHA]` and the like, with which help begins; none for what is not Kubernetes' own.
+/// The stability level at the start of the help text, such as `[ALPHA]`; none for metrics that are not Kubernetes' own.
 fn stability(metric: &Metric) -> Option<&str> {
     metric.help.as_deref()?.split_inclusive(']').next().filter(|word| word.starts_with('['))
 }
@@ -147,7 +147,7 @@ fn bounds(metric: &Metric) -> Vec<Vec<f64>> {
     bounds
 }
 
-/// What is not as the table has it.
+/// The deviations from the table.
 fn objections(metrics: &Exposition) -> Vec<String> {
     let mut objections = Vec::new();
     for (name, kind, labels) in SAME {

@@ -5,7 +5,7 @@ use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::parity::{Record, compare, run, table};
 use tokio::sync::OnceCell;
 
-/// What upstream does with the workload, found out once for all tests.
+/// The record of upstream's run, made once for all tests.
 async fn reference() -> &'static [Record] {
     static REFERENCE: OnceCell<Vec<Record>> = OnceCell::const_new();
     REFERENCE.get_or_init(|| run(Kind::Upstream, ManagerOptions::of(Controller::ALL))).await
@@ -20,8 +20,8 @@ async fn compare_with_upstream(kind: Kind, controllers: &'static [Controller], f
     compare(reference, &candidate, controllers);
 }
 
-/// What differs between two runs of the same program is the workload's fault or the comparison's: without this
-/// test, the other ones could not be trusted.
+/// A difference between two runs of the same program is a fault of the workload or of the comparison: this test is the
+/// basis of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_agrees_with_itself() {
     compare_with_upstream(Kind::Upstream, Controller::ALL, &[]).await;
@@ -32,7 +32,7 @@ async fn ours_agrees_with_upstream() {
     compare_with_upstream(Kind::Ours, Controller::ALL, &[]).await;
 }
 
-/// One controller alone does what it does beside the others.
+/// A controller alone does the same as beside the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_endpointslice_controller_alone_agrees_in_json() {
     let flags = &["--kube-api-content-type=application/json"];

@@ -71,7 +71,7 @@ async fn random_operations_leave_the_same_slices() {
             options.operations,
             options.max()
         );
-        // A failure of one seed, which has said what it is by now, does not hide those of others.
+        // A failed seed has already printed its report; it does not prevent the run of the others.
         match AssertUnwindSafe(Box::pin(run(&options))).catch_unwind().await {
             Ok(report) => {
                 println!("{report}");

@@ -1,5 +1,5 @@
-//! A settled cluster changes hands: ours finds everything as it would have made it, and writes nothing; upstream writes
-//! what it writes again after itself.
+//! Take-over of a settled cluster: ours finds every object as it would have made it, and writes nothing; upstream
+//! writes only the objects that it also writes again after itself.
 
 use tests::manager::Kind;
 use tests::parity::{Run, written};
@@ -25,7 +25,7 @@ async fn hand_over(first: Kind, second: Kind) {
     );
 }
 
-/// What the other tests ask for is possible, and what they except is upstream's own doing.
+/// The rules of the other tests can be met, and their exceptions are due to upstream itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_after_upstream() {
     hand_over(Kind::Upstream, Kind::Upstream).await;

@@ -1,4 +1,4 @@
-//! What Services of other controllers cost ours: memory and processor, with the feature gate on and off.
+//! The cost of delegated Services in our program: memory and CPU, with the feature gate on and off.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::tally::Tally;
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const GATE: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
 
-/// What our program did with the gate in one position.
+/// Measurements of our program with the gate in one position.
 struct Figures {
     start: Phase,
     churn: Phase,

@@ -1,4 +1,4 @@
-//! `hack/bench`: what the same work costs kube-controller-manager and endpoint-controller-manager.
+//! `hack/bench`: the cost of the same work in kube-controller-manager and endpoint-controller-manager.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -54,7 +54,7 @@ async fn run(options: &Options) -> ExitCode {
     code
 }
 
-/// Compares the two, and says what it found; one alone is equal to itself.
+/// Compares the endpoints of the two and prints the result; a single program is equal to itself.
 fn have_equal_endpoints(measurements: &[(Kind, Measurement)]) -> bool {
     let [(_, upstream), (_, ours)] = measurements else { return true };
     let difference = upstream.difference(ours);

@@ -19,13 +19,13 @@ use crate::options::Options;
 use crate::seed::{self, SeededPod};
 use crate::tally::Tally;
 
-/// How long slices and processor must be quiet before something counts as over.
+/// The time that slices and CPU must be quiet before a step counts as finished.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Requests in flight while pods change.
 pub(crate) const CONCURRENCY: usize = 16;
 
-/// What it cost.
+/// The costs of all phases.
 #[derive(Debug)]
 pub(crate) struct Measurement {
     /// From nothing to all slices.
@@ -40,14 +40,14 @@ pub(crate) struct Measurement {
     pub(crate) idle: Phase,
     /// A new process on the settled cluster. Its seconds end when a change that it finds is in the slices.
     pub(crate) restart: Phase,
-    /// How often the new process began to list or watch each kind.
+    /// The number of lists and watches that the new process began, by kind.
     pub(crate) list_watches: BTreeMap<String, usize>,
     /// All endpoints at the end, by namespace.
     pub(crate) endpoints: Vec<Canonical>,
 }
 
 impl Measurement {
-    /// Whose endpoints only one of the two has, in text; empty if they are equal.
+    /// The endpoints that only one of the two has, as text; empty if they are equal.
     pub(crate) fn difference(&self, other: &Self) -> String {
         let namespaces = self.endpoints.iter().zip(&other.endpoints);
         namespaces.filter_map(|(here, there)| here.difference(there)).collect()
@@ -67,7 +67,7 @@ pub(crate) struct Phase {
     pub(crate) peak_rss: u64,
     /// Requests for a change, of any resource.
     pub(crate) writes: usize,
-    /// How many of them failed.
+    /// The number of failed ones.
     pub(crate) failed: usize,
 }
 
@@ -243,14 +243,14 @@ impl Bench<'_> {
         bench.all_seen().await;
         let took = begun.at.elapsed();
         let mut phase = bench.end(begun, took).await;
-        // The slice, and the Endpoints if somebody keeps them.
+        // The slice, and the Endpoints if their controller runs.
         let kept = bench.manager_options.controllers.contains(&Controller::Endpoints);
         let awaited = 1 + usize::from(kept);
         phase.writes = phase.writes.checked_sub(awaited).expect("the writes that were waited for");
         (bench, phase)
     }
 
-    /// What all this is for.
+    /// The endpoints that the controllers published, in comparable form.
     async fn endpoints(&self) -> Vec<Canonical> {
         let mut all = Vec::new();
         for namespace in 0..self.options.namespaces() {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! Options of the benchmark.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use tests::manager::{Controller, Kind, ManagerOptions};
 
-/// Measures kube-controller-manager and endpoint-controller-manager, with only the EndpointSlice controller unless told
-/// otherwise, one after the other, on a fresh API server on loopback with the same Services and pods each.
+/// Measures kube-controller-manager and endpoint-controller-manager one after the other, each on a fresh API server on
+/// loopback with the same Services and pods. Runs only the EndpointSlice controller by default.
 #[derive(Debug, Clone, Parser)]
 #[command(bin_name = "hack/bench")]
 pub(crate) struct Options {
-    /// How many Services.
+    /// Number of Services.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) services: u32,
-    /// How many pods each Service has.
+    /// Number of pods of each Service.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) pods: u32,
-    /// How many nodes the pods are on.
+    /// Number of nodes on which the pods run.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) nodes: u32,
-    /// How many zones the nodes are in.
+    /// Number of zones of the nodes.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) zones: u32,
-    /// How many namespaces the Services are in [default: one for 100 Services].
+    /// Number of namespaces of the Services [default: one for 100 Services].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     namespaces: Option<u32>,
-    /// How many pods, at most, stop being ready at once.
+    /// Maximum number of pods that stop being ready at once.
     #[arg(long, default_value_t = 500)]
     churn: u32,
     /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would be all that is measured.
@@ -56,7 +56,7 @@ enum Only {
     Ours,
 }
 
-/// What a list names. Slices are what everything waits for, so someone must make them.
+/// Parses a list of controllers. The list must include one that makes slices, because every measurement waits for them.
 fn controllers(list: &str) -> Result<&'static [Controller], String> {
     let named = |name: &str| {
         let known = Controller::ALL.iter().find(|controller| controller.name() == name);
@@ -83,12 +83,12 @@ impl Options {
         self.services.saturating_mul(self.pods)
     }
 
-    /// How many pods change one after another. One more is left for the restart.
+    /// The number of pods that change one after another. One more is left for the restart.
     pub(crate) fn single(&self) -> u32 {
         (self.all_pods() - 1).min(100)
     }
 
-    /// How many pods change at once.
+    /// The number of pods that change at once.
     pub(crate) fn churn(&self) -> u32 {
         (self.all_pods() - 1 - self.single()).min(self.churn)
     }

@@ -92,7 +92,7 @@ pub(crate) fn table(options: &Options, measurements: &[(Kind, Measurement)]) -> 
     text
 }
 
-/// What each controller adds to memory, and that all of them share what is watched.
+/// The memory that each controller adds, and the evidence that all of them share one cache.
 pub(crate) fn memory(measurements: &[(Kind, &[Controller], Measurement)]) -> String {
     let mut text = format!(
         "{:10}{:>24}{:>14}{:>16}  controllers\n",

@@ -8,7 +8,7 @@ use tests::{binaries, process};
 
 use crate::options::Options;
 
-/// A cluster with everything in it, but for what a controller makes.
+/// A cluster with all objects but those that a controller makes.
 pub(crate) async fn cluster(options: &Options) -> Cluster {
     let program = binaries::servers().etcd().with_file_name("seed");
     assert!(program.is_file(), "the seed command is not there: install Go and run hack/testenv/build");

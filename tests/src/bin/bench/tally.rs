@@ -1,4 +1,4 @@
-//! What the API server says of slices, counted as it comes.
+//! Counts of the slices' endpoints, kept up to date by watch events.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use tests::observe::View;
 
 use crate::seed::SeededPod;
 
-/// Counts over all slices. Every event costs what its slice holds, not what the cluster holds.
+/// Counts over all slices. Cost: an event costs time linear in the size of its slice, whatever the size of the cluster.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pods_per_service: usize,
@@ -46,12 +46,12 @@ impl Tally {
         self.awaited.insert(pod);
     }
 
-    /// How many pods are still shown as ready.
+    /// The number of pods that are still published as ready.
     pub(crate) fn awaited(&self) -> usize {
         self.awaited.len()
     }
 
-    /// When a slice changed last.
+    /// The time of the last change of a slice.
     pub(crate) fn last_event(&self) -> Instant {
         self.last_event
     }

@@ -1,4 +1,4 @@
-//! Where the story is played: the cluster, the manager, the watch on slices, and the terminal.
+//! The environment of the demo: the cluster, the manager, the watch on slices, and the terminal.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -21,7 +21,7 @@ use crate::table::Table;
 
 pub(crate) const NAMESPACE: &str = "shop";
 
-/// How long to wait for writes that nobody needs. There are none.
+/// The time to wait for superfluous writes, of which there are none.
 const AFTERMATH: Duration = Duration::from_millis(200);
 
 /// For reading.
@@ -86,7 +86,7 @@ impl Fixture {
         self.cluster.client()
     }
 
-    /// Prints what is about to happen.
+    /// Prints a description of the step that follows.
     pub(crate) fn begin(&mut self, what: &str) -> Step {
         self.steps += 1;
         let title = format!("{:2}. {what}", self.steps);
@@ -94,20 +94,20 @@ impl Fixture {
         Step { mark: self.cluster.audit().mark(), begun: Instant::now() }
     }
 
-    /// Waits until the slices say it, and shows them.
+    /// Waits until the slices reach a state, and prints them.
     pub(crate) async fn end(&mut self, step: Step, since: &str, reached: impl Fn(&SliceTable) -> bool) {
         self.until(reached).await;
         let took = milliseconds(step.elapsed());
         self.show(&step, &format!("in the slices {took} after {since}")).await;
     }
 
-    /// Waits until the slices say it.
+    /// Waits until the slices reach a state.
     pub(crate) async fn until(&self, reached: impl Fn(&SliceTable) -> bool) {
         let progress = |slices: &SliceTable| Table::default().slices(slices);
         self.observer.until("the slices to follow", LIMIT, reached, progress).await;
     }
 
-    /// Shows the slices, the Endpoints that changed, and what was written since the step began.
+    /// Prints the slices, the Endpoints that changed, and the writes since the step began.
     pub(crate) async fn show(&mut self, step: &Step, remark: &str) {
         tokio::time::sleep(AFTERMATH).await;
         let writes = self.writes_since(step);
@@ -146,7 +146,7 @@ impl Fixture {
         Api::namespaced(self.client(), NAMESPACE)
     }
 
-    /// Starts the manager, and says when it was ready, if it can tell.
+    /// Starts the manager. Returns the time that it took to become ready, if it can be measured.
     pub(crate) async fn start_manager(&mut self) -> Option<String> {
         let begun = Instant::now();
         self.manager = Some(Manager::start(self.kind, &self.cluster, &self.options).await);
@@ -154,7 +154,7 @@ impl Fixture {
         tells.then(|| format!("ready {} after its start", milliseconds(begun.elapsed())))
     }
 
-    /// Stops the manager, and says what it needed.
+    /// Stops the manager. Returns the resources that it used.
     pub(crate) async fn stop_manager(&mut self) -> String {
         let manager = self.manager.take().expect("the manager runs");
         let (name, usage) = (manager.name(), manager.usage());

@@ -1,4 +1,4 @@
-//! What the scheduler and the kubelets would do, if there were any.
+//! Stand-ins for the scheduler and the kubelets, which do not run here.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU16, Ordering};

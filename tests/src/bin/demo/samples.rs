@@ -24,7 +24,7 @@ fn objects(file: &Path) -> Vec<DynamicObject> {
     objects.unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Does what `kubectl apply --server-side --namespace=<namespace>` does.
+/// Equivalent of `kubectl apply --server-side --namespace=<namespace>`.
 pub(crate) async fn apply(client: &Client, namespace: &str, object: &DynamicObject) {
     let types = object.types.as_ref().expect("a manifest has its kind");
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("an API version"));

@@ -1,4 +1,4 @@
-//! What the API server says of slices.
+//! The slices as the API server has sent them.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl View for SliceTable {
     }
 }
 
-/// How many endpoints are in which condition.
+/// The number of endpoints by condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) all: usize,
@@ -69,7 +69,7 @@ impl SliceTable {
         Counts::of(self.slices_of(name).into_iter().flat_map(|slice| slice.endpoints.iter().flatten()))
     }
 
-    /// Whether a pod is a ready endpoint in each family of its Service.
+    /// True if a pod is a ready endpoint in each family of its Service.
     pub(crate) fn is_ready(&self, name: &str, pod: &str) -> bool {
         let slices = self.slices_of(name);
         !slices.is_empty()
@@ -87,7 +87,7 @@ pub(crate) fn service(slice: &EndpointSlice) -> &str {
     slice.labels().get("kubernetes.io/service-name").map_or("", String::as_str)
 }
 
-/// Whether it was made from Endpoints, not from pods.
+/// True if the slice was made from Endpoints, not from pods.
 pub(crate) fn is_mirrored(slice: &EndpointSlice) -> bool {
     let manager = slice.labels().get("endpointslice.kubernetes.io/managed-by");
     manager.is_some_and(|manager| manager == "endpointslicemirroring-controller.k8s.io")

@@ -1,4 +1,4 @@
-//! What happens.
+//! The steps of the demo.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const MANY: usize = 130;
 /// Pods made at the same time in the burst.
 const CONCURRENCY: usize = 16;
 
-/// How long a new process is watched that has nothing to write.
+/// The time to watch a new process that has nothing to write.
 const TIME_TO_WRITE: Duration = Duration::from_secs(1);
 
 /// Plays the story with the one manager or the other.

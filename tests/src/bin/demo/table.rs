@@ -1,4 +1,4 @@
-//! Slices and Endpoints as tables, a line each, with a mark at what has changed.
+//! Slices and Endpoints as tables, a line each, with a mark on changed lines.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -31,11 +31,11 @@ const ENDPOINTS: Head<5> =
 /// The first line of a table.
 struct Head<const N: usize> {
     names: [&'static str; N],
-    /// Which columns hold numbers, which stand at the right.
+    /// The columns of numbers, which are aligned to the right.
     numbers: std::ops::Range<usize>,
 }
 
-/// How many addresses of a slice are shown; of others only the number.
+/// The number of addresses of a slice that are printed; of the others only their number is.
 const SHOWN: usize = 1;
 
 /// The lines as they were shown last.

@@ -1,4 +1,4 @@
-//! A cluster, our program in it, and what is seen of a Service.
+//! A cluster, our program in it, and the published state of a Service.
 
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -35,7 +35,7 @@ pub(crate) struct Fixture {
     cluster: Cluster,
 }
 
-/// What is published about a Service: who manages it, and its addresses. In order of these.
+/// The published state of a Service: managers and addresses, in order of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) endpoints: Option<(String, Vec<String>)>,
@@ -134,7 +134,7 @@ impl Fixture {
         self.world.change_service(service, json!({"metadata": {"labels": {LABEL: value}}})).await;
     }
 
-    /// Somebody else's slice, with one ready endpoint.
+    /// A slice of another controller, with one ready endpoint.
     pub(crate) async fn slice(&self, name: &str, service: &str, address: &str) {
         let slice = json!({
             "metadata": {"name": name, "labels": {SERVICE_NAME: service, MANAGED_BY: THEM}},
@@ -145,7 +145,7 @@ impl Fixture {
         self.slices.create(&PostParams::default(), &slice).await.unwrap();
     }
 
-    /// Somebody else's Endpoints, which say who manages them, or don't. What is there under the name is replaced.
+    /// Endpoints of another controller, with or without a label for their manager. Replaces those of that name.
     pub(crate) async fn custom_endpoints(&self, name: &str, managed_by: Option<&str>, address: &str) {
         let labels = json!({ENDPOINTS_MANAGED_BY: managed_by});
         let subsets = json!([{"addresses": [{"ip": address}], "ports": [{"name": "http", "port": 80}]}]);
@@ -176,13 +176,13 @@ impl Fixture {
         }
     }
 
-    /// All slices of a Service, whoever made them.
+    /// All slices of a Service, of any manager.
     pub(crate) async fn slices_of(&self, service: &str) -> Vec<EndpointSlice> {
         let query = ListParams::default().labels(&format!("{SERVICE_NAME}={service}"));
         self.slices.list(&query).await.unwrap().items
     }
 
-    /// What is published about a Service now.
+    /// The current published state of a Service.
     pub(crate) async fn see(&self, service: &str) -> Seen {
         let endpoints = self.endpoints.get_opt(service).await.unwrap();
         let endpoints = endpoints.map(|endpoints| {
@@ -224,7 +224,7 @@ pub(crate) fn address(number: u16) -> String {
     format!("10.1.{high}.{low}")
 }
 
-/// Who manages a slice, and its ready addresses.
+/// The manager of a slice, and its ready addresses.
 fn slice_seen(slice: EndpointSlice) -> (String, Vec<String>) {
     let manager = slice.labels().get(MANAGED_BY).cloned().unwrap_or_default();
     let ready = slice.endpoints.into_iter().flatten().filter(|endpoint| {

@@ -59,7 +59,7 @@ async fn l7_without_the_gate_everything_comes_back_and_with_it_goes_again(fixtur
     only_theirs_is_left(fixture).await;
 }
 
-/// Endpoints of a labelled Service with a selector can only be somebody's while the gate is on.
+/// Endpoints of a labelled Service with a selector can belong to another controller only while the gate is on.
 async fn l9_what_others_made_survived(fixture: &Fixture) {
     let theirs = fixture.slices.get("theirs").await.unwrap();
     assert_eq!(theirs.metadata.generation, Some(1), "never written again");

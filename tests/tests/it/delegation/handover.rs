@@ -1,5 +1,5 @@
-//! A Service goes from us to another controller and back, as `docs/delegation.md` says, and at no moment without an
-//! endpoint that is ready.
+//! A Service goes from us to another controller and back, as `docs/delegation.md` describes, and always has a ready
+//! endpoint.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tests::wait::LIMIT;
 
 use super::fixture::{DELEGATION, Fixture, Seen, THEM};
 
-/// The ready endpoints of `web`, in each of its slices, and what was seen on the way.
+/// The ready endpoints of `web` in each of its slices, and the states observed so far.
 #[derive(Debug, Default)]
 struct Ready {
     now: BTreeMap<String, usize>,

@@ -59,7 +59,7 @@ async fn l3_created_with_the_label(fixture: &Fixture) {
     assert_eq!(fixture.writes_since(mark), [""; 0]);
 }
 
-/// Exactly what is ours goes, each with one request.
+/// Exactly our objects are deleted, each with one request.
 async fn l4_label_added(fixture: &Fixture) {
     fixture.service("l4", None, &[4]).await;
     fixture.slice("l4-theirs", "l4", "192.0.2.4").await;
@@ -145,7 +145,7 @@ async fn l10_another_value_changes_nothing(fixture: &Fixture) {
     assert_eq!(fixture.writes_since(mark), [""; 0]);
 }
 
-/// Here nobody collects garbage, so what we don't delete stays.
+/// No garbage collector runs here, so slices that we don't delete remain.
 async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
     fixture.service("gone", None, &[11]).await;
     fixture.expect("gone", &Seen::ours(&["10.1.0.11"])).await;
@@ -154,8 +154,8 @@ async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
     let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
     fixture.expect("gone", &left).await;
     fixture.remains("gone", &left).await;
-    // The API server deletes Endpoints with their Service. What ours does about them depends on what it sees go first,
-    // and is the affair of other tests.
+    // The API server deletes Endpoints with their Service. Our requests for them depend on the order of the two events;
+    // other tests cover that.
     let mut writes = fixture.writes_since(mark);
     writes.retain(|write| !write.ends_with(" endpoints gone"));
     assert_eq!(writes, [""; 0]);

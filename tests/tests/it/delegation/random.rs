@@ -1,6 +1,6 @@
-//! Random operations on Services and what others publish about them, with the label set and removed in between: when
-//! all is quiet, nothing foreign was touched, nothing of ours is left for a labelled Service, and everything is in place
-//! for one without the label.
+//! Random operations on Services and on objects of other controllers for them, with the label set and removed in
+//! between. At rest, no foreign object was touched, a labelled Service has no object of ours, and one without the label
+//! has all of them.
 //!
 //! A failure prints the command that replays it. `DELEGATION_SEEDS=100..200` and `DELEGATION_OPERATIONS=500` in the
 //! environment search further.
@@ -36,12 +36,12 @@ enum Operation {
     Pause,
 }
 
-/// What the test did for one name.
+/// The operations on one name so far.
 #[derive(Clone, Debug, Default)]
 struct Model {
     service: Option<Service>,
     ready: bool,
-    /// Endpoints that nobody but us has written, and nobody but us may have removed, since: their uid and version.
+    /// Endpoints that only the test has written, and that only the test may have removed, since: their uid and version.
     custom: Option<(String, String)>,
     /// The address in the slice of another controller.
     slice: Option<String>,
@@ -54,7 +54,7 @@ struct Service {
 }
 
 impl Model {
-    /// Whether Endpoints of this name are ours to write.
+    /// True if Endpoints of this name are ours to write.
     fn endpoints_are_ours(&self) -> bool {
         self.service.is_some_and(|service| service.selector && service.label.is_none())
     }
@@ -118,7 +118,7 @@ impl Run<'_> {
             self.act(name, operation, &mut model).await;
         }
         if model.endpoints_are_ours() {
-            // From now on we may replace what others wrote.
+            // From now on our program may replace the Endpoints of others.
             model.custom = None;
         }
         self.models.insert(name, model);
@@ -137,7 +137,8 @@ impl Run<'_> {
             }
             Operation::Delete => {
                 fixture.world.delete_service(&service).await;
-                // What a Service that was ours leaves behind, we remove. It may have been ours a moment ago.
+                // Our program removes the objects that one of its Services leaves behind. This may have been one a
+                // moment ago.
                 (model.service, model.custom) = (None, None);
             }
             Operation::Label(label) => {
@@ -150,7 +151,7 @@ impl Run<'_> {
             }
             Operation::WriteEndpoints(last) => {
                 fixture.custom_endpoints(&service, Some(THEM), &format!("192.0.2.{last}")).await;
-                // What we began before may still end in a write, or in a deletion if its Service is gone.
+                // A sync that began before may still write, or delete if its Service is gone.
                 fixture.world.sync().await;
                 let stored = fixture.endpoints.get_opt(&service).await.unwrap();
                 let stored = stored.filter(|it| it.labels().values().any(|value| value == THEM));
@@ -175,7 +176,7 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until everything is as it must be when nobody does anything any more.
+    /// Waits until all objects are in the state that holds at rest.
     async fn check(&self) {
         self.fixture.world.settle().await;
         for (name, model) in &self.models {
@@ -194,7 +195,7 @@ impl Run<'_> {
     }
 }
 
-/// What is not as it must be, if anything.
+/// The first violation of the expected state, if any.
 fn wrong(model: &Model, seen: &Seen, pod: &str) -> Option<&'static str> {
     let by = |manager: &str| -> Vec<&Vec<String>> {
         seen.slices.iter().filter(|(by, _)| by == manager).map(|(_, addresses)| addresses).collect()
@@ -206,7 +207,7 @@ fn wrong(model: &Model, seen: &Seen, pod: &str) -> Option<&'static str> {
     let ours = seen.endpoints.as_ref().filter(|(by, _)| by == ENDPOINTS).map(|(_, addresses)| addresses);
     let ready: Vec<String> = model.ready.then(|| pod.to_owned()).into_iter().collect();
     let (wrong, what) = match model.service {
-        // Nobody collects garbage here: slices of the EndpointSlice controller stay.
+        // No garbage collector runs here: slices of the EndpointSlice controller stay.
         None => (ours.is_some() || !by(MIRRORED).is_empty(), "ours, of a Service that is gone"),
         Some(Service { label: Some(_), .. }) => (
             ours.is_some() || !by(MIRRORED).is_empty() || !by(SLICES).is_empty(),
@@ -261,7 +262,7 @@ async fn random_operations_leave_everything_in_the_right_hands() {
     let fixture = Fixture::start(DELEGATION).await;
     let mut failed = Vec::new();
     for seed in seeds() {
-        // A failure of one seed, which has said what it is by now, does not hide those of others.
+        // A failed seed has already printed its report; it does not prevent the run of the others.
         if AssertUnwindSafe(run(&fixture, seed, length)).catch_unwind().await.is_err() {
             trace(seed, length)
                 .iter()

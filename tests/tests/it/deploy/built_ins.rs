@@ -1,4 +1,5 @@
-//! What disables upstream's built-in controllers is tried on upstream itself: it says which controllers it runs without.
+//! Flags that disable upstream's built-in controllers, tested with upstream itself: its log lists the controllers that
+//! it runs without.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +13,7 @@ use tests::wait::{self, LIMIT};
 
 use super::manifests::{file, text};
 
-/// What each distribution passes of its own accord.
+/// The list of controllers that each distribution passes by default.
 const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
 const K3S: &str = "*,tokencleaner,-service,-route,-cloud-node-lifecycle";
 const TALOS: &str = "*,tokencleaner";
@@ -39,7 +40,7 @@ fn rancher(path: &str) -> Vec<String> {
     std::iter::once(K3S).chain(values).map(str::to_owned).collect()
 }
 
-/// Talos adds what its list does not have yet.
+/// Talos adds the entries that its list lacks.
 fn talos() -> Vec<String> {
     let document = document("talos.yaml");
     let more = text(&document, "/cluster/controllerManager/extraArgs/controllers");
@@ -91,7 +92,7 @@ async fn disabled(cluster: &Cluster, name: &str, controllers: &[String]) -> BTre
     .await
 }
 
-/// What the log says, once all controllers are built.
+/// The controllers that the log lists, once all are built.
 fn listed(log: &Path) -> Result<BTreeSet<String>, String> {
     let log = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     if !log.contains(r#""Controller starting...""#) {

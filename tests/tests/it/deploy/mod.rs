@@ -1,5 +1,5 @@
-//! `deploy/`: a real API server accepts the manifests, the program works with exactly the rights that they give, and
-//! upstream understands what disables its built-in controllers.
+//! `deploy/`: a real API server accepts the manifests, the program works with exactly the rights that they grant, and
+//! upstream accepts the flags that disable its built-in controllers.
 
 mod built_ins;
 mod manifests;
@@ -52,7 +52,7 @@ async fn restricted(client: &kube::Client) {
     let mut pod =
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "strict", "namespace": "strict"}});
     pod["spec"] = manifests::deployment()["spec"]["template"]["spec"].clone();
-    // system-cluster-critical is for the system's namespaces in some clusters; here it is not what is asked about.
+    // In some clusters system-cluster-critical is reserved for the system's namespaces, which this test is not about.
     dry_run(client, &pod).await.unwrap();
     pod["spec"]["securityContext"]["seccompProfile"] = Value::Null;
     let refusal = dry_run(client, &pod).await.unwrap_err();
@@ -87,7 +87,7 @@ async fn serve_service_monitors(client: &kube::Client) {
     create(client, &crd).await.unwrap();
 }
 
-/// kustomize itself sees what these tests see.
+/// The rendering of kustomize itself equals the one that these tests read.
 #[test]
 fn kustomize_renders_the_same_objects() {
     for overlay in OVERLAYS {

@@ -28,8 +28,8 @@ const ROLES: [(&str, &str); 4] = [
     ("endpointslice-mirroring-controller", "endpointslicemirroring-controller"),
     ("leader-election", "leader-election"),
 ];
-/// What no request of ours asks for: an admission plugin asks, about us. That of `OpenShift` is not here; what it costs to
-/// be without the others is seen in [`without_rights`].
+/// Rights that no request of ours needs: an admission plugin checks them for our user. The plugin of `OpenShift` does
+/// not run here; [`without_rights`] shows the effect of a lack of the others.
 const ASKED_ON_ADMISSION: [(&str, &str); 4] = [
     ("update", "services/finalizers"),
     ("update", "endpoints/finalizers"),
@@ -128,7 +128,7 @@ impl Site {
         path
     }
 
-    /// What the program asked of the API server.
+    /// The requests of the program to the API server.
     fn requests(&self, mark: Mark) -> Vec<Request> {
         let user = format!("system:serviceaccount:{SYSTEM}:{ACCOUNT}");
         let mut requests = self.cluster.audit().since(mark);
@@ -155,7 +155,7 @@ async fn work(site: &Site, world: &World) {
     assert_eq!(lease.holder_identity.as_deref().unwrap_or_default(), "", "the Lease is not released");
 }
 
-/// How many addresses of custom Endpoints are mirrored here: less than there are, which causes events.
+/// The maximum number of mirrored addresses here: less than the custom Endpoints have, which causes events.
 const MIRRORED: usize = 2;
 
 /// Custom Endpoints come, change and go.
@@ -183,7 +183,7 @@ async fn custom_endpoints(world: &World, name: &str) {
     endpoints.create(&PostParams::default(), &serde_json::from_value(custom).unwrap()).await.unwrap();
 }
 
-/// Health is for all, metrics for whom `metrics-reader.yaml` is bound to.
+/// Every client may read the health pages; metrics need the binding of `metrics-reader.yaml`.
 async fn metrics(site: &Site, manager: &mut Manager) {
     let server = format!("https://127.0.0.1:{}", secure_port(manager));
     let client = site.cluster.client();
@@ -201,7 +201,7 @@ async fn metrics(site: &Site, manager: &mut Manager) {
     create(&client, &binding).await.unwrap();
     let prometheus = pages(&site.kubeconfig("prometheus", &server).await).await;
     let somebody = pages(&site.kubeconfig("somebody", &server).await).await;
-    // Not /metrics, which the harness opens to everybody.
+    // Not /metrics, which the harness opens to all clients.
     let path = "/metrics/slis";
     // A refusal, from before the authorizer knew, is believed for ten seconds.
     wait::until(path, LIMIT, async || match prometheus.get(path).await? {
@@ -280,7 +280,7 @@ async fn without_rights(site: &Site, world: &World) {
                 (part(request), request.verb.as_str(), request.resource.as_str(), request.code)
                     == (*client, "create", resource, 403)
             };
-            // More than once: nobody gives up.
+            // More than once: a refused request is retried.
             if requests.iter().filter(|request| refused(request)).count() < 2 {
                 return Err(format!("{client} is not refused"));
             }
@@ -316,7 +316,7 @@ fn part(request: &Request) -> &str {
     request.user_agent.rsplit('/').next().unwrap_or_default()
 }
 
-/// What a file of `base/rbac` allows: verbs and resources.
+/// The verbs and resources that a file of `base/rbac` allows.
 fn allowed(role: &str) -> BTreeSet<(String, String)> {
     let mut allowed = BTreeSet::new();
     for rule in file(&format!("base/rbac/{role}.yaml"))[0]["rules"].as_array().unwrap() {

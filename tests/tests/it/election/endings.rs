@@ -1,4 +1,4 @@
-//! How the process ends, and what it leaves in the Lease.
+//! The exit of the process, and the state of the Lease after it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tests::wait::{self, LIMIT};
 use super::fixture::{Fixture, SHORT};
 use super::replicas::assert_lost;
 
-/// So long that a release which gets no answer is still under way when the test goes on.
+/// Long enough that a release without an answer is still under way when the test continues.
 const PATIENT: LeaderElection = LeaderElection {
     lease_duration: Duration::from_secs(600),
     renew_deadline: Duration::from_secs(500),
@@ -20,7 +20,7 @@ const PATIENT: LeaderElection = LeaderElection {
 async fn exit_codes() {
     let mut fixture = Fixture::start().await;
 
-    // A Lease that somebody takes without waiting is theirs.
+    // A user who takes the Lease without waiting holds it.
     let mut leader = fixture.ours("first", SHORT).await;
     fixture.next_leader("").await;
     fixture.edit_lease(json!({"holderIdentity": "somebody", "leaseDurationSeconds": 3600})).await;
@@ -40,7 +40,7 @@ async fn exit_codes() {
     let released = fixture.lease().await;
     assert_eq!((released.holder_identity.as_deref(), released.lease_duration_seconds), (Some(""), Some(1)));
 
-    // Whoever asks twice doesn't want to wait for that.
+    // A second signal does not wait for that.
     let mut leader = fixture.ours("fourth", PATIENT).await;
     fixture.next_leader("").await;
     fixture.cluster.freeze_apiserver();

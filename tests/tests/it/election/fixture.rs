@@ -19,7 +19,8 @@ use super::terms::{self, Term};
 
 pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
 
-/// Shorter than the defaults, and with as much room between the renew deadline and the lease as three seconds give.
+/// Shorter than the defaults, with the largest margin between renew deadline and lease duration that three seconds
+/// allow.
 pub(crate) const SHORT: LeaderElection = LeaderElection {
     lease_duration: Duration::from_secs(7),
     renew_deadline: Duration::from_secs(4),
@@ -46,7 +47,7 @@ impl Fixture {
         Self { cluster, world, start, churn: JoinSet::new() }
     }
 
-    /// From now on a pod is ready and unready in turns, so that whoever may write has a reason to.
+    /// From now on, makes a pod ready and unready in turns, so that a leader always has a reason to write.
     pub(crate) fn keep_changing_a_pod(&mut self) {
         let pods: Api<Pod> = Api::namespaced(self.cluster.client(), scenario::NAMESPACE);
         self.churn.spawn(async move {
@@ -95,13 +96,13 @@ impl Fixture {
         self.leases().get(LeaderElection::LEASE).await.unwrap().spec.unwrap()
     }
 
-    /// Replaces what stands in the Lease, as a person with kubectl would.
+    /// Replaces the spec of the Lease, as a user with kubectl would.
     pub(crate) async fn edit_lease(&self, spec: serde_json::Value) -> Lease {
         let change = Patch::Merge(json!({ "spec": spec }));
         self.leases().patch(LeaderElection::LEASE, &PatchParams::default(), &change).await.unwrap()
     }
 
-    /// Waits until somebody else than `previous` leads and all that there was to do is done. Returns who.
+    /// Waits until a replica other than `previous` leads and is in sync. Returns its identity.
     pub(crate) async fn next_leader(&self, previous: &str) -> String {
         let leases = self.leases();
         let holder = wait::until("a new leader", LIMIT, async || {
@@ -130,14 +131,14 @@ impl Fixture {
         .await;
     }
 
-    /// What the replicas have asked of the API server.
+    /// The requests of the replicas to the API server.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let mut requests = self.cluster.audit().since(self.start);
         requests.retain(|request| request.user == User::EndpointControllers.name());
         requests
     }
 
-    /// Who led, one after the other; panics if anybody else wrote.
+    /// The terms of the leaders in order. Panics if a replica wrote outside its term.
     pub(crate) fn terms(&self) -> Vec<Term> {
         terms::of(&self.requests()).unwrap_or_else(|breach| panic!("{breach}"))
     }

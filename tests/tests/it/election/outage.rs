@@ -29,7 +29,7 @@ async fn without_the_api_server_a_leader_ends_and_a_standby_stays() {
     second.process().alive().unwrap();
     assert_eq!(second.get("/healthz").await.0, 200);
 
-    // Nobody can have the Lease now; whoever would believe so writes as soon as somebody listens.
+    // No replica can hold the Lease now. One that still believed so would write as soon as the API server is back.
     sleep_until(over).await;
     second.process().alive().unwrap();
     let mark = fixture.cluster.audit().mark();
@@ -40,7 +40,7 @@ async fn without_the_api_server_a_leader_ends_and_a_standby_stays() {
     assert_both_wrote(&fixture);
     second.process().alive().unwrap();
 
-    // It has the Lease before it knows what it missed, and waits for that.
+    // The new leader has the Lease before it knows the changes that it missed, and waits for them.
     let requests = fixture.cluster.audit().since(mark);
     let first_write = fixture.terms()[1].first_write.unwrap();
     for resource in RESOURCES {

@@ -12,7 +12,7 @@ use tests::wait::{self, LIMIT};
 use super::fixture::{Fixture, SHORT};
 use super::terms::Term;
 
-/// What the controllers have in their cache.
+/// The resources in the controllers' cache.
 pub(crate) const RESOURCES: [&str; 5] = ["services", "pods", "nodes", "endpoints", "endpointslices"];
 
 fn programs(terms: &[Term]) -> Vec<&str> {
@@ -26,7 +26,8 @@ pub(crate) fn assert_both_wrote(fixture: &Fixture) {
     assert!(terms.iter().all(|term| term.first_write.is_some()), "{terms:#?}");
 }
 
-/// What upstream has too on `/healthz` and `/metrics`, and readiness, which ours has on standby as well.
+/// Checks the parts of `/healthz` and `/metrics` that upstream has too, and readiness, which ours has on standby as
+/// well.
 async fn assert_shows(manager: &Manager, leads: bool) {
     let (status, text) = manager.get("/healthz?verbose").await;
     assert_eq!(status, 200, "{text}");
@@ -97,7 +98,7 @@ async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
     let early = all.iter().filter(|r| r.program() == "second" && r.is_write() && r.received < released);
     let early: Vec<_> = early.collect();
     assert_eq!(early.len(), 0, "a standby writes nothing, not even into the Lease: {early:?}");
-    // It has everything already, and makes sure that it has what the other one wrote.
+    // Its cache is complete; it only makes sure that it includes the writes of the former leader.
     let lists = of_second().filter(|r| matches!(r.verb.as_str(), "list" | "watch"));
     let mut lists: Vec<&str> = lists.map(|request| request.resource.as_str()).collect();
     lists.sort_unstable();
@@ -130,14 +131,15 @@ async fn a_crash_is_made_up_for_when_the_lease_is_over() {
     assert_both_wrote(&fixture);
 }
 
-/// When it goes on it has missed a lot, and somebody else leads.
+/// When the process continues it has missed many changes, and another replica leads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_writes_nothing_any_more() {
     let mut fixture = Fixture::start().await;
     let mut first = fixture.ours("first", SHORT).await;
     let one = fixture.next_leader("").await;
     let _second = fixture.ours("second", SHORT).await;
-    // A write that it is about to send would go out at once when it goes on: nobody can look at a clock and send in one.
+    // A write that is about to be sent would be sent as soon as the process continues: reading a clock and sending are
+    // not atomic.
     fixture.world.settle().await;
     let end = Timestamp::now();
     first.process().signal("STOP");
@@ -150,7 +152,7 @@ async fn a_leader_that_was_frozen_writes_nothing_any_more() {
     assert_both_wrote(&fixture);
 }
 
-/// It ends with code 1 and says why.
+/// Checks that it exits with code 1 and gives the reason.
 pub(crate) async fn assert_lost(manager: &mut Manager, why: &str) {
     let status = manager.process().ended(LIMIT).await;
     assert_eq!(status.code(), Some(1));

@@ -13,12 +13,12 @@ pub(crate) struct Term {
     /// The program, by its user agent.
     pub(crate) by: String,
     pub(crate) from: Timestamp,
-    /// When the leader released the Lease.
+    /// The time at which the leader released the Lease.
     pub(crate) released: Option<Timestamp>,
-    /// When the API server received the controllers' first write.
+    /// The time at which the API server received the controllers' first write.
     pub(crate) first_write: Option<Timestamp>,
     record: LeaseSpec,
-    /// When the API server received the last renewal.
+    /// The time at which the API server received the last renewal.
     renewed: Timestamp,
 }
 
@@ -52,8 +52,9 @@ fn is_of_lease(request: &Request) -> bool {
     request.is_write() && request.resource == "leases" && request.name == LeaderElection::LEASE
 }
 
-/// Whether it writes an Event about the Lease, which a former leader does after its term. Only these are in the Lease's
-/// namespace; the body would not do, as the API server logs none of a request that was cancelled before it was read.
+/// True for the write of an Event about the Lease, which a former leader makes after its term. Only these are in the
+/// Lease's namespace. The body cannot decide it: the API server logs none for a request that was cancelled before it
+/// was read.
 fn is_event_of_lease(request: &Request) -> bool {
     let kind = request.body.as_ref().and_then(|body| body.pointer("/involvedObject/kind"));
     let may_concern_lease = kind.is_none_or(|kind| kind == "Lease");
@@ -128,7 +129,7 @@ impl Term {
         if kept && short { Ok(()) } else { Err(format!("not a release of {:?}", self.record)) }
     }
 
-    /// Whether a request was received and answered within the term.
+    /// True if a request was received and answered within the term.
     fn covers(&self, request: &Request, next: Option<Timestamp>) -> bool {
         let over = |end| end < request.answered;
         request.program() == self.by

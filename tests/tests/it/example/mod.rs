@@ -28,7 +28,7 @@ const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
 const NETWORK_STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
-/// What the network plugin says of a pod whose addresses end with `number`.
+/// The network plugin's annotation for a pod whose addresses end with `number`.
 fn status(number: u16) -> String {
     json!([
         {"name": "cbr0", "interface": "eth0", "ips": [format!("10.1.0.{number}")], "default": true, "dns": {}},
@@ -152,7 +152,7 @@ async fn a_service_changes_hands_and_is_never_without_endpoints() {
     let writes = writes_of_slices(&site);
     assert_eq!(writes, BTreeMap::from([("create".into(), 2), ("update".into(), 6), ("delete".into(), 2)]));
 
-    // A Service that is given away before anyone else publishes it: the watcher would have seen that.
+    // A Service that is delegated before another controller publishes it. The watcher would have noticed the gap.
     site.label(Some("nobody.example.com")).await;
     site.until("nothing", &[]).await;
     assert_ne!(site.published.with(|view| view.gaps()), Vec::<String>::new());
@@ -180,7 +180,7 @@ fn refused(site: &Site) -> Vec<String> {
     requests(site).filter(|request| request.code == 403).map(|request| request.to_string()).collect()
 }
 
-/// How often it wrote slices, by verb.
+/// The number of its writes of slices, by verb.
 fn writes_of_slices(site: &Site) -> BTreeMap<String, usize> {
     let mut writes = BTreeMap::new();
     for request in requests(site).filter(|it| it.is_write() && it.resource == "endpointslices") {

@@ -1,4 +1,4 @@
-//! What a Service's slices publish, and whether it was ever nothing.
+//! The addresses that a Service's slices publish, and a check that there was always one.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,8 @@ impl Published {
         self.gaps.clone()
     }
 
-    /// The addresses of ready endpoints, sorted, by who manages the slice. One who has slices without any is there, too.
+    /// The addresses of ready endpoints, sorted, by the manager of the slice. A manager whose slices have no addresses
+    /// is included.
     pub(crate) fn by_manager(&self) -> BTreeMap<String, Vec<String>> {
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for slice in self.slices.values() {

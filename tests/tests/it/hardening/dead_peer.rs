@@ -7,7 +7,7 @@ use tests::proxy::NewConnections;
 
 use super::fixture::{Fixture, change, kind, measured, patience};
 
-/// What upstream needs: an HTTP/2 ping after 30 s of silence, which has 15 s for its answer.
+/// The time that upstream needs: an HTTP/2 ping after 30 s of silence, and a timeout of 15 s for its answer.
 const BOUND: Duration = Duration::from_secs(45);
 /// Longer than it takes to notice.
 const OUTAGE: Duration = Duration::from_secs(30);
@@ -41,8 +41,8 @@ async fn a_dead_peer_does_not_cost_the_lease() {
     }
 }
 
-/// Connections that are made meanwhile are accepted and go nowhere either, as behind a balancer without a machine that
-/// works: whoever waits for such a connection notices that it is dead as well.
+/// New connections are also accepted and lead nowhere, as behind a balancer without a working server: a client that
+/// waits on such a connection must notice that it is dead as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_made_while_every_peer_is_dead_are_given_up_in_time() {
     let fixture = Fixture::behind_a_proxy(|options| options).await;

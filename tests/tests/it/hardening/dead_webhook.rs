@@ -1,5 +1,5 @@
-//! An admission webhook that accepts and never answers, with failurePolicy Ignore: the API server waits for it as long
-//! as the webhook's timeout says, and then stores what it was asked to. So must the client wait.
+//! An admission webhook that accepts and never answers, with failurePolicy Ignore: the API server waits until the
+//! webhook's timeout, and then stores the object. The client has to wait as well.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

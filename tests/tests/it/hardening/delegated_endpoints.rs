@@ -1,5 +1,5 @@
-//! A Service that lost its selector, its Endpoints edited by hand since, gets the label of another controller: the
-//! Endpoints are the user's, whatever their label `endpoints.kubernetes.io/managed-by` still says.
+//! A Service without its former selector, whose Endpoints were edited by hand, gets the label of another controller:
+//! the Endpoints are the user's, although they still have the label `endpoints.kubernetes.io/managed-by`.
 
 use k8s_openapi::api::core::v1::Endpoints;
 use kube::api::{Patch, PatchParams};

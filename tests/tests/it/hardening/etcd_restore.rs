@@ -56,7 +56,7 @@ async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     fixture.manager.process().alive().unwrap();
     let restored = version(&fixture.cluster.client()).await;
     assert!(restored < before, "{restored} < {before}");
-    // The pod is ready again, and its slice says so. Before any version comes that was not known, the pod leaves.
+    // The pod is ready again, and its slice is up to date. The pod leaves before a new version appears.
     let start = Instant::now();
     fixture.world.relabel("web-0", json!({"app": "elsewhere"})).await;
     write(&fixture.cluster.client(), usize::try_from(before - restored).unwrap() + 50).await;

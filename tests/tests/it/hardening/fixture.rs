@@ -10,10 +10,10 @@ use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::proxy::Proxy;
 use tests::scenario::{Pod, World};
 
-/// How often a condition is looked at whose moment is measured.
+/// The polling interval for conditions whose time is measured.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Who is measured.
+/// The program to measure.
 pub(crate) fn kind() -> Kind {
     match env::var("HARDENING_KIND").as_deref() {
         Ok("upstream") => Kind::Upstream,
@@ -22,7 +22,7 @@ pub(crate) fn kind() -> Kind {
     }
 }
 
-/// How long a test waits, unless told to wait longer.
+/// The time that a test waits: `default`, or that of the environment.
 pub(crate) fn patience(default: Duration) -> Duration {
     env::var("HARDENING_PATIENCE").map_or(default, |text| {
         default.max(Duration::from_secs(text.parse().unwrap_or_else(|_| panic!("HARDENING_PATIENCE={text}"))))
@@ -73,10 +73,10 @@ pub(crate) async fn serve(world: &World, name: &str, number: u16) {
     world.service(name, json!({}), spec).await;
 }
 
-/// Changes the readiness of `SERVICE-0`, and waits until the slice of its Service says so. Returns how long that took.
+/// Changes the readiness of `SERVICE-0`, and waits until the slice of its Service shows it. Returns the time that took.
 ///
 /// # Errors
-/// Says so if it takes longer than `limit`.
+/// If it takes longer than `limit`.
 pub(crate) async fn change(
     world: &World,
     service: &str,

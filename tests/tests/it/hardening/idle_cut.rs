@@ -6,13 +6,13 @@ use tokio::time::{Instant, sleep_until};
 
 use super::fixture::{Fixture, change, measured, patience};
 
-/// What a balancer takes for idle; kubeadm's guide for haproxy has 20 s.
+/// The idle timeout of a load balancer; kubeadm's guide for haproxy has 20 s.
 const IDLE: Duration = Duration::from_secs(4);
 /// Between two changes: each comes just after the watches were cut.
 const ROUND: Duration = Duration::from_secs(5);
 const ROUNDS: usize = 9;
 
-/// Above any hiccup of a busy machine, below what a back-off that adds up comes to.
+/// Above any delay of a busy machine, below the sum of an exponential back-off.
 const BOUND: Duration = Duration::from_secs(5);
 /// For the test as a whole.
 const LONGEST: Duration = Duration::from_secs(60);

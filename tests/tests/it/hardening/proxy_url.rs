@@ -11,7 +11,7 @@ use tests::scenario::World;
 
 use super::fixture::{kind, serve};
 
-/// The certificate is for it, and no resolver of this machine knows it: whoever reaches it did so through the proxy.
+/// The name in the certificate. No resolver of this machine knows it, so a client can reach it only through the proxy.
 const NAME: &str = "kubernetes.default.svc";
 
 async fn cluster() -> (Cluster, World, Proxy, String) {

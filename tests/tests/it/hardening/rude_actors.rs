@@ -20,39 +20,39 @@ use tokio::time::sleep_until;
 
 use super::fixture::{change, kind, measured, serve};
 
-/// How long they fight.
+/// The duration of the conflict.
 const FIGHT: Duration = Duration::from_secs(60);
 /// Ten at once, and one a minute.
 const MOST_WRITES: usize = 11;
-/// For a Service that is left in peace again: one write a minute, and what the write takes.
+/// The time until a Service is repaired after the conflict: one write a minute, and the duration of the write.
 const PEACE: Duration = Duration::from_secs(75);
 /// For a Service beside them.
 const BOUND: Duration = Duration::from_secs(5);
 
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
-/// What those who edit publish, and no pod has.
+/// The address that the conflicting writers publish, and no pod has.
 const RUDE_ADDRESS: &str = "192.0.2.1";
 
-/// Whether slices are those of the controllers.
+/// True for slices of the controllers.
 fn is_theirs(slice: &EndpointSlice) -> bool {
     slice.labels().get(MANAGED_BY).is_some_and(|by| by == "endpointslice-controller.k8s.io")
 }
 
-/// Whether a slice publishes pods and nothing else.
+/// True if a slice publishes pods and nothing else.
 fn serves(slice: &EndpointSlice) -> bool {
     let mut addresses = slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses).peekable();
     addresses.peek().is_some() && addresses.all(|address| address != RUDE_ADDRESS)
 }
 
-/// Whether Endpoints publish pods and nothing else.
+/// True if Endpoints publish pods and nothing else.
 fn is_served(endpoints: &Endpoints) -> bool {
     let subsets = endpoints.subsets.iter().flatten();
     let mut addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten()).peekable();
     addresses.peek().is_some() && addresses.all(|address| address.ip != RUDE_ADDRESS)
 }
 
-/// What somebody does to each object of a Service that he sees.
+/// A client that writes to each object of a Service as soon as it sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Actor {
     /// Makes slices its own.
@@ -85,7 +85,7 @@ impl Actor {
         }
     }
 
-    /// What it tells the API server of itself.
+    /// Its field manager.
     fn manager(self) -> String {
         format!("rude-{}", self.service())
     }
@@ -97,7 +97,7 @@ impl Actor {
         }
     }
 
-    /// Whether objects say who changed them. What is deleted says nothing.
+    /// True if the objects show the client that changed them. Deleted objects do not.
     fn leaves_traces(self) -> bool {
         !matches!(self, Self::DeleteSlices | Self::DeleteEndpoints)
     }
@@ -183,7 +183,7 @@ async fn warnings(client: &Client, service: &str) -> Vec<String> {
         .collect()
 }
 
-/// Changes a Service that nobody is after while the others fight. Returns the longest delay.
+/// Changes a Service without conflicts while the others have them. Returns the longest delay.
 async fn bystander(world: &World) -> Duration {
     let end = Instant::now() + FIGHT;
     let mut longest = Duration::ZERO;
@@ -254,10 +254,10 @@ async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
     assert!(manager.stop().await.success());
 }
 
-/// Waits until a Service is served by objects of ours again. Returns how long that took.
+/// Waits until a Service is served by objects of ours again. Returns the time that took.
 ///
 /// # Errors
-/// Says so if it takes longer than [`PEACE`].
+/// If it takes longer than [`RECOVERY`].
 async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Duration, String> {
     let (start, service) = (Instant::now(), actor.service());
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
@@ -276,7 +276,7 @@ async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Du
     }
 }
 
-/// How often an actor struck.
+/// The number of an actor's writes.
 fn strikes(requests: &[Request], actor: Actor) -> usize {
     let struck = |request: &&Request| {
         request.user == User::Admin.name()

@@ -18,7 +18,7 @@ const ELECTION: LeaderElection = LeaderElection {
     retry_period: Duration::from_millis(500),
 };
 
-/// A program whose stderr is stuck, and that has much to say.
+/// Starts a program whose stderr is blocked, and whose log is verbose.
 async fn start(cluster: &Cluster, leader_election: Option<LeaderElection>) -> Manager {
     let options = ManagerOptions {
         environment: Environment { stderr_is_stuck: true, ..Environment::default() },
@@ -51,7 +51,7 @@ async fn a_stderr_that_nobody_reads_delays_neither_syncs_nor_the_end() {
     assert!(took < BOUND, "{took:.1?}");
 }
 
-/// A failure is said on stderr before the end, which must come all the same: the process is of no use any more.
+/// A failure is logged to stderr before the exit. The process must exit even if that blocks: it no longer works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_loses_its_lease_ends_though_nobody_reads_stderr() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;

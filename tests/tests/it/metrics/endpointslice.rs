@@ -27,7 +27,7 @@ const SUBJECT: Subject = Subject {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn series_and_figures_of_single_stack_services() {
     let (upstream, ours) = both(SUBJECT, single_stack).await;
-    // The script reaches what it is meant to reach.
+    // Guards against a script that no longer reaches these cases.
     for distribution in ["PreferClose", "PreferSameZone", "PreferSameNode", ""] {
         let labels = &[("topology", "Disabled"), ("traffic_distribution", distribution)];
         assert!(upstream.metrics.histogram(CHANGED_PER_SYNC, labels).is_some(), "{labels:?}");
@@ -125,7 +125,7 @@ async fn changes_of_services(w: &World) {
     // Of three slices one goes, one loses the first generation, and one stays. Not after the change of ports: upstream
     // mixes generations at random then.
     w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
-    // Nobody collects the slices of the Service before: its successor replaces them.
+    // No garbage collector runs here, so the slices of the earlier Service remain, and its successor replaces them.
     w.service("doomed", json!({}), spec("web", json!({"trafficDistribution": "PreferClose"}))).await;
     w.sync().await;
     w.change_service("big", json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": 81}]}}))

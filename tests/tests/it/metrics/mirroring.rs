@@ -21,7 +21,7 @@ const SUBJECT: Subject = Subject {
     syncs: |metrics| {
         metrics.histogram("endpoint_slice_mirroring_controller_endpoints_sync_duration", &[])?.count
     },
-    // Deletions of what is no longer mirrored are not counted.
+    // Deletions of slices that are no longer mirrored are not counted.
     counted: &["create", "update"],
     barrier_slices: 1,
 };
@@ -30,7 +30,7 @@ const SUBJECT: Subject = Subject {
 async fn series_and_figures_of_mirrored_endpoints() {
     let (upstream, ours) = both(SUBJECT, script).await;
     for observation in [&upstream, &ours] {
-        // The script reaches what it is meant to reach.
+        // Guards against a script that no longer reaches these cases.
         let skipped = observation.metrics.histogram(SKIPPED_PER_SYNC, &[]).and_then(|found| found.sum);
         assert!(skipped.is_some_and(|sum| sum >= 2.0), "{skipped:?}");
     }

@@ -3,7 +3,9 @@
 //!
 //! | Determined | Not determined, and why |
 //! |---|---|
-//! | `changes`: every change of the script is synced before the next | `syncs`, `workqueue_adds_total`, `workqueue_retries_total`, the counts and buckets of all histograms: how many events share a sync is a matter of timing, and ours syncs less, as it knows the echo of its own writes |
+//! | `changes`: every change of the script is synced before the next | `syncs`, `workqueue_adds_total`,
+//! `workqueue_retries_total`, the counts and buckets of all histograms: the number of events that share a sync is a
+//! matter of timing, and ours syncs less, as it expects the events of its own writes |
 //! | gauges of endpoints, slices and Services, while every Service has one family | the gauges with dual-stack Services: upstream's cache holds the family that was synced last (kubernetes#126004), ours holds both |
 //! | the *sums* of the `…_per_sync` histograms: a sync more adds 0 | sums of durations, and of `addresses_skipped_per_sync`: what is skipped is skipped in every sync |
 //! | `workqueue_depth` and the two gauges about running work: 0 at rest | `syncs{result="stale"}`: there only if a cache was late |
@@ -33,18 +35,18 @@ struct Subject {
     options: fn() -> ManagerOptions,
     /// The name of its queue.
     queue: &'static str,
-    /// What the names of its own metrics begin with; none if it has none.
+    /// The prefix of its own metrics; none if it has none.
     prefix: Option<&'static str>,
-    /// How many syncs its own metrics show.
+    /// The number of syncs that its own metrics show.
     syncs: fn(&Exposition) -> Option<f64>,
     /// The writes of slices that `changes` counts without exception.
     counted: &'static [&'static str],
-    /// How many slices the barrier objects get.
+    /// The number of slices that the barrier objects get.
     barrier_slices: usize,
 }
 
 impl Subject {
-    /// What is compared.
+    /// True for the series that are compared.
     fn shows_in(&self, name: &str, labels: &Labels) -> bool {
         let queue = || labels.get("name").is_some_and(|name| name == self.queue);
         // Only when a cache was late, which no workload brings about for sure.
@@ -54,7 +56,7 @@ impl Subject {
     }
 }
 
-/// What one manager showed after a workload.
+/// The metrics and objects of one manager after a workload.
 struct Observation {
     content_type: String,
     /// As it was served.
@@ -97,7 +99,7 @@ async fn barrier_has_slices(world: &World, expected: usize) {
     .await;
 }
 
-/// The queue is empty, and its metrics and those of the controller tell the same story.
+/// Checks that the queue is empty, and that its metrics agree with those of the controller.
 fn at_rest(subject: Subject, metrics: &Exposition) -> Result<(), String> {
     let queue = &[("name", subject.queue)];
     for gauge in ["depth", "unfinished_work_seconds", "longest_running_processor_seconds"] {
@@ -168,7 +170,7 @@ fn determined(metrics: &Exposition) -> BTreeMap<String, f64> {
     values
 }
 
-/// The figures of upstream are those of ours; there must be so many that it means something.
+/// Checks that ours has upstream's series and values, of which there must be at least `figures`.
 fn same_series_and_figures(upstream: &Exposition, ours: &Exposition, figures: usize) {
     let mut failures = upstream.missing_in(ours);
     let (wanted, found) = (determined(upstream), determined(ours));

@@ -1,4 +1,4 @@
-//! Prometheus' own tool as a judge: `PROMTOOL`, which `hack/test` sets, or the one on `PATH`, if there is one.
+//! Lint by Prometheus' own tool: `PROMTOOL`, which `hack/test` sets, or the one on `PATH`, if there is one.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 const NAMED_AFTER_UPSTREAM: &str =
     "endpoint_slice_mirroring_controller_syncs counter metrics should have \"_total\" suffix";
 
-/// Prometheus' own tool reads what ours serves, and complains of nothing that it would not complain of in upstream.
+/// Checks that Prometheus' own tool reads our metrics, and has no complaints that it does not have about upstream's.
 pub(crate) fn check(upstream: &str, ours: &str) {
     let (Some(accepted), Some(found)) = (promtool(upstream), promtool(ours)) else {
         // Not `eprintln!`, which is only shown if the test fails.
@@ -20,7 +20,7 @@ pub(crate) fn check(upstream: &str, ours: &str) {
     assert!(more.is_empty(), "promtool check metrics:\n{}", more.join("\n"));
 }
 
-/// What the tool complains of, about style; none if it is not installed.
+/// The style complaints of the tool; none if it is not installed.
 fn promtool(text: &str) -> Option<String> {
     let named = std::env::var_os("PROMTOOL");
     let mut command = Command::new(named.as_deref().unwrap_or("promtool".as_ref()));

@@ -1,4 +1,4 @@
-//! What users are told of addresses that are not mirrored: the same by upstream and by ours.
+//! Events about addresses that are not mirrored: the same from upstream and from ours.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ async fn users_are_told_of_addresses_that_are_not_mirrored() {
     assert_eq!(ours, BTreeSet::from(expected));
 }
 
-/// All that one manager says, each thing once: how often depends on how events share a sync.
+/// The distinct events of one manager. Their number depends on the syncs, and is not compared.
 async fn told(kind: Kind) -> BTreeSet<String> {
     let options = ManagerOptions { max_endpoints_per_subset: MAX, ..ManagerOptions::of(MIRRORING) };
     let fixture = Fixture::start(kind, options).await;
@@ -61,7 +61,7 @@ async fn told(kind: Kind) -> BTreeSet<String> {
         assert_eq!(mirrored, expected, "{}", slice.name_any());
     }
     let events: Api<Event> = Api::namespaced(place.client.clone(), NAMESPACE);
-    // Nobody waits for events, so these may be on their way yet.
+    // Events are sent in the background, so these may still be on their way.
     let what = format!("events of {}", kind.name());
     let events = wait::until(&what, LIMIT, async || {
         let mut events = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
@@ -88,8 +88,8 @@ fn is_of_the_api_server(event: &Event) -> bool {
 
 /// Creates Endpoints, with an invalid address if there is to be one.
 ///
-/// The API server accepts none, but reads what is stored: by a release that was more lenient, or, as here, by somebody
-/// who writes to etcd.
+/// The API server refuses such an address, but reads one that is stored: by a release that was more lenient or, as
+/// here, by a client of etcd.
 async fn create(fixture: &Fixture, place: &Place, name: &str, ips: &[&str]) {
     let [INVALID, valid, ..] = ips else {
         place.create_endpoints_named(name, &json!([super::subset(ips)])).await;

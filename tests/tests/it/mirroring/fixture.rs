@@ -51,7 +51,7 @@ impl Fixture {
         self.cluster.audit().mark()
     }
 
-    /// What the manager asked to be done to slices, successfully or not.
+    /// The manager's writes of slices, successful or not.
     pub(crate) fn writes_of_slices(&self, mark: Mark, namespace: &str) -> Vec<Request> {
         let mut writes = self.cluster.audit().writes_since(mark, self.options.user);
         writes.retain(|write| write.resource == "endpointslices" && write.namespace == namespace);
@@ -93,7 +93,7 @@ impl Place {
         self.services().replace(NAME, &PostParams::default(), &service).await.unwrap();
     }
 
-    /// Returns what was sent, to be changed and sent again.
+    /// Returns the object as sent, for later changes.
     pub(crate) async fn create_endpoints(&self, subsets: &Value) -> Endpoints {
         self.create_endpoints_named(NAME, subsets).await
     }
@@ -114,14 +114,14 @@ impl Place {
         self.endpoints().delete(NAME, &DeleteParams::default()).await.unwrap();
     }
 
-    /// All slices in the namespace, whoever made them.
+    /// All slices in the namespace, of any manager.
     pub(crate) async fn slices(&self) -> Vec<EndpointSlice> {
         let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), &self.namespace);
         slices.list(&ListParams::default()).await.unwrap().items
     }
 }
 
-/// Who manages a slice.
+/// The manager of a slice.
 pub(crate) fn manager(slice: &EndpointSlice) -> String {
     slice.labels().get("endpointslice.kubernetes.io/managed-by").cloned().unwrap_or_default()
 }

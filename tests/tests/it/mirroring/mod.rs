@@ -1,9 +1,9 @@
-//! Mirroring on a real API server: what upstream tests there of its own controller, in
-//! `test/integration/endpointslice/endpointslicemirroring_test.go` and `test/e2e/network/endpointslicemirroring.go`, and
-//! what users are told.
+//! Mirroring on a real API server: the cases that upstream tests for its own controller in
+//! `test/integration/endpointslice/endpointslicemirroring_test.go` and `test/e2e/network/endpointslicemirroring.go`,
+//! and the events for users.
 //!
-//! Upstream waits until it sees what it expects; here nothing may change any more either, and nothing may have been
-//! written on the way that nobody needs.
+//! Upstream waits until the expected state is reached. These tests also check that it then stays, and that no
+//! superfluous write was made.
 
 mod events;
 mod fixture;
@@ -41,7 +41,8 @@ enum Service {
     Missing,
 }
 
-/// `TestEndpointSliceMirroring`: the Service, subsets of custom Endpoints if there are any, and who manages the slices.
+/// `TestEndpointSliceMirroring`: the Service, subsets of custom Endpoints if there are any, and the manager of the
+/// slices.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_service_has_the_slices_of_one_controller() {
     let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
@@ -114,7 +115,7 @@ async fn a_change_of_endpoints_is_mirrored() {
         fixture.settle().await;
         is_mirrored(&place, &endpoints).await;
 
-        // What isn't mirrored is no reason for a write.
+        // Endpoints that are not mirrored cause no write.
         let mark = fixture.mark();
         endpoints.annotations_mut().insert(TRIGGER_TIME.to_owned(), "another date".to_owned());
         place.replace_endpoints(&endpoints).await;

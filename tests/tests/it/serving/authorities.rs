@@ -175,7 +175,7 @@ fn shown(
     Shown { pair: Pair { certificate: certificate_file, key: key_file }, root_pem: root.pem() }
 }
 
-/// Neither `--client-ca-file` nor `--requestheader-client-ca-file` makes an authority of what is none.
+/// Neither `--client-ca-file` nor `--requestheader-client-ca-file` accepts a certificate that is no authority as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_certificates_are_believed_as_upstream_believes_them() {
     let folder = tempfile::tempdir().unwrap();

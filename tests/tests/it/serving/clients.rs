@@ -1,4 +1,4 @@
-//! Who asks, and how they prove it.
+//! Clients and their credentials.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ use super::tls::{Authority, Pair};
 
 /// May read metrics and health, and nothing else.
 pub(crate) const SCRAPER: User = User::EndpointsController;
-/// May read nothing that a manager serves, but what everybody may.
+/// May read only the pages that every user may.
 pub(crate) const STRANGER: User = User::EndpointSliceController;
 
 /// The name in the certificate of the proxy that may speak for others.
 pub(crate) const FRONT_PROXY: &str = "front-proxy";
 
-/// Makes the API server publish whom to trust, which managers look up there.
+/// Flags that make the API server publish its client CAs, which managers look up there.
 pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Authority) -> Vec<String> {
     vec![
         format!("--client-ca-file={}", people.write(folder.join("people-ca.crt")).display()),

@@ -1,4 +1,4 @@
-//! What differs on purpose, or because the two are different programs.
+//! Differences that are intended, or due to two different programs.
 
 use super::requests::Case;
 
@@ -6,22 +6,23 @@ use super::requests::Case;
 pub(crate) struct Difference {
     /// The first cell of its row in docs/parity.md.
     pub(crate) what: &'static str,
-    /// The requests as [`Case`] prints them. They concern everybody who may ask this, so that nobody stands before them.
+    /// The requests as [`Case`] prints them. They concern every client that is authorized for them, so the client is
+    /// left out.
     pub(crate) requests: &'static [&'static str],
-    /// How lines begin that only upstream's answers have. Each must occur in each.
+    /// Prefixes of lines that only upstream's answers have. Each must occur in each.
     pub(crate) upstream: &'static [&'static str],
-    /// How lines begin that only our answers have. Each must occur in each.
+    /// Prefixes of lines that only our answers have. Each must occur in each.
     pub(crate) ours: &'static [&'static str],
 }
 
 impl Difference {
-    /// Whether it shows in the answers to this request.
+    /// True if the difference shows in the answers to this request.
     pub(crate) fn concerns(&self, case: &Case) -> bool {
         self.requests.iter().any(|name| is_named(name, case))
     }
 }
 
-/// Whether a name of a [`Difference`] stands for this request.
+/// True if a name of a [`Difference`] stands for this request.
 pub(crate) fn is_named(name: &str, case: &Case) -> bool {
     case.to_string().split_once(' ').is_some_and(|(_, request)| request == name)
 }
@@ -215,7 +216,7 @@ const STATUSZ_OBJECT: &[&str] = &[
     "GET /statusz as application/json;as=Statusz;g=config.k8s.io;v=v1beta1, text/plain",
 ];
 
-/// Of other controllers, and of what only they need.
+/// Sections of other controllers, and of options that only they need.
 const SECTIONS: &[&str] = &[
     ".kubecontrollermanager.config.k8s.io.AttachDetachController",
     ".kubecontrollermanager.config.k8s.io.CSRSigningController",

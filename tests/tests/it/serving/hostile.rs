@@ -14,7 +14,7 @@ use super::tls::Authority;
 /// More than the program keeps open at once.
 const MORE_CONNECTIONS_THAN_KEPT: usize = 300;
 
-/// What isn't TLS: noise, another protocol, a record that promises more than it may hold.
+/// Bytes that are not TLS: noise, another protocol, a record longer than allowed.
 const GARBAGE: [&[u8]; 4] = [
     &[0xff; 4096],
     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -22,7 +22,7 @@ const GARBAGE: [&[u8]; 4] = [
     &[0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x28],
 ];
 
-/// What isn't HTTP, or too much of it.
+/// Bytes that are not HTTP, or too many of them.
 fn nonsense() -> [Vec<u8>; 4] {
     let header = |size: usize| format!("GET /healthz HTTP/1.1\r\nX-Large: {}\r\n\r\n", "a".repeat(size));
     [
@@ -55,7 +55,8 @@ async fn it_survives_hostile_clients() {
     }
     assert_healthy(&manager).await;
 
-    // Held while others ask: connections that say nothing, begin a handshake, or a request, and never end it.
+    // Connections held open meanwhile: silent ones, and those that begin a handshake or a request, and never complete
+    // it.
     let mut held: Vec<Box<dyn Send>> = Vec::new();
     for _ in 0..MORE_CONNECTIONS_THAN_KEPT {
         held.push(Box::new(connect(port).await));
@@ -90,7 +91,7 @@ async fn assert_healthy(manager: &Manager) {
     }
 }
 
-/// What the server says until it hangs up, which it must.
+/// The server's output until it closes the connection, which it must.
 async fn assert_is_over(stream: &mut (impl AsyncRead + Unpin), after: &str) -> String {
     let mut answer = Vec::new();
     let end = tokio::time::timeout(LIMIT, stream.read_to_end(&mut answer)).await;

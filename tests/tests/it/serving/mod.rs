@@ -22,10 +22,10 @@ use requests::Case;
 use shape::shape;
 use tls::Authority;
 
-/// Asks the API server about everybody else, and may do nothing more.
+/// The user for delegated authentication and authorization, with no further rights.
 const DELEGATE: User = User::ThirdParty;
 
-/// kubeadm's way: a leader whose controllers are service accounts.
+/// A leader whose controllers use service accounts, as kubeadm runs it.
 fn options() -> ManagerOptions {
     let flags = [
         "--leader-elect=true",
@@ -40,7 +40,7 @@ fn options() -> ManagerOptions {
     }
 }
 
-/// What both answer to a case.
+/// The answers of both to a case.
 struct Answers {
     case: Case,
     upstream: Vec<String>,
@@ -48,7 +48,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Whether both say that this client is nobody, or may not ask this.
+    /// True if both answer that this client is not authenticated, or not authorized.
     fn are_refusals(&self) -> bool {
         let is_refusal = |answer: &[String]| matches!(answer[0].as_str(), "status 401" | "status 403");
         is_refusal(&self.upstream) && is_refusal(&self.ours)
@@ -83,7 +83,7 @@ async fn send(clients: &Clients, case: &Case) -> Page {
     clients.send(case).await.unwrap_or_else(|error| panic!("{case}: {error}"))
 }
 
-/// What differs without a reason.
+/// The difference, if it is unexplained.
 fn objection(answers: &Answers) -> Option<String> {
     let (mut upstream, mut ours) = (answers.upstream.clone(), answers.ours.clone());
     for difference in DIFFERENCES.iter().filter(|difference| difference.concerns(&answers.case)) {

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The requests of the comparison.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use tests::cluster::User;
 
 use super::clients::{SCRAPER, STRANGER};
 
-/// Who asks.
+/// The client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     /// Without any proof.
     Nobody,
-    /// With a token that nobody has issued.
+    /// With a token that the API server has not issued.
     Liar,
     /// With the token of a member of system:masters.
     Admin,
-    /// With the token of somebody who may read metrics.
+    /// With the token of a user who may read metrics.
     Scraper,
-    /// With the token of somebody who may read nothing.
+    /// With the token of a user who may read nothing.
     Stranger,
     /// With a certificate that names system:masters.
     CertifiedAdmin,
-    /// With a certificate of somebody who may read nothing.
+    /// With a certificate of a user who may read nothing.
     CertifiedStranger,
     /// With a certificate that an unknown authority has signed.
     Impostor,
@@ -85,7 +85,7 @@ const PAGES: &[&str] = &[
     "/no-such-page",
 ];
 
-/// What says something else, or nothing, with a query or in another form.
+/// Paths with a query or in another form, whose answer may differ or be empty.
 const VARIANTS: &[&str] = &[
     "/healthz?verbose",
     "/healthz?exclude=endpoints-controller",

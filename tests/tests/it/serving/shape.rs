@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::requests::Case;
 
-/// Headers that say how and when an answer came.
+/// Headers that depend on the time and encoding of an answer.
 const OF_THE_MOMENT: &[&str] = &["date", "content-length", "transfer-encoding"];
 
 /// The kind of a line that has a value.
 const SAMPLE: &str = "a sample";
 
-/// What is compared.
+/// The compared form of an answer.
 pub(crate) fn shape(case: &Case, page: &Page) -> Vec<String> {
     let mut lines = vec![format!("status {}", page.status)];
     let mut headers: Vec<String> = page
@@ -80,7 +80,7 @@ fn fields(path: &str, value: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// What kind of line of the Prometheus text format this is; which metrics there are is the question of another test.
+/// The kind of a line in the Prometheus text format; another test compares the metrics themselves.
 fn kind_of_line(line: &str) -> &str {
     match line.split(' ').collect::<Vec<_>>().as_slice() {
         ["#", "HELP", _, ..] => "# HELP",
@@ -96,7 +96,8 @@ fn without_value(line: &str) -> &str {
     if kind_of_line(line) == SAMPLE { line.rsplit_once(' ').map_or(line, |(name, _)| name) } else { line }
 }
 
-/// Upstream draws lots, at each start, what stands between a name and its value on pages for people: blank, `:`, `: ` or `=`.
+/// At each start, upstream chooses at random the separator between name and value on plain-text pages: blank, `:`, `: `
+/// or `=`.
 fn without_separators(line: &str) -> String {
     let is_separator = |character| matches!(character, ':' | '=' | ' ');
     let words = line.split(is_separator).filter(|word| !word.is_empty());

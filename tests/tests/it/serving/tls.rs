@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// What signs certificates.
+/// A certificate authority.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -39,7 +39,7 @@ impl Authority {
         path
     }
 
-    /// Writes a certificate for somebody who connects.
+    /// Writes a client certificate.
     pub(crate) fn client(&self, folder: &Path, name: &str, groups: &[&str]) -> Pair {
         let mut params = named(name, groups);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -86,7 +86,7 @@ pub(crate) fn named(name: &str, groups: &[&str]) -> CertificateParams {
     params
 }
 
-/// Replaces a file as a whole: nobody ever reads half of it.
+/// Replaces a file atomically, so that readers never see half of it.
 fn replace(path: &Path, text: &str) -> PathBuf {
     let new = path.with_extension("new");
     std::fs::write(&new, text).unwrap();

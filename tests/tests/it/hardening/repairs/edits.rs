@@ -1,4 +1,4 @@
-//! What may be done to an object of the controllers: every field that the API server lets anybody change.
+//! Edits of an object of the controllers: every field that the API server allows clients to change.
 
 use std::fmt;
 
@@ -112,7 +112,7 @@ const SLICE: &[Change] = &[
     change("port's application protocol", |it| it["ports"][0]["appProtocol"] = json!("kubernetes.io/h2c")),
 ];
 
-/// With an address type that nobody may change in place.
+/// With an address type, which is immutable.
 const RECREATED_SLICE: &[Change] = &[
     change("the same", |_| {}),
     change("as FQDN", |it| {
@@ -170,7 +170,7 @@ const ENDPOINTS: &[Change] = &[
     }),
 ];
 
-/// Which object of a place.
+/// The object of a place to edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The slice of this address type.
@@ -178,7 +178,7 @@ pub(crate) enum Target {
     Endpoints,
 }
 
-/// How it is changed.
+/// The way to change it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Act {
     Put(Change),
@@ -198,7 +198,7 @@ impl Act {
     pub(crate) fn all(target: Target) -> Vec<Self> {
         let (own, remade) = match target {
             Target::Slice(_) => (SLICE, RECREATED_SLICE),
-            // Whoever creates Endpoints again may come too late.
+            // Endpoints that a client creates again may come too late.
             Target::Endpoints => (ENDPOINTS, &[][..]),
         };
         let mut all: Vec<Self> = Self::changes(own).map(Self::Put).collect();
@@ -211,10 +211,10 @@ impl Act {
     /// Two that are made at once.
     pub(crate) fn two(target: Target, rng: &mut fastrand::Rng) -> Self {
         let own = if target == Target::Endpoints { ENDPOINTS } else { SLICE };
-        // What others write is written with the right headless label; upstream leaves a wrong one on it.
+        // Objects that other clients write have the right headless label; upstream leaves a wrong one on them.
         let changes: Vec<Change> = Self::changes(own).filter(|it| !it.name.contains("headless")).collect();
         let mut two = [(); 2].map(|()| changes[rng.usize(..changes.len())]);
-        // What empties a list comes last: the other change may be of an item.
+        // A change that empties a list comes last: the other change may be of an item.
         two.sort_by_key(|it| matches!(it.name, "no endpoints" | "no subsets" | "no ports"));
         Self::PutTwo(two[0], two[1])
     }

@@ -1,9 +1,9 @@
-//! Nothing is left over for a resync: whatever field of an object of ours somebody edits, it is repaired soon if
+//! No repair has to wait for a resync: whatever field of an object of ours a client edits, it is repaired soon if
 //! upstream would ever repair it, and left alone if upstream would not.
 //!
-//! The same edits are made on two clusters, each in a namespace of its own. On the one runs upstream, which is
-//! started again afterwards: as for a resync it looks at everything, and forgets what keeps it from seeing. What is
-//! there then is what ours must have come to on the other, by itself and within [`BOUND`].
+//! The same edits are made on two clusters, each in a namespace of its own. Upstream runs on one and is restarted
+//! afterwards. The restart acts as a resync: it syncs everything, and clears stale expectations. Ours must have reached
+//! the same state on the other cluster without a restart and within [`BOUND`].
 //!
 //! | Variable | What | Default |
 //! |---|---|---|
@@ -78,7 +78,7 @@ impl Side {
         Self { cluster, barrier, manager, kind }
     }
 
-    /// What upstream comes to in the end.
+    /// The final state under upstream, after a restart.
     async fn look_at_everything(self) -> Self {
         let Self { cluster, barrier, manager, kind } = self;
         barrier.settle().await;

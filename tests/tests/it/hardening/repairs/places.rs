@@ -1,4 +1,4 @@
-//! Where edits happen: a namespace for each, with the objects that the controllers made there.
+//! The places of edits: a namespace for each, with the objects that the controllers made there.
 
 use futures::StreamExt as _;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -10,14 +10,14 @@ use super::edits::{Act, Target};
 /// Requests at a time.
 const CONCURRENCY: usize = 8;
 
-/// What the Service of a place is like.
+/// The type of a place's Service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It selects pods.
     Plain,
     /// It selects pods, has no cluster IP, and addresses of both families.
     Headless,
-    /// It has no selector; somebody else writes its Endpoints.
+    /// It has no selector; the test writes its Endpoints.
     Custom,
 }
 
@@ -47,12 +47,12 @@ impl Edit {
         edits.map(|(number, (kind, target, act))| Self { number, kind, target, act }).collect()
     }
 
-    /// How many edits that is.
+    /// The number of edits that covers each once.
     pub(crate) fn everything_once() -> usize {
         deck(&mut fastrand::Rng::with_seed(0)).len()
     }
 
-    /// Why ours need not be as upstream's: a difference that stands in docs/parity.md.
+    /// The reason for a result that is not upstream's: a difference listed in docs/parity.md.
     pub(crate) fn differs_on_purpose(&self) -> Option<&'static str> {
         match (self.kind, self.act) {
             (Kind::Custom, Act::DeleteHeld) => Some("a mirrored slice that is being deleted is replaced"),
@@ -60,7 +60,7 @@ impl Edit {
         }
     }
 
-    /// Makes the place: Services `web`, whose objects are edited, and `other`, which has no pods.
+    /// Creates the place: Services `web`, whose objects are edited, and `other`, which has no pods.
     async fn prepare(&self, client: &Client) {
         let namespace = self.namespace();
         create(&api(client, "Namespace", None), json!({"metadata": {"name": namespace}})).await;
@@ -110,7 +110,7 @@ impl Edit {
         pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     }
 
-    /// Whether the controllers have made what is edited here.
+    /// Checks that the controllers have made the objects to be edited here.
     pub(crate) async fn is_prepared(&self, client: &Client) -> Result<(), String> {
         for target in [Target::Endpoints, self.target] {
             let object = self.read(client, target).await.map_err(|error| error.to_string())?;
@@ -142,12 +142,12 @@ impl Edit {
         api(client, kind, Some(&self.namespace()))
     }
 
-    /// Makes the edit. Returns what the API server says to it: 200, or the status of its refusal.
+    /// Makes the edit. Returns the status of the API server's answer: 200, or that of its refusal.
     pub(crate) async fn make(&self, client: &Client) -> u16 {
         loop {
             match self.try_to_make(client).await {
                 Ok(()) => return 200,
-                // Somebody was faster.
+                // A controller's write came first.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
                 Err(kube::Error::Api(status)) => return status.code,
                 Err(error) => panic!("{self:?}: {error}"),
@@ -216,7 +216,7 @@ pub(crate) async fn prepare(client: &Client, edits: &[Edit]) {
     futures::stream::iter(edits).for_each_concurrent(CONCURRENCY, |edit| edit.prepare(client)).await;
 }
 
-/// Makes all edits. Returns what the API server says to each.
+/// Makes all edits. Returns the status of each answer.
 pub(crate) async fn make(client: &Client, edits: &[Edit]) -> Vec<u16> {
     futures::stream::iter(edits).map(|edit| edit.make(client)).buffered(CONCURRENCY).collect().await
 }
@@ -236,7 +236,7 @@ fn remade(mut object: Value, name: &str) -> DynamicObject {
     serde_json::from_value(without_nulls(object)).unwrap()
 }
 
-/// A map of labels has no room for a null, which elsewhere means the same as absence.
+/// A map of labels cannot hold a null, which elsewhere means the same as absence.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

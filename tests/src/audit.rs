@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_may_be_nobodys() {
+    fn a_request_may_lack_a_user() {
         let line = r#"{"stage":"ResponseComplete","verb":"get","user":{},"objectRef":{"resource":"pods"},
             "requestReceivedTimestamp":"2001-01-01T00:00:00Z","stageTimestamp":"2001-01-01T00:00:00Z"}"#;
         assert_eq!(parse(line).unwrap().user, "");

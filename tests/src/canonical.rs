@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_the_place_of_an_endpoint_do_not_matter() {
+    fn names_and_the_slice_of_an_endpoint_are_not_compared() {
         let left = snapshot(serde_json::json!([slice("web-1", &["p"]), slice("web-2", &["q"])]));
         let right = snapshot(serde_json::json!([slice("web-3", &["q"]), slice("web-4", &["p"])]));
         let (left, right) = (left.canonical(Detail::Exact), right.canonical(Detail::Exact));
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_matter_only_in_detail() {
+    fn sizes_are_compared_only_in_detail() {
         let left = snapshot(serde_json::json!([slice("web-1", &["p"]), slice("web-2", &["q"])]));
         let right = snapshot(serde_json::json!([slice("web-3", &["q", "p"])]));
         let differ = |detail| left.canonical(detail).difference(&right.canonical(detail));

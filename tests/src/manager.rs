@@ -282,7 +282,7 @@ impl Manager {
 
     /// The manager's own pages, as an anonymous client.
     pub fn pages(&self) -> &Pages {
-        self.pages.as_ref().expect("upstream serves only if it is told to")
+        self.pages.as_ref().expect("upstream serves only with the flags for it")
     }
 
     /// Gets a path: status and body.

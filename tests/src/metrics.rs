@@ -492,7 +492,7 @@ took_count{name="q"} 2
 "#;
 
     #[test]
-    fn all_of_the_format_is_read() {
+    fn the_whole_format_is_parsed() {
         let read = Exposition::parse(TEXT).unwrap();
         assert_eq!(read.metrics["syncs"].help.as_deref(), Some("[ALPHA] A \\ and\na \"line\"."));
         assert_eq!(read.metrics["depth"].kind, MetricKind::Gauge);
@@ -505,7 +505,7 @@ took_count{name="q"} 2
     }
 
     #[test]
-    fn anything_wrong_is_refused() {
+    fn malformed_text_is_refused() {
         for (text, reason) in [
             ("a 1", "the last line has no end"),
             ("a 1\n", "before any type"),
@@ -544,7 +544,7 @@ took_count{name="q"} 2
     }
 
     #[test]
-    fn what_a_candidate_lacks_is_named() {
+    fn parts_that_a_candidate_lacks_are_named() {
         let reference = Exposition::parse(TEXT).unwrap();
         assert!(reference.missing_in(&reference).is_empty());
         let other = TEXT.replace("depth gauge", "depth counter").replace("depth -1.5", "depth 1.5");

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connect_proxy_records_where_its_clients_want_to_go() {
+    async fn a_connect_proxy_records_the_destinations_of_its_clients() {
         let (server, _tasks) = echo().await;
         let proxy = Proxy::start_connect(server).await;
         let mut client = connect(&proxy).await;

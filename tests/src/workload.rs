@@ -240,7 +240,7 @@ fn services() -> Vec<(&'static str, Value, Value)> {
         ),
         ("unselecting", json!({}), json!({"ports": http()})),
         ("roll", json!({}), select("roll", &http())),
-        entry("empty", plain("nobody")),
+        entry("empty", plain("no-pod")),
         entry("end", plain("end")),
         entry("same", plain("same")),
         ("six", json!({}), families(select("six", &http()), "PreferDualStack", &[V4, V6])),
@@ -320,7 +320,7 @@ async fn replacement(w: &World) {
 }
 
 async fn relabelling(w: &World) {
-    w.relabel("web-3", json!({"app": "nobody"})).await;
+    w.relabel("web-3", json!({"app": "no-pod"})).await;
     w.relabel("named-c", json!({"unrelated": "label"})).await;
     w.sync().await;
     w.relabel("web-3", json!({"app": "named"})).await;
@@ -394,7 +394,7 @@ async fn selectors(w: &World) {
     w.sync().await;
     w.change_service("big", change(json!({"generation": null}))).await;
     w.change_service("web", change(json!({"app": "state"}))).await;
-    w.change_service("dual", change(json!({"app": "nobody"}))).await;
+    w.change_service("dual", change(json!({"app": "no-pod"}))).await;
     w.change_service("empty", change(json!({"app": "named"}))).await;
     // Without a selector a Service keeps the slices it has.
     w.change_service("early", change(Value::Null)).await;
@@ -459,7 +459,7 @@ async fn recreation(w: &World) {
     w.sync().await;
     // No garbage collector runs here, so the slices of a deleted Service remain, and its successor finds them.
     w.service("web", labelled("web"), select("web", &http())).await;
-    w.service("empty", labelled("web"), select("nobody", &http())).await;
+    w.service("empty", labelled("web"), select("no-pod", &http())).await;
     w.service("portless", json!({}), with(json!({"selector": {"app": "web"}}), json!({"clusterIP": "None"})))
         .await;
     w.expect("web", V4, 2, 1).await;
@@ -467,7 +467,7 @@ async fn recreation(w: &World) {
     w.delete_service("empty").await;
     w.sync().await;
     // The placeholder of a predecessor is left alone.
-    w.service("empty", labelled("web"), select("nobody", &http())).await;
+    w.service("empty", labelled("web"), select("no-pod", &http())).await;
 }
 
 /// Everything here is repaired a second later, or left alone. Not here: taking `managed-by` away from a slice that
@@ -494,7 +494,7 @@ async fn interference(w: &World) {
     for slice in [
         ours("of-no-family", "web", "FQDN", "example.com"),
         ours("of-the-other-family", "web", V6, "fd00:99::1"),
-        ours("of-nobody", "node-port", V4, "10.9.9.9"),
+        ours("of-node-port", "node-port", V4, "10.9.9.9"),
         ours("of-no-service", "no-such-service", V4, "10.9.9.9"),
     ] {
         slices.create(&PostParams::default(), &serde_json::from_value(slice).unwrap()).await.unwrap();

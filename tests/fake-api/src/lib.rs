@@ -290,7 +290,7 @@ impl<T: Served> FakeApi<T> {
 
     /// The same, without a watch event.
     pub fn put_without_event(&self, object: T) -> T {
-        self.server.lock().store(object, "somebody")
+        self.server.lock().store(object, "other-client")
     }
 
     /// Deletes an object as another client.

@@ -77,11 +77,11 @@ impl Sent {
     }
 }
 
-type Judge = dyn FnMut(&Sent) -> Fate + Send;
+type Decide = dyn FnMut(&Sent) -> Fate + Send;
 
 /// The API server. It executes requests that it has received even if the client no longer waits for the answer.
 pub struct LeaseServer {
-    judge: Mutex<Box<Judge>>,
+    decide: Mutex<Box<Decide>>,
     sent: Mutex<Vec<Sent>>,
     stored: Mutex<Stored>,
 }
@@ -93,26 +93,27 @@ struct Stored {
     changed: Option<Instant>,
     events: Vec<Event>,
     /// Violations of the Lease's rules.
-    objections: Vec<String>,
+    violations: Vec<String>,
 }
 
 impl LeaseServer {
-    /// In good health.
+    /// Answers every request at once.
     pub fn new() -> Arc<Self> {
-        Self::judging(|_| Fate::default())
+        Self::with_fates(|_| Fate::default())
     }
 
     /// Decides each request's fate when it is sent.
-    pub fn judging(judge: impl FnMut(&Sent) -> Fate + Send + 'static) -> Arc<Self> {
+    pub fn with_fates(decide: impl FnMut(&Sent) -> Fate + Send + 'static) -> Arc<Self> {
         Arc::new(Self {
-            judge: Mutex::new(Box::new(judge)),
+            decide: Mutex::new(Box::new(decide)),
             sent: Mutex::default(),
             stored: Mutex::default(),
         })
     }
 
-    pub fn judge_anew(&self, judge: impl FnMut(&Sent) -> Fate + Send + 'static) {
-        *self.judge.lock() = Box::new(judge);
+    /// Replaces the function that decides each request's fate.
+    pub fn set_fates(&self, decide: impl FnMut(&Sent) -> Fate + Send + 'static) {
+        *self.decide.lock() = Box::new(decide);
     }
 
     /// A client that is known as `name`.
@@ -139,7 +140,7 @@ impl LeaseServer {
             body: body.collect_bytes().await.unwrap(),
             encoding,
         };
-        let fate = (self.judge.lock())(&sent);
+        let fate = (self.decide.lock())(&sent);
         self.sent.lock().push(sent.clone());
         tokio::spawn(async move {
             sleep(fate.before).await;
@@ -233,8 +234,8 @@ impl LeaseServer {
         self.events().into_iter().filter_map(|event| event.message).collect()
     }
 
-    pub fn objections(&self) -> Vec<String> {
-        self.stored.lock().objections.clone()
+    pub fn violations(&self) -> Vec<String> {
+        self.stored.lock().violations.clone()
     }
 }
 
@@ -244,21 +245,21 @@ impl Stored {
         let spec = lease.spec.clone().unwrap_or_default();
         let positive = spec.lease_duration_seconds.is_none_or(|seconds| seconds > 0);
         if !positive || spec.lease_transitions.is_some_and(|n| n < 0) {
-            self.objections.push(format!("{by} wrote an invalid {spec:?}"));
+            self.violations.push(format!("{by} wrote an invalid {spec:?}"));
             return Err((422, "Invalid"));
         }
         if let Some(known) = &self.lease {
             let (given, known_metadata) = (&lease.metadata, &known.metadata);
             if given.resource_version.is_none() {
-                self.objections.push(format!("{by} wrote without looking"));
+                self.violations.push(format!("{by} wrote without looking"));
             }
             if (&given.resource_version, &given.uid)
                 != (&known_metadata.resource_version, &known_metadata.uid)
             {
                 return Err((409, "Conflict"));
             }
-            let objection = self.objection(by, known.spec.as_ref().unwrap(), &spec);
-            self.objections.extend(objection);
+            let violation = self.violation(by, known.spec.as_ref().unwrap(), &spec);
+            self.violations.extend(violation);
         }
         lease.metadata.uid.get_or_insert_with(|| format!("uid-{}", self.version));
         self.lease = Some(lease);
@@ -276,7 +277,7 @@ impl Stored {
 
     /// Reports a holder that took the Lease although it was neither expired nor released, or miscounted the
     /// transitions.
-    fn objection(&self, by: &str, old: &LeaseSpec, new: &LeaseSpec) -> Option<String> {
+    fn violation(&self, by: &str, old: &LeaseSpec, new: &LeaseSpec) -> Option<String> {
         let holder = |spec: &LeaseSpec| spec.holder_identity.clone().unwrap_or_default();
         let (old_holder, new_holder) = (holder(old), holder(new));
         let passes = old_holder != new_holder && !new_holder.is_empty();

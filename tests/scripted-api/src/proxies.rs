@@ -30,16 +30,16 @@ impl Proxy {
     pub async fn start(speaks: Speaks) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, asked) = unbounded();
+        let (sender, asked) = unbounded();
         let mut accepting = JoinSet::new();
         accepting.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let told = match &speaks {
+                let destination = match &speaks {
                     Speaks::Http => tunnel(stream).await,
                     Speaks::Https(acceptor) => tunnel(acceptor.accept(stream).await.unwrap()).await,
                     Speaks::Socks => socks(stream).await,
                 };
-                tell.unbounded_send(told).unwrap();
+                sender.unbounded_send(destination).unwrap();
             }
         });
         Self { address, asked, _accepting: accepting }

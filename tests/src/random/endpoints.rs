@@ -8,7 +8,7 @@ use super::services;
 use crate::scenario::YEAR;
 
 /// A name that no Service ever has.
-const LONELY: &str = "nobody";
+const WITHOUT_SERVICE: &str = "no-service";
 
 /// Addresses that no pod has. Few, so that they meet again in other subsets.
 const ADDRESSES: [&str; 9] = [
@@ -42,7 +42,7 @@ pub(crate) fn delete(rng: &mut Rng) -> Operation {
 }
 
 fn any_name(rng: &mut Rng) -> String {
-    if rng.percent(5) { LONELY.to_owned() } else { (*rng.pick(&services::NAMES)).to_owned() }
+    if rng.percent(5) { WITHOUT_SERVICE.to_owned() } else { (*rng.pick(&services::NAMES)).to_owned() }
 }
 
 /// Ready and unready addresses; an address is in one of the lists only, but may be in other subsets as well.

@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_happens_in_every_long_trace() {
+    fn every_operation_occurs_in_every_long_trace() {
         for seed in 0..20 {
             let kinds: BTreeSet<&str> = trace(seed, 400).iter().map(|step| step.operation.kind()).collect();
             assert!(kinds.len() >= 24, "seed {seed}: {kinds:?}");

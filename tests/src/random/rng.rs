@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_of_the_paper() {
+    fn the_numbers_match_the_paper() {
         let mut rng = Rng::new(1_234_567);
         assert_eq!([rng.next(), rng.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

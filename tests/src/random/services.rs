@@ -289,7 +289,7 @@ fn selector(rng: &mut Rng) -> Value {
         json!({"app": "b"}),
         json!({"tier": "x"}),
         json!({"app": "a", "tier": "y"}),
-        json!({"app": "nobody"}),
+        json!({"app": "no-pod"}),
     ];
     rng.pick(&choices).clone()
 }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shrinks_several_slices_determines_only_endpoints() {
+    fn shrinking_several_slices_determines_only_endpoints() {
         let before = pair(&[&["a", "b"], &["c"]], &[&["a", "c"], &["b"]]);
         let after = pair(&[&["a", "b"]], &[&["a"], &["b"]]);
         assert!(after.differences(&before).is_empty());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_grows_keeps_equal_fills() {
+    fn groups_that_only_grow_keep_equal_fills() {
         let before = pair(&[&["a", "b"], &["c"]], &[&["a", "c"], &["b"]]);
         let after = pair(&[&["a", "b"], &["c", "d"]], &[&["a", "c"], &["b"], &["d"]]);
         assert!(after.differences(&before).contains("slice of 1"));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chance_decides_is_left_out() {
+    fn random_placement_is_left_out() {
         let web = || BTreeSet::from(["web"]);
         let chance = Chance { hints: web(), trigger_times: web(), headless: web(), ..Chance::default() };
         let of = |lines: [&str; 2], chance: &Chance| {

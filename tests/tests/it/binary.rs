@@ -36,18 +36,18 @@ fn assert_says(args: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn a_flag_that_it_does_not_know() {
+fn an_unknown_flag() {
     assert_says(&["--no-such-flag=1"], &["--no-such-flag"]);
 }
 
 #[test]
-fn a_feature_gate_that_it_does_not_know() {
+fn an_unknown_feature_gate() {
     let args = ["--feature-gates=NoSuchGate=true", "--leader-elect=false"];
     assert_says(&args, &["--feature-gates: unrecognized feature gate: NoSuchGate"]);
 }
 
 #[test]
-fn a_configuration_file_with_a_field_that_it_does_not_know() {
+fn a_configuration_file_with_an_unknown_field() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("manager.yaml");
     let text = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\n\
@@ -101,18 +101,18 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
 }
 
 #[test]
-fn a_controller_that_it_does_not_know() {
+fn an_unknown_controller() {
     let args = ["--controllers=endpointslice-controller,no-such-controller", "--leader-elect=false"];
     assert_says(&args, &["no-such-controller"]);
 }
 
 #[test]
-fn a_kubeconfig_that_is_not_there() {
+fn a_missing_kubeconfig() {
     assert_says(&["--kubeconfig=/no/such/file", "--secure-port=0"], &["/no/such/file"]);
 }
 
 #[test]
-fn a_kubeconfig_that_is_not_one() {
+fn a_malformed_kubeconfig() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("broken.kubeconfig");
     std::fs::write(&file, "clusters: [what").unwrap();
@@ -121,7 +121,7 @@ fn a_kubeconfig_that_is_not_one() {
 }
 
 #[test]
-fn an_api_server_that_is_not_there() {
+fn an_unreachable_api_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
     // Port 1 is reserved, so on a loopback address no server listens there.
@@ -156,7 +156,7 @@ fn ends(mut child: std::process::Child) -> Option<i32> {
 }
 
 #[test]
-fn it_ends_although_nobody_reads_what_it_says() {
+fn it_exits_while_its_output_is_blocked() {
     let (refused, _unread) = start_unread(&["--kubeconfig=/no/such/file", "--secure-port=0", "-v=9"]);
     assert_eq!(ends(refused), Some(1));
 
@@ -171,7 +171,7 @@ fn it_ends_although_nobody_reads_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_serves_and_ends_when_told() {
+async fn it_serves_and_exits_on_a_signal() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;
     let options = ManagerOptions::default();
     for signal in ["TERM", "INT"] {
@@ -188,7 +188,7 @@ async fn it_serves_and_ends_when_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_carries_on_after_the_api_server_was_away() {
+async fn it_continues_after_an_api_server_outage() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;
     let world = World::prepare(cluster.client(), ManagerOptions::default().controllers).await;
     let mut manager = Manager::ours(&cluster, &ManagerOptions::default()).await;

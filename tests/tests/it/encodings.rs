@@ -113,7 +113,7 @@ async fn protobuf_and_json_are_read_alike() {
 
 /// The manager that uses JSON takes over from the manager that uses protobuf, and writes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_manager_that_speaks_json_agrees() {
+async fn a_manager_that_uses_json_agrees() {
     let run = Run::start(Kind::Ours).await;
     run.record(PHASES).await;
     let writes = run.hand_over_with(Kind::Ours, &["--kube-api-content-type=application/json"]).await;

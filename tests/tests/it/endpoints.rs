@@ -43,7 +43,7 @@ fn assert_nothing_written(who: &str, requests: &[Request]) {
 /// Services and pods, to the last byte; and a take-over writes nothing, except for the writes that upstream makes after
 /// itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_over_capacity_agree_and_change_hands() {
+async fn services_over_capacity_agree_and_are_taken_over() {
     let (upstream, ours) = tokio::join!(Box::pin(start(Kind::Upstream)), Box::pin(start(Kind::Ours)));
     let [reference, candidate] = both(&upstream, &ours, over_capacity::PHASES).await;
     println!("{}", table(&reference, &candidate, ENDPOINTS));

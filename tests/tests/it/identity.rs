@@ -115,5 +115,5 @@ async fn each_controller_writes_as_its_service_account() {
         let written = writes.remove(&(user.as_str(), user.as_str())).unwrap_or_default();
         assert!(written.contains(resource), "{user} wrote {written:?}");
     }
-    assert!(writes.is_empty(), "somebody else wrote: {writes:?}");
+    assert!(writes.is_empty(), "another user wrote: {writes:?}");
 }

@@ -120,7 +120,7 @@ async fn a_crash_is_noticed_within_the_lease_duration_and_a_retry_period() {
     assert!(second.leadership.gained().await);
     let took = killed.elapsed();
     assert!((13 * SECOND..=17 * SECOND).contains(&took), "{took:?}");
-    assert_eq!(server.objections(), [""; 0]);
+    assert_eq!(server.violations(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +155,7 @@ async fn a_deleted_lease_is_created_again() {
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_whose_answer_is_lost_is_found_at_the_next_try() {
     for end in [End::AnswerBroken, End::AnswerSwallowed] {
-        let server = LeaseServer::judging(first_write(end));
+        let server = LeaseServer::with_fates(first_write(end));
         let candidate = Candidate::leading(&server, "one").await;
         assert_eq!(server.record().lease_transitions, Some(0), "the same term");
         assert_eq!(server.take_methods(), "GET POST GET PUT");
@@ -165,7 +165,7 @@ async fn an_acquisition_whose_answer_is_lost_is_found_at_the_next_try() {
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_stops_without_a_request_and_refusals_are_retried_for_ever() {
-    let server = LeaseServer::judging(|_| End::Refused(403).into());
+    let server = LeaseServer::with_fates(|_| End::Refused(403).into());
     let candidate = Candidate::start(&server, "one");
     sleep(3600 * SECOND).await;
     assert!(!candidate.election.is_finished());
@@ -178,7 +178,7 @@ async fn a_standby_stops_without_a_request_and_refusals_are_retried_for_ever() {
 /// When the answer arrives, the Lease has expired: another process may hold it already.
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_is_too_old_does_not_count() {
-    let server = LeaseServer::judging(|sent| Fate {
+    let server = LeaseServer::with_fates(|sent| Fate {
         after: if sent.method == Method::POST { MILLISECOND * 700 } else { Duration::ZERO },
         ..Fate::default()
     });

@@ -53,7 +53,7 @@ async fn serve(leases: Arc<LeaseServer>, alive_from: Arc<AtomicU64>, accepted: A
 #[tokio::test]
 async fn idle_connections_to_a_dead_server_do_not_cost_leadership() {
     let milliseconds = Duration::from_millis;
-    let leases = LeaseServer::judging(move |sent| Fate {
+    let leases = LeaseServer::with_fates(move |sent| Fate {
         // So that requests overlap, and each needs a connection of its own.
         before: if sent.method == Method::GET { milliseconds(200) } else { Duration::ZERO },
         ..Fate::default()

@@ -47,7 +47,7 @@ async fn a_release_comes_after_the_work_and_is_noticed_at_once() {
     expected.sort();
     events.sort();
     assert_eq!(events, expected);
-    assert_eq!(server.objections(), [""; 0]);
+    assert_eq!(server.violations(), [""; 0]);
 }
 
 /// Nothing is written from 10 s after the last renewal was sent; 5 s later other processes may write.
@@ -58,7 +58,7 @@ async fn without_the_api_server_leadership_ends_before_another_process_can_acqui
         let first = Candidate::leading(&server, "one").await;
         let start = Instant::now();
         let writer = server.client("worker", Encoding::Json).with_leadership(first.leadership.clone());
-        server.judge_anew(move |sent| match &*sent.by {
+        server.set_fates(move |sent| match &*sent.by {
             "worker" => End::Swallowed.into(),
             _ => end.into(),
         });
@@ -87,10 +87,10 @@ async fn a_short_outage_is_survived() {
         let first = Candidate::leading(&server, "one").await;
         sleep(SECOND).await;
         let back = Instant::now() + 6 * SECOND;
-        server.judge_anew(move |_| if Instant::now() < back { end.into() } else { Fate::default() });
+        server.set_fates(move |_| if Instant::now() < back { end.into() } else { Fate::default() });
         sleep(60 * SECOND).await;
         assert!(first.leadership.is_held() && !first.election.is_finished(), "{end:?}");
-        assert_eq!(server.objections(), [""; 0]);
+        assert_eq!(server.violations(), [""; 0]);
         assert_eq!(server.record().lease_transitions, Some(0));
     }
 }
@@ -103,7 +103,7 @@ async fn a_request_that_hangs_costs_half_the_deadline() {
     let start = Instant::now();
     server.take_sent();
     let mut fates = [End::Swallowed].into_iter();
-    server.judge_anew(move |_| fates.next().unwrap_or_default().into());
+    server.set_fates(move |_| fates.next().unwrap_or_default().into());
     sleep(8 * SECOND).await;
     let times: Vec<(String, Duration)> =
         server.take_sent().iter().map(|s| (s.method.to_string(), s.at - start)).collect();
@@ -156,8 +156,8 @@ async fn a_leader_stops_when_it_reads_another_holder() {
 async fn an_acquisition_that_may_have_succeeded_is_released_at_the_end() {
     // The first arrives before the end, the second after the release has looked for it.
     for before in [Duration::ZERO, MILLISECOND * 200] {
-        let mut judge = first_write(End::AnswerSwallowed);
-        let server = LeaseServer::judging(move |sent| match judge(sent) {
+        let mut decide = first_write(End::AnswerSwallowed);
+        let server = LeaseServer::with_fates(move |sent| match decide(sent) {
             fate if fate.end == End::AnswerSwallowed => Fate { before, ..fate },
             fate => Fate { after: MILLISECOND * 300, ..fate },
         });
@@ -177,7 +177,7 @@ async fn a_release_meets_a_renewal_that_is_still_under_way() {
     let server = LeaseServer::new();
     let first = Candidate::leading(&server, "one").await;
     let mut writes = 0;
-    server.judge_anew(move |sent| {
+    server.set_fates(move |sent| {
         writes += u32::from(sent.method == Method::PUT);
         // The renewal arrives between the read and the write of the release.
         let before = if writes == 1 && sent.method == Method::PUT { SECOND } else { SECOND / 2 };
@@ -207,7 +207,7 @@ async fn a_process_that_was_stopped_for_too_long_renews_nothing() {
 /// The answer to a renewal came while the process was stopped, and leadership ended; it is not regained.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_was_stopped_for_too_long_ignores_old_answers() {
-    let server = LeaseServer::judging(|sent| Fate {
+    let server = LeaseServer::with_fates(|sent| Fate {
         after: if sent.method == Method::PUT { MILLISECOND * 100 } else { Duration::ZERO },
         ..Fate::default()
     });

@@ -99,7 +99,7 @@ async fn live(server: Arc<LeaseServer>, name: String, lives: Vec<Life>, terms: A
 
 async fn check(processes: Vec<Vec<Life>>, fates: Vec<Fate>) -> Result<(), TestCaseError> {
     let mut fates = fates.into_iter();
-    let server = LeaseServer::judging(move |_| fates.next().unwrap_or_default());
+    let server = LeaseServer::with_fates(move |_| fates.next().unwrap_or_default());
     let terms = Arc::new(Mutex::new(Vec::new()));
     let mut running = JoinSet::new();
     for (number, lives) in processes.into_iter().enumerate() {
@@ -109,7 +109,7 @@ async fn check(processes: Vec<Vec<Life>>, fates: Vec<Fate>) -> Result<(), TestCa
     while let Some(ended) = running.join_next().await {
         ended.unwrap();
     }
-    server.judge_anew(|_| Fate::default());
+    server.set_fates(|_| Fate::default());
     let last = Candidate::start(&server, "last");
     // The longest lease, once more if a write under way renewed it, and the standby's wait.
     let gained = timeout(Duration::from_secs(40), last.leadership.gained()).await;
@@ -128,7 +128,7 @@ async fn check(processes: Vec<Vec<Life>>, fates: Vec<Fate>) -> Result<(), TestCa
             next.from
         );
     }
-    prop_assert_eq!(server.objections(), Vec::<String>::new());
+    prop_assert_eq!(server.violations(), Vec::<String>::new());
     Ok(())
 }
 

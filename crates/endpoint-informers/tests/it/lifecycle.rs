@@ -134,7 +134,7 @@ async fn a_standby_that_is_stopped_ends_without_having_worked() {
 #[tokio::test(start_paused = true)]
 async fn work_is_abandoned_when_the_lease_is_lost() {
     let server = LeaseServer::new();
-    server.judge_anew({
+    server.set_fates({
         let start = Instant::now();
         move |_| if start.elapsed() > 30 * SECOND { End::Swallowed.into() } else { Fate::default() }
     });

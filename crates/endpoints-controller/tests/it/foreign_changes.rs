@@ -113,9 +113,9 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
         harness.api.put(endpoints(stored("web", json!([]), json!({}))));
     };
     for (what, change, author) in [
-        ("edits", edit, "field manager \"somebody\""),
+        ("edits", edit, "field manager \"other-client\""),
         ("deletes", take, "an unknown client"),
-        ("replaces", replace, "field manager \"somebody\""),
+        ("replaces", replace, "field manager \"other-client\""),
     ] {
         let harness = settled().await;
         harness.api.service(service("db", json!({})));

@@ -89,22 +89,22 @@ const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
     (
         "relabels",
         |harness| on_ours(harness, |slice| set_label(slice, MANAGED_BY, "them")),
-        "field manager \"somebody\"",
+        "field manager \"other-client\"",
     ),
     (
         "moves",
         |harness| on_ours(harness, |slice| set_label(slice, SERVICE_NAME, "gone")),
-        "field manager \"somebody\"",
+        "field manager \"other-client\"",
     ),
     (
         "edits",
         |harness| on_ours(harness, |slice| slice.endpoints = Some(Vec::new())),
-        "field manager \"somebody\"",
+        "field manager \"other-client\"",
     ),
     (
         "disowns",
         |harness| on_ours(harness, |slice| slice.metadata.owner_references = None),
-        "field manager \"somebody\"",
+        "field manager \"other-client\"",
     ),
     (
         "deletes",
@@ -122,7 +122,7 @@ const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
                 harness.api.put(slice);
             }
         },
-        "field manager \"somebody\"",
+        "field manager \"other-client\"",
     ),
 ];
 

@@ -22,7 +22,7 @@ const CONCURRENCY: usize = 16;
 /// The time to watch a new process that has nothing to write.
 const TIME_TO_WRITE: Duration = Duration::from_secs(1);
 
-/// Plays the story with the one manager or the other.
+/// Runs the demo with one of the managers.
 pub(crate) async fn play(kind: Kind, pauses: bool) {
     let begun = Instant::now();
     let mut fixture = Fixture::start(kind, pauses).await;
@@ -32,19 +32,19 @@ pub(crate) async fn play(kind: Kind, pauses: bool) {
     pods_become_ready(&mut fixture, &objects).await;
     one_pod_comes_and_goes(&mut fixture).await;
     a_service_is_relabelled(&mut fixture).await;
-    somebody_else_says_where_a_service_is(&mut fixture).await;
+    custom_endpoints_are_mirrored(&mut fixture).await;
     many_pods_at_once(&mut fixture, &objects).await;
     the_manager_is_restarted(&mut fixture).await;
     println!("\n{}", fixture.stop_manager().await);
     drop(fixture);
     println!(
-        "the story took {:.0} s; the servers have ended, their files are gone",
+        "the demo took {:.0} s; the servers have ended, their files are gone",
         begun.elapsed().as_secs_f64()
     );
 }
 
 async fn apply(fixture: &mut Fixture, objects: &[DynamicObject]) {
-    fixture.begin("The manifests of config/samples are applied. Nobody has started the pods yet");
+    fixture.begin("The manifests of config/samples are applied. The pods are not scheduled yet");
     for kind in ["Node", "Service", "Pod", "Endpoints"] {
         let of_kind: Vec<_> = objects.iter().filter(|object| samples::kind(object) == kind).collect();
         for object in &of_kind {
@@ -91,7 +91,7 @@ async fn one_pod_comes_and_goes(fixture: &mut Fixture) {
     fixture.nodes.ready("web-1", false).await;
     fixture.end(step, "the change", |slices| slices.counts("web").ready == 2).await;
 
-    let step = fixture.begin("web-2 is asked to end: it still serves, but gets no new connections");
+    let step = fixture.begin("web-2 is terminating: it still serves, but gets no new connections");
     fixture.nodes.terminate("web-2").await;
     fixture.end(step, "the change", |slices| slices.counts("web").terminating == 1).await;
 
@@ -116,9 +116,9 @@ async fn a_service_is_relabelled(fixture: &mut Fixture) {
     fixture.end(step, "the change", labelled).await;
 }
 
-async fn somebody_else_says_where_a_service_is(fixture: &mut Fixture) {
+async fn custom_endpoints_are_mirrored(fixture: &mut Fixture) {
     let step = fixture.begin(
-        "The archive, a Service without a selector, moves: its user writes the Endpoints, the slice follows",
+        "The archive, a Service without a selector, moves: its user writes the Endpoints, and the slice is updated",
     );
     let subset = json!({"addresses": [{"ip": "192.0.2.20"}], "ports": [{"name": "https", "port": 8443}]});
     fixture.change_endpoints("archive", json!({"subsets": [subset]})).await;
@@ -147,14 +147,14 @@ async fn many_pods_at_once(fixture: &mut Fixture, objects: &[DynamicObject]) {
 }
 
 async fn the_manager_is_restarted(fixture: &mut Fixture) {
-    let step =
-        fixture.begin("The manager is stopped and started again. All is as it should be: it writes nothing");
+    let step = fixture
+        .begin("The manager is stopped and started again. All objects are up to date, so it writes nothing");
     println!("    {}", fixture.stop_manager().await);
     let ready = fixture.start_manager().await;
     tokio::time::sleep(TIME_TO_WRITE).await;
-    fixture.show(&step, &ready.unwrap_or_else(|| "it does not say when it is ready".to_owned())).await;
+    fixture.show(&step, &ready.unwrap_or_else(|| "its start-up time is not measured".to_owned())).await;
 
-    let step = fixture.begin("database-1 stops being ready: the new process is at work");
+    let step = fixture.begin("database-1 stops being ready: the new process updates the slice");
     fixture.nodes.ready("database-1", false).await;
     let expected = Counts { all: 2, ready: 1, serving: 1, terminating: 0 };
     fixture.end(step, "the change", |slices| slices.counts("database") == expected).await;

@@ -7,9 +7,9 @@ async fn the_gate_switched_by_restarts() {
     let mut fixture = Fixture::start(DEFAULTS).await;
     kep_4770_gate_disabled(&fixture).await;
     l1_without_the_gate_the_label_is_ignored(&fixture).await;
-    l6_what_is_ours_goes_at_the_start_with_the_gate(&mut fixture).await;
+    l6_our_objects_go_at_the_start_with_the_gate(&mut fixture).await;
     l7_without_the_gate_everything_comes_back_and_with_it_goes_again(&mut fixture).await;
-    l9_what_others_made_survived(&fixture).await;
+    l9_foreign_objects_survived(&fixture).await;
 }
 
 async fn kep_4770_gate_disabled(fixture: &Fixture) {
@@ -35,7 +35,7 @@ async fn l1_without_the_gate_the_label_is_ignored(fixture: &Fixture) {
     assert_eq!(deleted.collect::<Vec<_>>(), [""; 0], "it is a label like others, carried over and no more");
 }
 
-async fn l6_what_is_ours_goes_at_the_start_with_the_gate(fixture: &mut Fixture) {
+async fn l6_our_objects_go_at_the_start_with_the_gate(fixture: &mut Fixture) {
     let mark = fixture.mark();
     fixture.switch(DELEGATION).await;
     only_theirs_is_left(fixture).await;
@@ -60,7 +60,7 @@ async fn l7_without_the_gate_everything_comes_back_and_with_it_goes_again(fixtur
 }
 
 /// Endpoints of a labelled Service with a selector can belong to another controller only while the gate is on.
-async fn l9_what_others_made_survived(fixture: &Fixture) {
+async fn l9_foreign_objects_survived(fixture: &Fixture) {
     let theirs = fixture.slices.get("theirs").await.unwrap();
     assert_eq!(theirs.metadata.generation, Some(1), "never written again");
     let custom = fixture.endpoints.get("mirrored").await.unwrap();

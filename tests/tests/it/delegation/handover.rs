@@ -40,7 +40,7 @@ impl View for Ready {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_changes_hands_and_comes_back_without_a_moment_without_endpoints() {
+async fn a_service_handed_over_and_back_always_has_endpoints() {
     let fixture = Fixture::start(DELEGATION).await;
     fixture.service("web", None, &[1, 2]).await;
     let ours = Seen::ours(&["10.1.0.1", "10.1.0.2"]);

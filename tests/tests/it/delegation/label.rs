@@ -14,7 +14,7 @@ async fn the_label_with_the_gate_on() {
     l4_label_added(&fixture).await;
     l5_label_removed(&fixture).await;
     l8_mirroring(&fixture).await;
-    l9_what_others_made_survives(&fixture).await;
+    l9_foreign_objects_survive(&fixture).await;
     l10_another_value_changes_nothing(&fixture).await;
     a_deleted_service_costs_no_request_for_its_slices(&fixture).await;
     custom_endpoints_of_a_deleted_service_go(&fixture).await;
@@ -110,7 +110,7 @@ async fn l8_mirroring(fixture: &Fixture) {
     fixture.remains("l8", &custom).await;
 }
 
-async fn l9_what_others_made_survives(fixture: &Fixture) {
+async fn l9_foreign_objects_survive(fixture: &Fixture) {
     fixture.service("l9", None, &[9]).await;
     fixture.slice("l9-theirs", "l9", "192.0.2.9").await;
     fixture.expect("l9", &Seen::ours(&["10.1.0.9"]).slice(THEM, &["192.0.2.9"])).await;

@@ -257,7 +257,7 @@ fn seeds() -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn random_operations_leave_everything_in_the_right_hands() {
+async fn random_operations_leave_each_object_with_its_controller() {
     let length: usize = variable("DELEGATION_OPERATIONS", "60").parse().expect("DELEGATION_OPERATIONS");
     let fixture = Fixture::start(DELEGATION).await;
     let mut failed = Vec::new();

@@ -126,7 +126,7 @@ fn manifests_name_the_image_of_this_version() {
 
 /// The pods differ only where a static pod has to: its kubeconfig, its addresses, its priority.
 #[test]
-fn both_pods_are_equally_confined() {
+fn both_pods_have_the_same_security_context() {
     let deployed = &manifests::deployment()["spec"]["template"]["spec"];
     let fixed = &file(STATIC_POD)[0]["spec"];
     let without_user = |pod: &Value| {

@@ -38,7 +38,7 @@ const ASKED_ON_ADMISSION: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn nothing_is_allowed_wholesale() {
+fn no_rule_is_broader_than_needed() {
     for (role, _) in ROLES {
         for (verb, resource) in allowed(role) {
             assert!(verb != "*" && !resource.contains('*'), "{role}: {verb} {resource}");
@@ -187,7 +187,7 @@ async fn custom_endpoints(world: &World, name: &str) {
 async fn metrics(site: &Site, manager: &mut Manager) {
     let server = format!("https://127.0.0.1:{}", secure_port(manager));
     let client = site.cluster.client();
-    for account in ["prometheus", "somebody"] {
+    for account in ["prometheus", "stranger"] {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": account, "namespace": SYSTEM}});
         create(&client, &account).await.unwrap();
@@ -200,7 +200,7 @@ async fn metrics(site: &Site, manager: &mut Manager) {
     });
     create(&client, &binding).await.unwrap();
     let prometheus = pages(&site.kubeconfig("prometheus", &server).await).await;
-    let somebody = pages(&site.kubeconfig("somebody", &server).await).await;
+    let stranger = pages(&site.kubeconfig("stranger", &server).await).await;
     // Not /metrics, which the harness opens to all clients.
     let path = "/metrics/slis";
     // A refusal, from before the authorizer knew, is believed for ten seconds.
@@ -209,7 +209,7 @@ async fn metrics(site: &Site, manager: &mut Manager) {
         page => Err(page.text),
     })
     .await;
-    assert_eq!(somebody.get(path).await.unwrap().status, 403);
+    assert_eq!(stranger.get(path).await.unwrap().status, 403);
     assert_eq!(manager.get(path).await.0, 403, "anonymously");
     for path in ["/livez", "/readyz"] {
         assert_eq!(manager.get(path).await.0, 200, "{path}");

@@ -23,8 +23,9 @@ async fn exit_codes() {
     // A user who takes the Lease without waiting holds it.
     let mut leader = fixture.ours("first", SHORT).await;
     fixture.next_leader("").await;
-    fixture.edit_lease(json!({"holderIdentity": "somebody", "leaseDurationSeconds": 3600})).await;
-    assert_lost(&mut leader, "lease kube-system/endpoint-controller-manager was taken by somebody").await;
+    fixture.edit_lease(json!({"holderIdentity": "another-holder", "leaseDurationSeconds": 3600})).await;
+    assert_lost(&mut leader, "lease kube-system/endpoint-controller-manager was taken by another-holder")
+        .await;
 
     // A standby leaves no trace in it.
     let theirs = fixture.leases().get(LeaderElection::LEASE).await.unwrap();

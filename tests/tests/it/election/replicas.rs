@@ -54,7 +54,7 @@ async fn events_about_the_lease(fixture: &Fixture, count: usize) -> Vec<(String,
     wait::until("events about the Lease", LIMIT, async || {
         let mut list = events.list(&about).await.map_err(|error| error.to_string())?.items;
         list.sort_by_key(|event| (event.first_timestamp.clone(), event.metadata.creation_timestamp.clone()));
-        let told: Vec<_> = list
+        let messages: Vec<_> = list
             .into_iter()
             .map(|event| {
                 assert_eq!(event.reason.as_deref(), Some("LeaderElection"));
@@ -65,14 +65,14 @@ async fn events_about_the_lease(fixture: &Fixture, count: usize) -> Vec<(String,
                 (identity.to_owned(), what.to_owned())
             })
             .collect();
-        if told.len() == count { Ok(told) } else { Err(format!("{told:?}")) }
+        if messages.len() == count { Ok(messages) } else { Err(format!("{messages:?}")) }
     })
     .await
 }
 
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
+async fn a_warm_standby_acquires_a_released_lease_at_once() {
     let mut fixture = Fixture::start().await;
     fixture.keep_changing_a_pod();
     let first = fixture.ours("first", LeaderElection::DEFAULT).await;
@@ -117,7 +117,7 @@ async fn a_standby_is_warm_and_has_the_lease_at_once_when_it_is_released() {
 
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crash_is_made_up_for_when_the_lease_is_over() {
+async fn a_standby_takes_over_when_the_lease_of_a_crashed_leader_expires() {
     let mut fixture = Fixture::start().await;
     fixture.keep_changing_a_pod();
     let mut first = fixture.ours("first", LeaderElection::DEFAULT).await;

@@ -113,7 +113,7 @@ async fn allow(client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_changes_hands_and_is_never_without_endpoints() {
+async fn a_service_that_is_handed_over_always_has_endpoints() {
     let site = Site::start().await;
     for number in [1, 2] {
         site.pod(&format!("db-{number}"), number, &status(number)).await;
@@ -153,7 +153,7 @@ async fn a_service_changes_hands_and_is_never_without_endpoints() {
     assert_eq!(writes, BTreeMap::from([("create".into(), 2), ("update".into(), 6), ("delete".into(), 2)]));
 
     // A Service that is delegated before another controller publishes it. The watcher would have noticed the gap.
-    site.label(Some("nobody.example.com")).await;
+    site.label(Some("unknown.example.com")).await;
     site.until("nothing", &[]).await;
     assert_ne!(site.published.with(|view| view.gaps()), Vec::<String>::new());
     assert!(site.manager.stop().await.success());

@@ -44,7 +44,7 @@ async fn a_dead_peer_does_not_cost_the_lease() {
 /// New connections are also accepted and lead nowhere, as behind a balancer without a working server: a client that
 /// waits on such a connection must notice that it is dead as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_made_while_every_peer_is_dead_are_given_up_in_time() {
+async fn connections_made_while_every_peer_is_dead_time_out() {
     let fixture = Fixture::behind_a_proxy(|options| options).await;
     fixture.proxy.blackhole(NewConnections::Swallowed);
     // By then ours has given up the old connections, and waits for new ones.

@@ -8,6 +8,7 @@
 //! | `HARDENING_PATIENCE` | seconds that a test waits for what may take too long, to learn how long it takes |
 //! | `REPAIRS_…` | see [`repairs`] |
 
+mod conflicting_writers;
 mod dead_peer;
 mod dead_webhook;
 mod delegated_endpoints;
@@ -16,5 +17,4 @@ mod fixture;
 mod idle_cut;
 mod proxy_url;
 mod repairs;
-mod rude_actors;
 mod stderr_blocked;

@@ -31,7 +31,7 @@ async fn start(cluster: &Cluster, leader_election: Option<LeaderElection>) -> Ma
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stderr_that_nobody_reads_delays_neither_syncs_nor_the_end() {
+async fn a_blocked_stderr_delays_neither_syncs_nor_the_exit() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let manager = start(&cluster, None).await;
@@ -53,7 +53,7 @@ async fn a_stderr_that_nobody_reads_delays_neither_syncs_nor_the_end() {
 
 /// A failure is logged to stderr before the exit. The process must exit even if that blocks: it no longer works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_loses_its_lease_ends_though_nobody_reads_stderr() {
+async fn a_leader_that_loses_its_lease_exits_while_stderr_is_blocked() {
     let mut cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;

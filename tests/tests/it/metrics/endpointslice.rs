@@ -85,7 +85,7 @@ async fn single_stack(w: &World) {
         ("leaving", "web", json!({})),
         ("abandoned", "web", json!({})),
         ("doomed", "web", json!({})),
-        ("empty", "nobody", json!({})),
+        ("empty", "no-pod", json!({})),
         ("lost", "lost", json!({})),
         ("external", "web", json!({"type": "ExternalName", "externalName": "example.com"})),
         ("big", "big", json!({"selector": {"app": "big", "generation": "1"}})),

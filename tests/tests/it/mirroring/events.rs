@@ -13,7 +13,7 @@ use tests::wait::{self, LIMIT};
 use super::MIRRORING;
 use super::fixture::{Fixture, Place, addresses};
 
-const NAMESPACE: &str = "told";
+const NAMESPACE: &str = "events";
 const MAX: u32 = 2;
 /// Sorts before the others, so that it is met before the maximum is reached.
 const INVALID: &str = "0.example.com";
@@ -27,8 +27,9 @@ const CASES: [(&str, &[&str]); 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn users_are_told_of_addresses_that_are_not_mirrored() {
-    let (upstream, ours) = tokio::join!(Box::pin(told(Kind::Upstream)), Box::pin(told(Kind::Ours)));
+async fn users_get_events_about_addresses_that_are_not_mirrored() {
+    let (upstream, ours) =
+        tokio::join!(Box::pin(distinct_events(Kind::Upstream)), Box::pin(distinct_events(Kind::Ours)));
     assert_eq!(upstream, ours);
     let of = |name: &str, reason: &str, message: &str| {
         format!("Warning {reason} v1 Endpoints {name} by endpoint-slice-mirroring-controller: {message}")
@@ -45,7 +46,7 @@ async fn users_are_told_of_addresses_that_are_not_mirrored() {
 }
 
 /// The distinct events of one manager. Their number depends on the syncs, and is not compared.
-async fn told(kind: Kind) -> BTreeSet<String> {
+async fn distinct_events(kind: Kind) -> BTreeSet<String> {
     let options = ManagerOptions { max_endpoints_per_subset: MAX, ..ManagerOptions::of(MIRRORING) };
     let fixture = Fixture::start(kind, options).await;
     let place = fixture.place(NAMESPACE).await;
@@ -69,11 +70,11 @@ async fn told(kind: Kind) -> BTreeSet<String> {
         if events.len() >= 4 { Ok(events) } else { Err(format!("{events:#?}")) }
     })
     .await;
-    let mut told = BTreeSet::new();
+    let mut distinct = BTreeSet::new();
     for event in events {
-        told.insert(canonical(&place.endpoints(), event).await);
+        distinct.insert(canonical(&place.endpoints(), event).await);
     }
-    told
+    distinct
 }
 
 /// The API server looks for addresses and ports that are given to Services and not taken, and finds one if it looks in

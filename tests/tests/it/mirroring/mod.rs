@@ -197,7 +197,7 @@ async fn custom_endpoints_are_created_updated_and_deleted() {
 
 /// The conformance test "should test the lifecycle of an Endpoint": without a Service there is nothing to mirror.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn endpoints_without_a_service_are_let_alone() {
+async fn endpoints_without_a_service_are_left_alone() {
     let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(Controller::ALL)).await;
     let place = fixture.place("life").await;
     let mark = fixture.mark();

@@ -177,7 +177,7 @@ fn shown(
 
 /// Neither `--client-ca-file` nor `--requestheader-client-ca-file` accepts a certificate that is no authority as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn client_certificates_are_believed_as_upstream_believes_them() {
+async fn client_certificates_are_verified_as_upstream_verifies_them() {
     let folder = tempfile::tempdir().unwrap();
     let make = |subject: &str, groups: &[&str]| -> Vec<Shown> {
         let ways = WAYS.iter().enumerate();

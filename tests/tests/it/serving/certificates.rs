@@ -23,7 +23,7 @@ async fn a_new_certificate_is_served_without_a_restart() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let mut manager = Manager::ours(&cluster, &serving_with(&pair)).await;
     old.connect(manager.port()).await.unwrap();
-    assert!(new.connect(manager.port()).await.is_err(), "nobody has issued the new one yet");
+    assert!(new.connect(manager.port()).await.is_err(), "the new certificate is not in use yet");
 
     new.server(folder.path(), "serving");
     wait::until("the new certificate", LIMIT, || new.connect(manager.port())).await;

@@ -13,7 +13,7 @@ use tests::manager::Manager;
 use tests::pages::{Page, Pages};
 
 use super::DELEGATE;
-use super::requests::{Case, Who};
+use super::requests::{Case, Sender};
 use super::tls::{Authority, Pair};
 
 /// May read metrics and health, and nothing else.
@@ -59,10 +59,10 @@ where
 
 /// Clients of one manager.
 pub(crate) struct Clients {
-    nobody: Pages,
+    anonymous: Pages,
     administrator: Pages,
     stranger: Pages,
-    impostor: Pages,
+    foreign: Pages,
     front_proxy: Pages,
 }
 
@@ -82,10 +82,10 @@ impl Clients {
             Pages::by(cluster::client(&file).await.unwrap())
         };
         Self {
-            nobody: manager.pages().clone(),
+            anonymous: manager.pages().clone(),
             administrator: with(people, "root", &["system:masters"]).await,
             stranger: with(people, STRANGER.name(), &[]).await,
-            impostor: with(&Authority::new("people"), "root", &["system:masters"]).await,
+            foreign: with(&Authority::new("people"), "root", &["system:masters"]).await,
             front_proxy: with(proxies, FRONT_PROXY, &[]).await,
         }
     }
@@ -93,18 +93,18 @@ impl Clients {
     /// Asks as the case has it.
     pub(crate) async fn send(&self, case: &Case) -> Result<Page, String> {
         let mut request = http::Request::builder().method(case.method).uri(case.path);
-        for (name, value) in case.who.headers().iter().map(|(name, value)| (*name, value.as_str())) {
+        for (name, value) in case.sender.headers().iter().map(|(name, value)| (*name, value.as_str())) {
             request = request.header(name, value);
         }
         if let Some(accept) = case.accept {
             request = request.header(http::header::ACCEPT, accept);
         }
-        let pages = match case.who {
-            Who::CertifiedAdmin => &self.administrator,
-            Who::CertifiedStranger => &self.stranger,
-            Who::Impostor => &self.impostor,
-            Who::ScraperByProxy | Who::StrangerByProxy => &self.front_proxy,
-            _ => &self.nobody,
+        let pages = match case.sender {
+            Sender::CertifiedAdmin => &self.administrator,
+            Sender::CertifiedStranger => &self.stranger,
+            Sender::ForeignCertificate => &self.foreign,
+            Sender::ScraperByProxy | Sender::StrangerByProxy => &self.front_proxy,
+            _ => &self.anonymous,
         };
         pages.send(request.body(case.body.into()).unwrap()).await
     }

@@ -108,7 +108,7 @@ fn unfounded(answers: &[Answers]) -> Vec<String> {
             let named = answers.iter().filter(|answers| differences::is_named(name, &answers.case));
             let concerned: Vec<_> = named.filter(|answers| !answers.are_refusals()).collect();
             if concerned.is_empty() {
-                unfounded.push(format!("{}: nobody asks {name}", difference.what));
+                unfounded.push(format!("{}: no request is {name}", difference.what));
             }
             for Answers { case, upstream, ours } in concerned {
                 for (beginnings, those, others) in

@@ -8,11 +8,11 @@ use super::clients::{SCRAPER, STRANGER};
 
 /// The client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum Sender {
     /// Without any proof.
-    Nobody,
+    Anonymous,
     /// With a token that the API server has not issued.
-    Liar,
+    InvalidToken,
     /// With the token of a member of system:masters.
     Admin,
     /// With the token of a user who may read metrics.
@@ -24,21 +24,23 @@ pub(crate) enum Who {
     /// With a certificate of a user who may read nothing.
     CertifiedStranger,
     /// With a certificate that an unknown authority has signed.
-    Impostor,
+    ForeignCertificate,
     /// Through the front proxy.
     ScraperByProxy,
     /// Through the front proxy.
     StrangerByProxy,
 }
 
-impl Who {
+impl Sender {
     /// The headers that prove it, where headers do.
     pub(crate) fn headers(self) -> Vec<(&'static str, String)> {
         let token = |token: String| vec![("authorization", format!("Bearer {token}"))];
         let user = |user: User| vec![("x-remote-user", user.name().to_owned())];
         match self {
-            Self::Nobody | Self::CertifiedAdmin | Self::CertifiedStranger | Self::Impostor => Vec::new(),
-            Self::Liar => token("invented".to_owned()),
+            Self::Anonymous | Self::CertifiedAdmin | Self::CertifiedStranger | Self::ForeignCertificate => {
+                Vec::new()
+            }
+            Self::InvalidToken => token("invented".to_owned()),
             Self::Admin => token(User::Admin.token()),
             Self::Scraper => token(SCRAPER.token()),
             Self::Stranger => token(STRANGER.token()),
@@ -51,7 +53,7 @@ impl Who {
 /// One request.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
-    pub(crate) who: Who,
+    pub(crate) sender: Sender,
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     pub(crate) accept: Option<&'static str>,
@@ -60,8 +62,8 @@ pub(crate) struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { who, method, path, accept, body } = self;
-        write!(f, "{who:?} {method} {path}")?;
+        let Self { sender, method, path, accept, body } = self;
+        write!(f, "{sender:?} {method} {path}")?;
         accept.map_or(Ok(()), |accept| write!(f, " as {accept}"))?;
         if body.is_empty() { Ok(()) } else { write!(f, " with {body}") }
     }
@@ -124,35 +126,35 @@ const FORMS: &[&str] = &[
 
 /// All requests, in an order that matters only at the end, where the log level changes.
 pub(crate) fn all() -> Vec<Case> {
-    let ask = |who, method, path| Case { who, method, path, accept: None, body: "" };
-    let everybody = [
-        Who::Nobody,
-        Who::Liar,
-        Who::Admin,
-        Who::Scraper,
-        Who::Stranger,
-        Who::CertifiedAdmin,
-        Who::CertifiedStranger,
-        Who::Impostor,
-        Who::ScraperByProxy,
-        Who::StrangerByProxy,
+    let ask = |sender, method, path| Case { sender, method, path, accept: None, body: "" };
+    let senders = [
+        Sender::Anonymous,
+        Sender::InvalidToken,
+        Sender::Admin,
+        Sender::Scraper,
+        Sender::Stranger,
+        Sender::CertifiedAdmin,
+        Sender::CertifiedStranger,
+        Sender::ForeignCertificate,
+        Sender::ScraperByProxy,
+        Sender::StrangerByProxy,
     ];
     let mut all = Vec::new();
-    for who in everybody {
-        all.extend(PAGES.iter().map(|path| ask(who, "GET", *path)));
+    for sender in senders {
+        all.extend(PAGES.iter().map(|path| ask(sender, "GET", *path)));
     }
-    all.extend(VARIANTS.iter().map(|path| ask(Who::Admin, "GET", *path)));
+    all.extend(VARIANTS.iter().map(|path| ask(Sender::Admin, "GET", *path)));
     for method in ["HEAD", "POST", "PUT", "DELETE"] {
-        all.extend(PAGES.iter().map(|path| ask(Who::Admin, method, *path)));
-        all.extend(["/healthz", "/metrics", "/metrics/slis"].map(|path| ask(Who::Scraper, method, path)));
+        all.extend(PAGES.iter().map(|path| ask(Sender::Admin, method, *path)));
+        all.extend(["/healthz", "/metrics", "/metrics/slis"].map(|path| ask(Sender::Scraper, method, path)));
     }
     for path in ["/flagz", "/statusz"] {
-        all.extend(FORMS.iter().map(|form| Case { accept: Some(*form), ..ask(Who::Admin, "GET", path) }));
+        all.extend(FORMS.iter().map(|form| Case { accept: Some(*form), ..ask(Sender::Admin, "GET", path) }));
     }
     for form in ["application/json", "application/yaml", "text/html", "application/cbor"] {
-        all.push(Case { accept: Some(form), ..ask(Who::Stranger, "GET", "/configz") });
+        all.push(Case { accept: Some(form), ..ask(Sender::Stranger, "GET", "/configz") });
     }
     let level = ["4", "2", "abc", "-1", "+5", " 5", "99999999999"];
-    all.extend(level.map(|body| Case { body, ..ask(Who::Admin, "PUT", "/debug/flags/v") }));
+    all.extend(level.map(|body| Case { body, ..ask(Sender::Admin, "PUT", "/debug/flags/v") }));
     all
 }

@@ -113,7 +113,7 @@ impl Side {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_upstream_would_ever_repair_is_repaired_soon_and_the_rest_left_alone() {
+async fn edits_that_upstream_ever_repairs_are_repaired_soon_and_others_left_alone() {
     let edits = sequence();
     let kind = if variable("REPAIRS_SELF").is_some() { Kind::Upstream } else { Kind::Ours };
     let (upstream, ours) =

@@ -1,5 +1,5 @@
-//! Actors that fight the controllers over the objects of one Service as fast as they can: each costs a bounded number
-//! of writes and one event that names it, and the Services beside it nothing.
+//! Clients that undo the controllers' writes to the objects of one Service as fast as they can: each causes a bounded
+//! number of writes and one event that names it, and delays no other Service.
 
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -21,18 +21,18 @@ use tokio::time::sleep_until;
 use super::fixture::{change, kind, measured, serve};
 
 /// The duration of the conflict.
-const FIGHT: Duration = Duration::from_secs(60);
+const CONFLICT: Duration = Duration::from_secs(60);
 /// Ten at once, and one a minute.
-const MOST_WRITES: usize = 11;
+const MAX_WRITES: usize = 11;
 /// The time until a Service is repaired after the conflict: one write a minute, and the duration of the write.
-const PEACE: Duration = Duration::from_secs(75);
+const RECOVERY: Duration = Duration::from_secs(75);
 /// For a Service beside them.
 const BOUND: Duration = Duration::from_secs(5);
 
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 /// The address that the conflicting writers publish, and no pod has.
-const RUDE_ADDRESS: &str = "192.0.2.1";
+const FOREIGN_ADDRESS: &str = "192.0.2.1";
 
 /// True for slices of the controllers.
 fn is_theirs(slice: &EndpointSlice) -> bool {
@@ -42,20 +42,20 @@ fn is_theirs(slice: &EndpointSlice) -> bool {
 /// True if a slice publishes pods and nothing else.
 fn serves(slice: &EndpointSlice) -> bool {
     let mut addresses = slice.endpoints.iter().flatten().flat_map(|endpoint| &endpoint.addresses).peekable();
-    addresses.peek().is_some() && addresses.all(|address| address != RUDE_ADDRESS)
+    addresses.peek().is_some() && addresses.all(|address| address != FOREIGN_ADDRESS)
 }
 
 /// True if Endpoints publish pods and nothing else.
 fn is_served(endpoints: &Endpoints) -> bool {
     let subsets = endpoints.subsets.iter().flatten();
     let mut addresses = subsets.flat_map(|subset| subset.addresses.iter().flatten()).peekable();
-    addresses.peek().is_some() && addresses.all(|address| address.ip != RUDE_ADDRESS)
+    addresses.peek().is_some() && addresses.all(|address| address.ip != FOREIGN_ADDRESS)
 }
 
 /// A client that writes to each object of a Service as soon as it sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Actor {
-    /// Makes slices its own.
+enum Writer {
+    /// Claims slices by their label.
     RelabelSlices,
     DeleteSlices,
     /// Publishes another endpoint instead.
@@ -65,7 +65,7 @@ enum Actor {
     EditEndpoints,
 }
 
-impl Actor {
+impl Writer {
     const ALL: [Self; 5] = [
         Self::RelabelSlices,
         Self::DeleteSlices,
@@ -74,7 +74,7 @@ impl Actor {
         Self::EditEndpoints,
     ];
 
-    /// The Service that it is after.
+    /// The Service whose objects it edits.
     fn service(self) -> &'static str {
         match self {
             Self::RelabelSlices => "relabelled",
@@ -87,7 +87,7 @@ impl Actor {
 
     /// Its field manager.
     fn manager(self) -> String {
-        format!("rude-{}", self.service())
+        format!("conflicting-{}", self.service())
     }
 
     fn resource(self) -> &'static str {
@@ -102,23 +102,23 @@ impl Actor {
         !matches!(self, Self::DeleteSlices | Self::DeleteEndpoints)
     }
 
-    /// Until it is aborted.
+    /// Edits objects until it is aborted.
     async fn act(self, client: Client) {
         let name = self.service();
         if self.resource() == "endpoints" {
             let query = WatchParams::default().fields(&format!("metadata.name={name}"));
             let endpoints: Api<Endpoints> = Api::namespaced(client, NAMESPACE);
-            self.follow(endpoints, query, is_served).await;
+            self.edit_when(endpoints, query, is_served).await;
         } else {
             let query = WatchParams::default().labels(&format!("{SERVICE_NAME}={name}"));
             let slices: Api<EndpointSlice> = Api::namespaced(client, NAMESPACE);
             let edits = self == Self::EditSlices;
             let is_theirs = move |slice: &EndpointSlice| is_theirs(slice) && (!edits || serves(slice));
-            self.follow(slices, query, is_theirs).await;
+            self.edit_when(slices, query, is_theirs).await;
         }
     }
 
-    async fn follow<K>(self, api: Api<K>, query: WatchParams, is_wanted: impl Fn(&K) -> bool)
+    async fn edit_when<K>(self, api: Api<K>, query: WatchParams, is_wanted: impl Fn(&K) -> bool)
     where
         K: Clone + fmt::Debug + DeserializeOwned + ResourceExt,
     {
@@ -132,20 +132,20 @@ impl Actor {
                 let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else { continue };
                 if is_wanted(&object) {
                     // It may have changed or gone since.
-                    let _ = self.strike(&api, &object.name_any()).await;
+                    let _ = self.edit(&api, &object.name_any()).await;
                 }
             }
         }
     }
 
-    async fn strike<K>(self, api: &Api<K>, name: &str) -> kube::Result<()>
+    async fn edit<K>(self, api: &Api<K>, name: &str) -> kube::Result<()>
     where
         K: Clone + fmt::Debug + DeserializeOwned,
     {
         let change: Value = match self {
-            Self::RelabelSlices => json!({"metadata": {"labels": {MANAGED_BY: "rude.example"}}}),
-            Self::EditSlices => json!({"endpoints": [{"addresses": [RUDE_ADDRESS]}]}),
-            Self::EditEndpoints => json!({"subsets": [{"addresses": [{"ip": RUDE_ADDRESS}]}]}),
+            Self::RelabelSlices => json!({"metadata": {"labels": {MANAGED_BY: "conflicting.example"}}}),
+            Self::EditSlices => json!({"endpoints": [{"addresses": [FOREIGN_ADDRESS]}]}),
+            Self::EditEndpoints => json!({"subsets": [{"addresses": [{"ip": FOREIGN_ADDRESS}]}]}),
             Self::DeleteSlices | Self::DeleteEndpoints => {
                 return api.delete(name, &DeleteParams::default()).await.map(drop);
             }
@@ -155,7 +155,7 @@ impl Actor {
         api.patch(name, &params, &Patch::Merge(change)).await.map(drop)
     }
 
-    /// The writes that it caused, of the kind that it is after.
+    /// The number of our writes to the objects that it edits.
     fn writes(self, requests: &[Request]) -> usize {
         let mine = |request: &&Request| {
             let name = match self.resource() {
@@ -185,13 +185,13 @@ async fn warnings(client: &Client, service: &str) -> Vec<String> {
 
 /// Changes a Service without conflicts while the others have them. Returns the longest delay.
 async fn bystander(world: &World) -> Duration {
-    let end = Instant::now() + FIGHT;
+    let end = Instant::now() + CONFLICT;
     let mut longest = Duration::ZERO;
     for ready in [false, true].into_iter().cycle() {
         if Instant::now() > end {
             break;
         }
-        let took = change(world, "bystander", ready, FIGHT).await.unwrap();
+        let took = change(world, "bystander", ready, CONFLICT).await.unwrap();
         longest = longest.max(took);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -199,56 +199,56 @@ async fn bystander(world: &World) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
+async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let manager = Manager::start(kind(), &cluster, &ManagerOptions::of(Controller::ALL)).await;
-    for (number, name) in (0..).zip(Actor::ALL.map(Actor::service).into_iter().chain(["bystander"])) {
+    for (number, name) in (0..).zip(Writer::ALL.map(Writer::service).into_iter().chain(["bystander"])) {
         serve(&world, name, number).await;
         world.expect(name, "IPv4", 1, 1).await;
     }
     world.settle().await;
 
     let mark = cluster.audit().mark();
-    let end = tokio::time::Instant::now() + FIGHT;
-    let mut actors = JoinSet::new();
-    for actor in Actor::ALL {
-        actors.spawn(actor.act(cluster.client()));
+    let end = tokio::time::Instant::now() + CONFLICT;
+    let mut writers = JoinSet::new();
+    for writer in Writer::ALL {
+        writers.spawn(writer.act(cluster.client()));
     }
     let longest = bystander(&world).await;
     sleep_until(end).await;
-    actors.shutdown().await;
+    writers.shutdown().await;
     let client = cluster.client();
     let requests = cluster.audit().writes_since(mark, User::EndpointControllers);
 
-    measured("change of a Service beside rude actors, longest delay", longest);
-    let peace = Actor::ALL.map(|actor| served_again(actor, &client, &world));
-    let peace = futures::future::join_all(peace).await;
+    measured("change of a Service beside conflicting writers, longest delay", longest);
+    let recovered = Writer::ALL.map(|writer| served_again(writer, &client, &world));
+    let recovered = futures::future::join_all(recovered).await;
     let mut failures = String::new();
-    for actor in Actor::ALL {
-        let writes = actor.writes(&requests);
-        let strikes = strikes(&cluster.audit().since(mark), actor);
-        println!("{actor:?}: {writes} writes in {} s against {strikes}", FIGHT.as_secs());
-        if writes > MOST_WRITES {
-            writeln!(failures, "{actor:?}: {writes} writes in {} s", FIGHT.as_secs()).unwrap();
+    for writer in Writer::ALL {
+        let writes = writer.writes(&requests);
+        let edits = edits_by(&cluster.audit().since(mark), writer);
+        println!("{writer:?}: {writes} writes in {} s against {edits}", CONFLICT.as_secs());
+        if writes > MAX_WRITES {
+            writeln!(failures, "{writer:?}: {writes} writes in {} s", CONFLICT.as_secs()).unwrap();
         }
-        let warnings = warnings(&cluster.client(), actor.service()).await;
-        let (about, name) = (format!("Service {}", actor.service()), actor.manager());
+        let warnings = warnings(&cluster.client(), writer.service()).await;
+        let (about, name) = (format!("Service {}", writer.service()), writer.manager());
         println!("  {warnings:?}");
         let named = warnings.iter().filter(|it| it.starts_with("Service ") && it.contains(&name)).count();
-        if actor.leaves_traces() && named != 1 {
-            writeln!(failures, "{actor:?}: {named} events on {about} name {name}: {warnings:?}").unwrap();
+        if writer.leaves_traces() && named != 1 {
+            writeln!(failures, "{writer:?}: {named} events on {about} name {name}: {warnings:?}").unwrap();
         }
     }
-    for (actor, result) in Actor::ALL.into_iter().zip(peace) {
+    for (writer, result) in Writer::ALL.into_iter().zip(recovered) {
         match result {
-            Ok(took) => measured(&format!("repair after {actor:?} has gone"), took),
-            Err(error) => writeln!(failures, "{actor:?}: not repaired afterwards: {error}").unwrap(),
+            Ok(took) => measured(&format!("repair after {writer:?} has stopped"), took),
+            Err(error) => writeln!(failures, "{writer:?}: not repaired afterwards: {error}").unwrap(),
         }
     }
     let calm = warnings(&cluster.client(), "bystander").await;
     if longest > BOUND || !calm.is_empty() {
-        writeln!(failures, "the bystander waited {longest:.1?} and was told {calm:?}").unwrap();
+        writeln!(failures, "the bystander waited {longest:.1?} with warnings {calm:?}").unwrap();
     }
     assert!(failures.is_empty(), "{failures}");
     assert!(manager.stop().await.success());
@@ -258,8 +258,8 @@ async fn rude_actors_cost_bounded_writes_and_their_neighbours_nothing() {
 ///
 /// # Errors
 /// If it takes longer than [`RECOVERY`].
-async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Duration, String> {
-    let (start, service) = (Instant::now(), actor.service());
+async fn served_again(writer: Writer, client: &Client, world: &World) -> Result<Duration, String> {
+    let (start, service) = (Instant::now(), writer.service());
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     loop {
         let slices = world.slices_of(service, "IPv4").await?;
@@ -269,20 +269,20 @@ async fn served_again(actor: Actor, client: &Client, world: &World) -> Result<Du
         if in_slices && in_endpoints {
             return Ok(start.elapsed());
         }
-        if start.elapsed() > PEACE {
+        if start.elapsed() > RECOVERY {
             return Err(format!("served by slices: {in_slices}, by Endpoints: {in_endpoints}"));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// The number of an actor's writes.
-fn strikes(requests: &[Request], actor: Actor) -> usize {
-    let struck = |request: &&Request| {
+/// The number of an writer's writes.
+fn edits_by(requests: &[Request], writer: Writer) -> usize {
+    let is_edit = |request: &&Request| {
         request.user == User::Admin.name()
             && request.is_write()
-            && request.resource == actor.resource()
-            && request.name.starts_with(actor.service())
+            && request.resource == writer.resource()
+            && request.name.starts_with(writer.service())
     };
-    requests.iter().filter(struck).count()
+    requests.iter().filter(is_edit).count()
 }

@@ -4,8 +4,7 @@
 //! | Fault | As in |
 //! |---|---|
 //! | [`Proxy::close_idle_after`] | a load balancer's idle timeout: both sides get a FIN |
-//! | [`Proxy::blackhole`] | a dead machine behind a balancer: the balancer's kernel acknowledges what is sent, and
-//! there is no answer |
+//! | [`Proxy::blackhole`] | a dead machine behind a balancer: the balancer's kernel acknowledges what is sent, and there is no answer |
 //!
 //! It runs on the test's own runtime, and forwards bytes as they come; TLS is between the two sides.
 

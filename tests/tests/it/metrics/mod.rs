@@ -3,9 +3,7 @@
 //!
 //! | Determined | Not determined, and why |
 //! |---|---|
-//! | `changes`: every change of the script is synced before the next | `syncs`, `workqueue_adds_total`,
-//! `workqueue_retries_total`, the counts and buckets of all histograms: the number of events that share a sync is a
-//! matter of timing, and ours syncs less, as it expects the events of its own writes |
+//! | `changes`: every change of the script is synced before the next | `syncs`, `workqueue_adds_total`, `workqueue_retries_total`, the counts and buckets of all histograms: the number of events that share a sync is a matter of timing, and ours syncs less, as it expects the events of its own writes |
 //! | gauges of endpoints, slices and Services, while every Service has one family | the gauges with dual-stack Services: upstream's cache holds the family that was synced last (kubernetes#126004), ours holds both |
 //! | the *sums* of the `…_per_sync` histograms: a sync more adds 0 | sums of durations, and of `addresses_skipped_per_sync`: what is skipped is skipped in every sync |
 //! | `workqueue_depth` and the two gauges about running work: 0 at rest | `syncs{result="stale"}`: there only if a cache was late |

@@ -51,7 +51,7 @@ async fn sync_all(client: &Client) -> kube::Result<()> {
     Ok(())
 }
 
-/// Plans the slices of one Service: as Kubernetes does, with other addresses.
+/// Plans the slices of one Service as Kubernetes does, but with other addresses.
 fn plan_for(service: &Service, pods: &[Pod], nodes: &[Node], slices: &[EndpointSlice]) -> SlicePlan {
     let selector = service.selector.as_ref();
     let is_selected = |pod: &&Pod| {

@@ -1,4 +1,4 @@
-//! The audit log: what was asked of the API server, by whom, and how it answered.
+//! The audit log: requests to the API server, their users, and the answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct Request {
     pub resource: String,
     /// Empty if the resource has none.
     pub namespace: String,
-    /// The name: in the URL, or of the object that a create sent or was answered with; may be empty.
+    /// The name in the URL, or that of the object that a create sent or got; may be empty.
     pub name: String,
     /// The authenticated user.
     pub user: String,
@@ -49,7 +49,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The program that asked: the first part of its user agent.
+    /// The program that sent the request: the first part of its user agent.
     pub fn program(&self) -> &str {
         self.user_agent.split('/').next().unwrap_or_default()
     }
@@ -91,7 +91,7 @@ impl AuditLog {
         Mark(0)
     }
 
-    /// Everything answered since `mark`, in order.
+    /// The requests answered since `mark`, in order.
     pub fn since(&self, mark: Mark) -> Vec<Request> {
         let mut text = String::new();
         let mut file = File::open(&self.path).expect("the audit log");
@@ -121,7 +121,7 @@ impl AuditLog {
     }
 }
 
-/// One line of the log; none if it is not the stage of a request that counts.
+/// One line of the log; none if it is not the counted stage of a request.
 fn parse(line: &str) -> Option<Request> {
     let event: Event = serde_json::from_str(line).expect("an audit event");
     let object = event.object_ref?;
@@ -143,7 +143,7 @@ fn parse(line: &str) -> Option<Request> {
     })
 }
 
-/// A create has its name in the body, or only the beginning of it.
+/// A create has its name in the body, or only the prefix for a generated one.
 fn name_in(body: Option<&Value>) -> String {
     let metadata = body.and_then(|body| body.get("metadata"));
     let field = |key| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);

@@ -1,6 +1,6 @@
 //! A barrier: waits until the controllers have handled all earlier changes, without sleeping.
 //!
-//! "Nothing more will be written" cannot be observed. But a controller handles the events of a watch in order: once it
+//! The absence of further writes cannot be observed. But a controller handles the events of a watch in order: once it
 //! has reacted to a change made *now*, it has begun to handle every earlier one; and once a delayed reaction has come
 //! (slices that another client changed are repaired a second later), so have all that were delayed before. Each kind of
 //! trigger has barrier objects of its own, in a namespace that comparisons and counts leave out.
@@ -36,7 +36,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// The barrier objects of one cluster.
 #[derive(Debug)]
 pub struct Barrier {
-    /// The controllers that must have reacted.
+    /// The controllers whose reaction is awaited.
     controllers: &'static [Controller],
     nodes: Api<Node>,
     services: Api<Service>,
@@ -141,7 +141,7 @@ impl Barrier {
         self.wait().await;
     }
 
-    /// Waits until the controllers' objects of these Services are there.
+    /// Waits until the controllers have created their objects for these Services.
     async fn are_there(&self, by_service: &str, by_endpoints: &str) {
         let services = self.services_with_slices(by_service, by_endpoints);
         wait::until("barrier objects to be repaired", LIMIT, || async {
@@ -155,7 +155,7 @@ impl Barrier {
         .await;
     }
 
-    /// The Services of which `settle` deletes a slice.
+    /// The Services whose slices `settle` deletes.
     fn services_with_slices<'a>(&self, by_service: &'a str, by_endpoints: &'a str) -> Vec<&'a str> {
         [(Controller::EndpointSlice, by_service), (Controller::EndpointSliceMirroring, by_endpoints)]
             .into_iter()
@@ -164,10 +164,10 @@ impl Barrier {
             .collect()
     }
 
-    /// Returns when the controllers know of every earlier change of a node.
+    /// Returns when the controllers have seen every earlier change of a node.
     ///
-    /// Nodes are watched apart from pods, and no change of a node alone makes upstream write. So the barrier's node
-    /// moves, and its pod is changed until its endpoint is seen to have moved as well.
+    /// Nodes are watched separately from pods, and no change of a node alone makes upstream write. So the barrier's
+    /// node moves, and its pod is changed until its endpoint shows the move as well.
     pub async fn nodes_seen(&self) {
         if !self.runs(Controller::EndpointSlice) {
             return;
@@ -253,7 +253,7 @@ impl Barrier {
     }
 }
 
-/// From the server's watch cache: what it shows has been sent to every watcher.
+/// Reads from the server's watch cache: its objects have been sent to every watcher.
 async fn first<K>(api: &Api<K>, query: ListParams) -> Result<K, String>
 where
     K: Clone + DeserializeOwned + std::fmt::Debug,

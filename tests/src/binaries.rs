@@ -41,7 +41,7 @@ impl Servers {
     }
 }
 
-/// Our program: `ECM_BIN`, or what cargo built in the profile that this test runs in.
+/// Our program: `ECM_BIN`, or the build of cargo in the profile of this test.
 pub fn endpoint_controller_manager() -> PathBuf {
     const NAME: &str = "endpoint-controller-manager";
     if let Some(path) = std::env::var_os("ECM_BIN") {
@@ -52,7 +52,7 @@ pub fn endpoint_controller_manager() -> PathBuf {
     built(NAME)
 }
 
-/// The example of a third party's controller, as cargo built it in the profile that this test runs in.
+/// The example of another project's controller, as cargo built it in the profile of this test.
 pub fn secondary_network_controller() -> PathBuf {
     built("secondary-network-controller")
 }

@@ -1,10 +1,10 @@
 //! `EndpointSlices` and Endpoints without the parts that may differ between two runs of the same workload.
 //!
-//! Names, uids, resource versions and times differ by nature. Which endpoint sits in which slice of a group is
-//! random upstream, so a group (Service, family, manager, port list) is compared as the union of its endpoints and
-//! the multiset of its slices; and if it has several, which of them a change of one endpoint wrote, and stamped with
-//! the time of the change, is left out. The order of ports is kept: it is deterministic, and others may rely on it.
-//! In Endpoints the order of subsets and addresses depends on uids, and is left out.
+//! Names, uids, resource versions and times always differ. The distribution of endpoints over the slices of a group is
+//! random upstream, so a group (Service, family, manager, port list) is compared as the union of its endpoints and the
+//! multiset of its slices. If it has several slices, the one that a change of an endpoint wrote, and stamped with the
+//! time of the change, is left out as well. The order of ports is kept: it is deterministic, and clients may rely on
+//! it. In Endpoints the order of subsets and addresses depends on uids, and is left out.
 //!
 //! The form is a sorted multiset of lines. Each line fully describes one endpoint, one slice or one Endpoints object, so
 //! equality is equality of text, and a difference is readable.
@@ -32,9 +32,9 @@ pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 /// The extent to which a workload determines the slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Everything: each change was seen by the controller before the next was made.
+    /// Everything: the controller saw each change before the next was made.
     Exact,
-    /// Only endpoints and labels: how changes were batched decides the sizes of slices and the trigger times.
+    /// Only endpoints and labels: the batching of changes decides the sizes of slices and the trigger times.
     Content,
 }
 
@@ -48,7 +48,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the slices and Endpoints of a namespace and what they refer to.
+    /// Reads the slices and Endpoints of a namespace and the objects that they refer to.
     pub async fn take(client: &Client, namespace: &str) -> Self {
         let all = ListParams::default();
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
@@ -131,7 +131,7 @@ impl Snapshot {
         canonical
     }
 
-    /// Endpoints are all of a piece: their metadata is as determined as their addresses.
+    /// Endpoints are one object: their metadata is as determined as their addresses.
     fn add_endpoints(&self, canonical: &mut Canonical, endpoints: &Endpoints, detail: Detail) {
         let meta = &endpoints.metadata;
         let group = format!("{}/{} Endpoints []", optional(meta.namespace.as_ref()), endpoints.name_any());
@@ -224,7 +224,7 @@ impl Snapshot {
         let key = (target.namespace.clone().unwrap_or_default(), target.name.clone().unwrap_or_default());
         let uid = uid(target.uid.as_deref(), self.pods.get(&key));
         write!(line, " target={}/{}/{} uid={uid}", optional(target.kind.as_ref()), key.0, key.1).unwrap();
-        // Neither is ever set; if one is, it shows.
+        // No controller sets either; if one is set, it is in the output.
         for field in [&target.api_version, &target.resource_version, &target.field_path] {
             write!(line, "{}", field.as_ref().map_or(String::new(), |value| format!(" {value}"))).unwrap();
         }
@@ -257,7 +257,7 @@ impl Snapshot {
             map(meta.labels.as_ref().unwrap_or(&BTreeMap::new())),
             map(&annotations),
             owners.join("; "),
-            // Upstream keeps it only if it makes a slice out of another, of which it takes any.
+            // Upstream keeps it only if it reuses another slice, which it chooses at random.
             optional(meta.generate_name.as_ref().filter(|_| !is_mirrored(meta))),
             meta.finalizers.clone().unwrap_or_default(),
             if meta.deletion_timestamp.is_some() { " deleting" } else { "" },

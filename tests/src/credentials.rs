@@ -6,17 +6,17 @@ use std::path::Path;
 /// A user of the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum User {
-    /// The operator: may do anything.
+    /// The operator, without restrictions.
     Admin,
     /// kube-controller-manager with all its controllers under one identity.
     KubeControllerManager,
-    /// May do what upstream's Endpoints controller may do, and nothing more.
+    /// Has the permissions of upstream's Endpoints controller.
     EndpointsController,
-    /// May do what upstream's `EndpointSlice` controller may do, and nothing more.
+    /// Has the permissions of upstream's `EndpointSlice` controller.
     EndpointSliceController,
-    /// May do what upstream's `EndpointSlice` mirroring controller may do, and nothing more.
+    /// Has the permissions of upstream's `EndpointSlice` mirroring controller.
     EndpointSliceMirroringController,
-    /// May do what any of the three may do, and nothing more.
+    /// Has the permissions of all three.
     EndpointControllers,
     /// Another project's controller. It has only the permissions that a test grants.
     ThirdParty,
@@ -34,7 +34,7 @@ impl User {
         Self::ThirdParty,
     ];
 
-    /// The user name that the API server sees.
+    /// The user name for the API server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -47,7 +47,7 @@ impl User {
         }
     }
 
-    /// The roles of a fresh API server that the test binds to the user; none if it has its rights already.
+    /// The roles of a fresh API server that the test binds to the user; none if it already has its permissions.
     pub(crate) fn roles(self) -> &'static [&'static str] {
         const ALL: &[&str] = &[
             "system:controller:endpoint-controller",
@@ -70,7 +70,7 @@ impl User {
         }
     }
 
-    /// The token that proves it to the API server.
+    /// The token that authenticates it to the API server.
     pub fn token(self) -> String {
         format!("token-of-{}", self.name().replace(':', "-"))
     }
@@ -100,8 +100,8 @@ pub(crate) fn kubeconfig(user: User, url: &str, certificate_authority: &Path) ->
     serde_json::to_string_pretty(&config).unwrap()
 }
 
-/// A new P-256 key in PEM. The API server insists on one to sign service account tokens, which no test uses:
-/// no care is taken with the randomness.
+/// A new P-256 key in PEM. The API server requires one to sign service account tokens, which no test uses, so the
+/// quality of the randomness does not matter.
 pub(crate) fn signing_key() -> String {
     // RFC 5915: SEQUENCE { version 1, OCTET STRING (32 bytes), [0] { OID prime256v1 } }
     let mut der = vec![0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];

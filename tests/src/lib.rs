@@ -1,5 +1,5 @@
-//! Test harness: a real Kubernetes API server, the controllers of upstream or ours beside it, and the means
-//! to compare what they do.
+//! Test harness: a real Kubernetes API server, the controllers of upstream or ours beside it, and the means to compare
+//! their results.
 //!
 //! | Module | One line |
 //! |---|---|
@@ -13,11 +13,11 @@
 //! | [`audit`] | requests and their users, from the API server's audit log |
 //! | [`scenario`] | a cluster's workload as a script: pods become ready, Services change |
 //! | [`barrier`] | waits until the controllers have handled all earlier changes, without sleeping |
-//! | [`workload`] | the scripted workload that parity is proven on |
+//! | [`workload`] | the scripted workload of the parity tests |
 //! | [`over_capacity`] | the workload of Services with more pods than Endpoints hold |
 //! | [`recompute`] | Endpoints computed by our pure functions from the objects of a cluster |
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
-//! | [`observe`] | follows EndpointSlices as the API server announces them |
+//! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |

@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For messages and tables.
+    /// The short name for messages and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Upstream => "upstream",
@@ -62,7 +62,7 @@ impl Controller {
         }
     }
 
-    /// Several as flags name them.
+    /// The value of `--controllers` for several.
     pub fn list(controllers: &[Self]) -> String {
         controllers.iter().map(|controller| controller.name()).collect::<Vec<_>>().join(",")
     }
@@ -110,7 +110,7 @@ impl Default for ManagerOptions {
 }
 
 impl ManagerOptions {
-    /// For these controllers, with their rights.
+    /// Options for these controllers, with their permissions.
     pub fn of(controllers: &'static [Controller]) -> Self {
         let user = match controllers {
             [controller] => controller.user(),
@@ -119,7 +119,7 @@ impl ManagerOptions {
         Self {
             user,
             controllers,
-            // No test is about throttling.
+            // Too high for client-side throttling, which no test is about.
             qps: 1_000,
             concurrent_syncs: 5,
             max_endpoints_per_slice: 100,
@@ -186,8 +186,7 @@ impl Manager {
         }
     }
 
-    /// Starts upstream. It has no sign of its caches being filled: wait with a
-    /// [barrier](crate::barrier::Barrier).
+    /// Starts upstream. It does not report that its caches are synced: wait with a [barrier](crate::barrier::Barrier).
     pub fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
         let mut args = common_flags(cluster, options);
         args.extend(["--use-service-account-credentials=false".to_owned(), "--secure-port=0".to_owned()]);
@@ -259,7 +258,7 @@ impl Manager {
         self.answers("/readyz", |_| true).await;
     }
 
-    /// Waits for a page with status 200 and a text such as this.
+    /// Waits for a page with status 200 and an expected text.
     async fn answers(&mut self, path: &str, is_expected: impl Fn(&str) -> bool) {
         let pages = self.pages().clone();
         let start = std::time::Instant::now();
@@ -291,18 +290,18 @@ impl Manager {
         (page.status, page.text)
     }
 
-    /// Asks it to end with SIGTERM and waits until it has.
+    /// Sends SIGTERM and waits for the exit.
     pub async fn stop(self) -> ExitStatus {
         self.stop_with("TERM").await
     }
 
-    /// Asks it to end with a signal and waits until it has.
+    /// Sends a signal and waits for the exit.
     pub async fn stop_with(mut self, signal: &str) -> ExitStatus {
         self.process.signal(signal);
         self.process.ended(LIMIT).await
     }
 
-    /// The name of the program, which is also how its user agent begins.
+    /// The name of the program, with which its user agent begins.
     pub fn name(&self) -> &'static str {
         self.process.name()
     }
@@ -312,12 +311,12 @@ impl Manager {
         if self.pages.is_some() { Kind::Ours } else { Kind::Upstream }
     }
 
-    /// The process, for its log and its usage of the machine.
+    /// The process, with its log and resource usage.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Processor time and memory so far.
+    /// CPU time and memory so far.
     pub fn usage(&self) -> Usage {
         self.process.usage()
     }

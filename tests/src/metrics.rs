@@ -1,7 +1,7 @@
 //! Metrics as Prometheus reads them: scraped from either manager, and parsed strictly.
 //!
-//! [`Exposition::parse`] takes the [text format 0.0.4][format] and refuses what a scraper may be lenient about:
-//! samples that no `TYPE` line announces, families in several pieces, duplicate series, histograms that do not add up.
+//! [`Exposition::parse`] takes the [text format 0.0.4][format] and refuses input that a scraper may tolerate: samples
+//! that no `TYPE` line announces, families in several pieces, duplicate series, histograms that do not add up.
 //!
 //! [format]: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
@@ -16,7 +16,7 @@ use crate::pages::{Page, Pages};
 use crate::ports;
 use crate::wait::{self, LIMIT};
 
-/// A manager that serves its metrics, and the means to get them.
+/// A manager that serves its metrics, and a client for them.
 #[derive(Debug)]
 pub struct Observed {
     /// The manager.
@@ -41,7 +41,7 @@ impl Observed {
         let [port] = ports::free();
         let folder = cluster.folder().join("kube-controller-manager");
         let mut options = options.clone();
-        // The last mention of a flag counts.
+        // The last value of a flag is the effective one.
         options.flags.extend([
             format!("--secure-port={port}"),
             "--bind-address=127.0.0.1".to_owned(),
@@ -49,7 +49,7 @@ impl Observed {
             "--authorization-always-allow-paths=/healthz,/metrics".to_owned(),
         ]);
         let manager = Manager::upstream(cluster, &options);
-        // Like the API server's: the certificate, then the authority that signed it, written at the start.
+        // As with the API server: the certificate, then the authority that signed it, written at the start.
         let authority = folder.join("kube-controller-manager.crt");
         let kubeconfig = folder.join("scraper.kubeconfig");
         let client = wait::until("the certificate of kube-controller-manager", LIMIT, || async {
@@ -78,7 +78,7 @@ impl Observed {
 /// The labels of a series, `le` aside.
 pub type Labels = BTreeMap<String, String>;
 
-/// Everything that one scrape shows, by the names that `TYPE` lines announce.
+/// The content of one scrape, by the names that `TYPE` lines announce.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exposition {
     /// The metrics.
@@ -96,16 +96,16 @@ pub struct Metric {
     pub series: BTreeMap<Labels, Value>,
 }
 
-/// The types that the format knows.
+/// The types of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only ever grows.
+    /// A value that only grows.
     Counter,
-    /// Goes up and down.
+    /// A value that goes up and down.
     Gauge,
-    /// Counts observations by size.
+    /// Observations by size.
     Histogram,
-    /// Quantiles; nothing here looks into them.
+    /// Quantiles; not parsed further.
     Summary,
     /// A family without a `TYPE` line.
     Untyped,
@@ -114,9 +114,9 @@ pub enum MetricKind {
 /// The value of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of anything but a histogram.
+    /// The value of any other type than a histogram.
     Number(f64),
-    /// Of a histogram.
+    /// The value of a histogram.
     Histogram(Histogram),
 }
 
@@ -167,7 +167,7 @@ impl Exposition {
     /// Parses a scrape.
     ///
     /// # Errors
-    /// With the first line that is wrong, and why.
+    /// With the first malformed line, and the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         if !text.ends_with('\n') {
             return Err("the last line has no end".to_owned());
@@ -185,7 +185,7 @@ impl Exposition {
         Ok(Self { metrics })
     }
 
-    /// Without the series, and then the names, that do not interest.
+    /// Drops some series, and then names, that a test does not compare.
     #[must_use]
     pub fn only(mut self, interests: impl Fn(&str, &Labels) -> bool) -> Self {
         for (name, metric) in &mut self.metrics {
@@ -275,7 +275,7 @@ impl MetricKind {
     }
 }
 
-/// The family that lines belong to now, and those before it.
+/// The current family of lines, and the earlier ones.
 #[derive(Default)]
 struct Parser {
     current: Option<String>,
@@ -304,7 +304,7 @@ impl Parser {
 
     fn kind(&mut self, name: &str, kind: &str) -> Result<(), String> {
         let kind = MetricKind::parse(kind).ok_or("an unknown type")?;
-        // The help of this name, if it is the line before, has begun the family.
+        // The help of this name, if it is the previous line, has begun the family.
         if self.help.is_none() || self.current.as_deref() != Some(name) {
             self.begin(name)?;
         }
@@ -313,7 +313,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Leaves the family before for good.
+    /// Completes the previous family.
     fn begin(&mut self, name: &str) -> Result<(), String> {
         if self.help.is_some() {
             return Err("the help before this has no type".to_owned());
@@ -449,7 +449,7 @@ fn unescape(text: &str, allowed: &str) -> Result<String, String> {
     Ok(plain)
 }
 
-/// A number as Go reads it. Rust's is as wide, but knows more names.
+/// A number in Go's syntax. Rust accepts the same, and more names.
 fn number(text: &str) -> Result<f64, String> {
     match text {
         "+Inf" | "Inf" => return Ok(f64::INFINITY),

@@ -1,4 +1,4 @@
-//! Following `EndpointSlices` as the API server announces them, and waiting until they are as expected.
+//! Follows `EndpointSlices` by a watch, and waits for an expected state.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Observer<V> {
 }
 
 impl<V: View> Observer<V> {
-    /// Begins with the slices that are there.
+    /// Starts the watch with the existing slices.
     pub fn start(slices: Api<EndpointSlice>, view: V) -> Self {
         let view = watch::Sender::new(view);
         let task = tokio::spawn(follow(slices, view.clone()));
@@ -84,7 +84,7 @@ async fn follow<V: View>(slices: Api<EndpointSlice>, view: watch::Sender<V>) {
     }
 }
 
-/// Until the server ends the watch, which it does after some minutes.
+/// Returns when the server ends the watch, which it does after some minutes.
 async fn follow_once<V: View>(
     slices: &Api<EndpointSlice>,
     view: &watch::Sender<V>,

@@ -1,8 +1,8 @@
-//! The workload of Services with more pods than Endpoints hold, and with ports that lead elsewhere from pod to pod.
+//! The workload of Services with more pods than Endpoints hold, and with named ports that differ from pod to pod.
 //!
-//! Of 2,500 pods the Services select parts. Endpoints are cut to 1,000 addresses subset by subset, in an order that
-//! depends on uids, and each share is rounded up: which subset gets one less is different in every cluster. So wherever
-//! clusters are compared, all shares are whole numbers; [`UNEVEN`] is for comparisons within one cluster.
+//! Each Service selects a part of 2,500 pods. Endpoints are cut to 1,000 addresses subset by subset, in an order that
+//! depends on uids, and each share is rounded up, so the subset that gets one less differs between clusters. Where
+//! clusters are compared, all shares are therefore whole numbers; [`UNEVEN`] is for comparisons within one cluster.
 
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Endpoints;
@@ -16,7 +16,7 @@ use crate::workload::{Phase, exact, with};
 /// The number of pods.
 const PODS: u16 = 2_500;
 
-/// Pods from this number on never change, for Services whose Endpoints have several subsets.
+/// Pods from this number on never change. They belong to Services whose Endpoints have several subsets.
 const UNCHANGED: u16 = 500;
 
 /// The phases in order; each builds on the ones before.
@@ -39,7 +39,7 @@ pub const UNEVEN: &[Phase] = &[
 pub const WRITTEN_AT_EVERY_SYNC: &[&str] =
     &["crowd", "crowd-early", "crowd-headless", "many-ports", "reserved", "thousand-and-one"];
 
-/// Four groups, each of which has the ports somewhere else. Every fifth pod is not ready, as many in each group.
+/// A pod of one of four groups, each with other port numbers. Every fifth pod is not ready, as many in each group.
 fn pod(number: u16) -> Pod {
     let (group, nth) = (number % 4, number.to_string());
     let pod = Pod::new(&format!("crowd-{nth}"), "crowd", 0x4000 + number)
@@ -56,7 +56,7 @@ fn pod(number: u16) -> Pod {
     if group == 3 { pod } else { pod.port("trace", 4317, "TCP") }
 }
 
-/// Six names, of which some lead to the same port everywhere, some elsewhere in each group, some nowhere.
+/// Six port names: some resolve to the same number everywhere, some to another in each group, some to none.
 fn six_ports() -> Value {
     json!([
         {"name": "http", "port": 80, "targetPort": "http", "appProtocol": "kubernetes.io/h2c"},
@@ -68,7 +68,7 @@ fn six_ports() -> Value {
     ])
 }
 
-/// Six names, too: those of the four groups and of all pods, which are halves and eighths.
+/// Six port names, too: those of the four groups and of all pods, which are halves and eighths.
 fn even_ports() -> Value {
     json!([
         {"name": "http", "port": 80, "targetPort": "http"},
@@ -153,7 +153,7 @@ async fn services_change(w: &World) {
         .await;
     let mut ports = six_ports();
     ports.as_array_mut().unwrap().reverse();
-    // Another order alone is nothing; another name and protocol are.
+    // Another order alone causes no write; another name and protocol do.
     w.change_service("six-early", json!({"spec": {"ports": ports}})).await;
     ports[0]["name"] = json!("tracing");
     ports[1]["appProtocol"] = json!("dns");
@@ -189,13 +189,13 @@ async fn interference(w: &World) {
         w.change_service(name, json!({"metadata": {"annotations": {"touched": "1"}}})).await;
     }
     w.sync().await;
-    // Foreign annotations stay; here they are removed, so that the Service alone decides.
+    // Foreign annotations stay; they are removed here, so that the result depends on the Service alone.
     for name in ["six", "six-dual"] {
         edit(name, json!({"metadata": {"annotations": {"theirs": null}}})).await;
     }
 }
 
-/// All pods have `metrics`, three groups `trace`, each group another `http`, each half another `admin`.
+/// All pods have `metrics`, three groups have `trace`, each group has another `http`, each half another `admin`.
 async fn uneven(w: &World) {
     w.change_service("many-ports", json!({"spec": {"ports": six_ports()}})).await;
     w.change_service("crowd-headless", json!({"spec": {"ports": six_ports()}})).await;

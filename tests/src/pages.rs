@@ -46,7 +46,7 @@ impl Pages {
     /// Gets a page, whatever its status.
     ///
     /// # Errors
-    /// Without an answer.
+    /// If there is no answer.
     pub async fn get(&self, path: &str) -> Result<Page, String> {
         // Prometheus prefers OpenMetrics; the tests compare the older format.
         let request = http::Request::get(path).header(ACCEPT, "text/plain;version=0.0.4, */*");
@@ -56,7 +56,7 @@ impl Pages {
     /// Sends any request, and returns the answer, whatever its status.
     ///
     /// # Errors
-    /// Without an answer.
+    /// If there is no answer.
     pub async fn send(&self, request: http::Request<Vec<u8>>) -> Result<Page, String> {
         let response = self.0.send(request.map(Into::into)).await.map_err(|error| error.to_string())?;
         let (parts, body) = response.into_parts();

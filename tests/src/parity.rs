@@ -71,7 +71,7 @@ impl Share {
 /// The target of a write: `endpoints` or `endpointslices`, and the name of the Service.
 pub type Written = (String, String);
 
-/// Writes of Endpoints and slices, by verb. Failed ones count too: the API server had the work.
+/// Writes of Endpoints and slices, by verb. Failed ones are included, because the API server processed them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Writes {
     /// POST.
@@ -200,7 +200,7 @@ impl Run {
         self.succeeded_by(kind, flags).await.1
     }
 
-    /// The same, with the successor at work.
+    /// The same, and returns the run with the running successor.
     pub async fn succeeded_by(self, kind: Kind, flags: &[&str]) -> (Self, Vec<Request>) {
         let Self { cluster, world, manager, options } = self;
         manager.stop().await;

@@ -1,4 +1,4 @@
-//! Child processes that never outlive the test, however it ends.
+//! Child processes that never outlive the test, whatever ends it.
 //!
 //! Dropping a [`Process`] kills it. If the test process itself is killed, the kernel kills the children
 //! (`setpriv --pdeathsig`, where util-linux is installed).
@@ -19,7 +19,7 @@ pub struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
-    /// The end of stderr's pipe that is never read. Closed, it would turn writes into errors instead.
+    /// The read end of stderr's pipe, which is never read. If it were closed, writes would fail instead of blocking.
     _unread: Option<PipeReader>,
 }
 
@@ -120,7 +120,7 @@ impl Process {
         .await
     }
 
-    /// Ends it at once.
+    /// Kills it at once.
     pub fn kill(&mut self) {
         // An error means that it has already exited; waiting reaps it in both cases.
         let _ = self.child.kill();
@@ -153,7 +153,7 @@ impl Drop for Process {
     }
 }
 
-/// Processor time and memory of a process since its start.
+/// CPU time and memory of a process since its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
     /// User and system time.

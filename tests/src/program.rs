@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Runs `work` to its end, or until the program is asked to end: `work` is then dropped, and with it all that it
-/// started and all its files. A panic, which is how the harness reports a failure, is printed as one message.
+/// Runs `work` to its end, or until a signal: `work` is then dropped, which ends all its processes and deletes its
+/// files. A panic, with which the harness reports a failure, is printed as one message.
 pub async fn run(name: &'static str, work: impl Future<Output = ExitCode>) -> ExitCode {
     std::panic::set_hook(Box::new(move |panic| {
         let text = panic.payload_as_str().unwrap_or("failed");
         eprintln!("{name}: {text}");
     }));
-    // From here on the signals are ours, also while `work` does not yield.
+    // From here on the signals are handled here, also while `work` does not yield.
     let signals = Asked::ALL.map(|asked| (asked, asked.signal()));
     tokio::select! {
         biased;

@@ -23,16 +23,16 @@ use tokio::time::{Instant, sleep_until};
 /// The treatment of connections that are made after a [blackhole](Proxy::blackhole) began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewConnections {
-    /// They reach the server, as those that a balancer sends to another machine.
+    /// They reach the server, as if the balancer had chosen another machine.
     Forwarded,
-    /// They are accepted, and go nowhere either.
+    /// They are accepted, and lead nowhere either.
     Swallowed,
 }
 
 /// The way in which a client names its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// It doesn't: it believes that it has reached the server.
+    /// It names none: the proxy is transparent.
     Transparent,
     /// With `CONNECT host:port` (RFC 9110, 9.3.6).
     Connect,
@@ -68,7 +68,7 @@ impl Proxy {
         Self::start_as(Mode::Transparent, server).await
     }
 
-    /// An HTTP proxy that knows one machine, `server`, under every name, and records the names.
+    /// An HTTP proxy that connects every name to `server`, and records the names.
     pub async fn start_connect(server: SocketAddr) -> Self {
         Self::start_as(Mode::Connect, server).await
     }
@@ -93,7 +93,7 @@ impl Proxy {
         self.faults.send_modify(|faults| faults.idle = Some(idle));
     }
 
-    /// From now on, nothing goes over the connections that exist; they stay open.
+    /// From now on, no bytes pass on existing connections, which stay open.
     pub fn blackhole(&self, new: NewConnections) {
         self.faults.send_modify(|faults| {
             faults.era += 1;
@@ -101,10 +101,10 @@ impl Proxy {
         });
     }
 
-    /// From now on, new connections reach the server. Those that are dead stay dead.
+    /// From now on, new connections reach the server. Dead ones stay dead.
     pub fn forward_new_connections(&self) {
         self.faults.send_modify(|faults| {
-            // Those that were swallowed meanwhile belong to the past as well.
+            // Connections that were swallowed meanwhile are dead as well.
             faults.era += u64::from(faults.swallow_new);
             faults.swallow_new = false;
         });
@@ -139,7 +139,7 @@ async fn serve(
         let (born, faults, record) = (*faults.borrow(), faults.subscribe(), Arc::clone(&record));
         record.connections.fetch_add(1, Ordering::Relaxed);
         connections.spawn(async move {
-            // An error is the end of a connection, which both sides see.
+            // An error is the end of a connection, which both sides observe.
             let _ = connection(client, mode, server, born, faults, &record).await;
         });
         while connections.try_join_next().is_some() {}
@@ -183,7 +183,7 @@ async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     String::from_utf8(head).map_err(io::Error::other)
 }
 
-/// Until one side closes its connection, which closes the other's.
+/// Runs until one side closes its connection, which closes the other's.
 async fn relay(
     mut client: TcpStream,
     mut server: TcpStream,
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(tokio::time::timeout(LIMIT, stream.read_u8()).await.unwrap().unwrap(), b'x');
     }
 
-    /// Nothing has come so far: asked after something that was sent later has come back elsewhere.
+    /// True if nothing has been received so far. Called after the answer to bytes that were sent later.
     fn is_silent(stream: &TcpStream) -> bool {
         matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }

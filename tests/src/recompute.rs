@@ -58,7 +58,7 @@ where
     api.list(&ListParams::default()).await.expect("listing what Endpoints are made of").items
 }
 
-/// A pod as our controllers keep it, with its labels: it is decoded once for all Services.
+/// A pod as our controllers cache it, with its labels: it is decoded once for all Services.
 struct SelectablePod {
     labels: BTreeMap<String, String>,
     pod: Pod,
@@ -111,7 +111,7 @@ fn difference(
     }
 }
 
-/// Short enough to read: how many addresses which ports lead to, and where they begin and end.
+/// A short form: for each list of ports the number of addresses, and the first and last one.
 fn text(endpoints: &Endpoints) -> String {
     let mut text = format!("{:?} {:?}", endpoints.labels(), endpoints.annotations());
     for subset in endpoints.subsets.iter().flatten() {

@@ -1,6 +1,6 @@
 //! A workload as a script: create pods and Services, make pods ready, terminate them, change labels.
 //!
-//! All names, addresses and times are the script's, so that two runs of it agree.
+//! All names, addresses and times are fixed by the script, so that two runs agree.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -21,10 +21,10 @@ pub const NAMESPACE: &str = "shop";
 /// The year in which the script's clock runs, far from the real one.
 pub const YEAR: &str = "2001";
 
-/// Requests in flight while many pods are made.
+/// Requests in flight while many pods are created.
 const CONCURRENCY: usize = 8;
 
-/// A pod to be.
+/// A pod to create.
 #[derive(Debug, Clone)]
 pub struct Pod {
     name: String,
@@ -88,7 +88,7 @@ impl Pod {
         self
     }
 
-    /// Ready, not ready, or silent about it.
+    /// Ready, not ready, or without the condition.
     #[must_use]
     pub fn ready(mut self, ready: Option<bool>) -> Self {
         self.ready = ready;
@@ -110,7 +110,7 @@ pub struct World {
     pods: Api<core::Pod>,
     slices: Api<EndpointSlice>,
     barrier: Barrier,
-    /// Seconds since the beginning of the script's [`YEAR`]; one per [`World::sync`].
+    /// Seconds since the beginning of [`YEAR`], the script's clock; one per [`World::sync`].
     clock: AtomicI64,
 }
 
@@ -141,12 +141,12 @@ impl World {
         &self.client
     }
 
-    /// The slices of the workload's namespace, to interfere with.
+    /// The slices of the workload's namespace, for changes by another client.
     pub fn slices(&self) -> &Api<EndpointSlice> {
         &self.slices
     }
 
-    /// Waits until the controllers have handled all that was done; time passes.
+    /// Waits until the controllers have handled all earlier changes; advances the script's clock.
     pub async fn sync(&self) {
         self.barrier.wait().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl World {
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until the controllers know of all that was done to nodes; no time passes.
+    /// Waits until the controllers have seen all earlier changes of nodes; does not advance the script's clock.
     pub async fn sync_nodes(&self) {
         self.barrier.nodes_seen().await;
     }
@@ -192,7 +192,7 @@ impl World {
         deleted.unwrap_or_else(|error| panic!("deleting Service {name}: {error}"));
     }
 
-    /// Creates a pod and gives it its status, in two steps like a scheduler and a kubelet.
+    /// Creates a pod and sets its status, in two steps like a scheduler and a kubelet.
     pub async fn pod(&self, pod: Pod) {
         let object = json!({"metadata": {"name": pod.name, "labels": pod.labels}, "spec": pod.spec});
         let object = serde_json::from_value(object).unwrap();
@@ -222,8 +222,8 @@ impl World {
         self.status(name, json!({"podIP": ips.first(), "podIPs": all})).await;
     }
 
-    /// Ends a pod's containers, `Succeeded` or `Failed`, in one update with its readiness, as a kubelet does. The
-    /// phase alone would be no reason for upstream to look at the pod.
+    /// Ends a pod's containers, `Succeeded` or `Failed`, in one update with its readiness, as a kubelet does. The phase
+    /// alone would not make upstream sync the pod's Services.
     pub async fn end(&self, name: &str, phase: &str) {
         self.status(name, json!({"phase": phase, "conditions": self.conditions(Some(false))})).await;
     }
@@ -241,7 +241,7 @@ impl World {
         deleted.unwrap_or_else(|error| panic!("terminating pod {name}: {error}"));
     }
 
-    /// Removes a pod. One that does not terminate yet is seen to terminate first, if only for a moment.
+    /// Removes a pod. If it does not terminate yet, watchers see it terminate first.
     pub async fn gone(&self, name: &str) {
         let deleted = self.pods.delete(name, &DeleteParams::default().grace_period(0)).await;
         deleted.unwrap_or_else(|error| panic!("deleting pod {name}: {error}"));
@@ -295,7 +295,7 @@ impl World {
         changed.unwrap_or_else(|error| panic!("changing the status of pod {name}: {error}"));
     }
 
-    /// The conditions of a pod: a readiness that changed now.
+    /// The conditions of a pod whose readiness changes now.
     pub(crate) fn conditions(&self, ready: Option<bool>) -> Value {
         let midnight: jiff::Timestamp = format!("{YEAR}-01-01T00:00:00Z").parse().expect("a time");
         let elapsed = jiff::SignedDuration::from_secs(self.clock.load(Ordering::Relaxed));

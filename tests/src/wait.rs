@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// The time that anything may take before a test gives up. Generous: only a failure reaches it.
+/// The limit for any condition in a test. Generous: only a failure reaches it.
 pub const LIMIT: Duration = Duration::from_mins(1);
 
 /// Intervals between two probes: at first, and once the condition has taken some time. Probes are requests, which take
@@ -26,7 +26,7 @@ where
     let start = Instant::now();
     let mut reason = "no answer".to_owned();
     loop {
-        // A probe that hangs must not outlive the limit either. The reason of the one before is the better one then.
+        // A probe that hangs must not outlive the limit either. The previous probe's reason is then the better one.
         let left = limit.saturating_sub(start.elapsed()).max(INTERVALS[0]);
         match tokio::time::timeout(left, probe()).await {
             Ok(Ok(value)) => return value,

@@ -1,4 +1,4 @@
-//! The scripted workload that parity is proven on.
+//! The scripted workload of the parity tests.
 //!
 //! In an exact phase no Service is touched twice without a [`World::sync`] in between, so that the controller
 //! cannot merge two changes into one write, and the number of writes is determined. Phases of changes that
@@ -42,7 +42,7 @@ impl Phase {
         Self { chance, ..self }
     }
 
-    /// Lets it happen, and returns when the controllers are done with it.
+    /// Makes the changes, and returns when the controllers have handled them.
     pub async fn run(&self, world: &World) {
         (self.run)(world).await;
         world.settle().await;
@@ -115,7 +115,7 @@ fn initial_pods() -> Vec<Pod> {
         Pod::new(name, "state", number).spec("hostname", json!(name)).spec("subdomain", json!("state"))
     };
     let proxy = json!([
-        // An init container that ends is not a place to send traffic to; a sidecar is.
+        // An init container that ends gets no traffic; a sidecar does.
         {"name": "setup", "image": "none", "ports": [{"name": "proxy", "containerPort": 1}]},
         {"name": "proxy", "image": "none", "restartPolicy": "Always",
          "ports": [{"name": "proxy", "containerPort": 15001}]},
@@ -307,10 +307,10 @@ async fn replacement(w: &World) {
     w.expect("web", V4, 3, 3).await;
     w.sync().await;
     w.terminate("web-2").await;
-    // A stateful pod under its old name, at another address.
+    // A stateful pod with its old name and another address.
     let again = Pod::new("state-1", "state", 123).spec("hostname", json!("state-1"));
     w.pod(again.spec("subdomain", json!("state"))).await;
-    // The last endpoint of a Service leaves, and one comes back.
+    // The last endpoint of a Service goes, and one comes back.
     w.end("same-b", "Failed").await;
     w.sync().await;
     w.pod(Pod::new("same-c", "same", 145)).await;
@@ -343,7 +343,7 @@ async fn service_labels(w: &World) {
     w.change_service("dual", change(json!({"app": null, "tier": null}))).await;
     w.change_service("big", change(json!({"tier": "back"}))).await;
     w.change_service("empty", change(json!({"tier": "back"}))).await;
-    // Reserved keys and annotations are no reason to write.
+    // Reserved keys and annotations do not cause a write.
     w.change_service("reserved", change(json!({"service.kubernetes.io/headless": "yes"}))).await;
     w.change_service("early", json!({"metadata": {"annotations": {"note": "1"}}})).await;
     w.change_service("state", json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
@@ -355,7 +355,7 @@ async fn service_labels(w: &World) {
 
 async fn service_ports(w: &World) {
     let change = |ports| json!({"spec": {"ports": ports}});
-    // A port of the Service alone is nothing to a slice; its name, target and appProtocol are.
+    // A slice does not depend on the port of a Service alone, but on its name, target and appProtocol.
     w.change_service(
         "web",
         change(json!([
@@ -443,7 +443,7 @@ async fn types(w: &World) {
     w.change_service("state", json!({"spec": {"publishNotReadyAddresses": true}})).await;
     w.expect("web", V6, 2, 2).await;
     w.sync().await;
-    // A change that the ExternalName does not follow.
+    // A change that does not affect the Service of type ExternalName.
     w.ready("web-4", false).await;
     w.sync().await;
     w.change_service("web", json!({"spec": {"ipFamilyPolicy": "SingleStack", "ipFamilies": [V4]}})).await;
@@ -470,8 +470,9 @@ async fn recreation(w: &World) {
     w.service("empty", labelled("web"), select("no-pod", &http())).await;
 }
 
-/// Everything here is repaired a second later, or left alone. Not here: taking `managed-by` away from a slice that
-/// upstream wrote itself. It takes its own view of the Service for stale from then on, and never syncs it again.
+/// Changes by another client that are repaired a second later, or left alone. Left out: removing `managed-by` from a
+/// slice that upstream wrote itself. Upstream takes its cache of the Service for stale from then on, and never syncs it
+/// again.
 async fn interference(w: &World) {
     let slices: &Api<EndpointSlice> = w.slices();
     let of =
@@ -503,14 +504,14 @@ async fn interference(w: &World) {
     w.expect("web", V4, 2, 1).await;
     w.expect("dual", V4, 2, 1).await;
     w.expect("node-port", V4, 2, 1).await;
-    // Repaired or not, the next change is written.
+    // Whether repaired or not, the next change is written.
     w.ready("web-4", true).await;
 }
 
 async fn missing_node(w: &World) {
     w.expect("lost", V4, 1, 1).await;
     w.node("missing", Some("z")).await;
-    // A node alone starts nothing: the retry may be far away, and the Service's next change may be too early.
+    // A node alone triggers no sync: the retry may be far away, and the Service's next change may come too early.
     for attempt in 0.. {
         let touch = json!({"metadata": {"annotations": {"touched": attempt.to_string()}}});
         w.change_service("lost", touch).await;
@@ -525,7 +526,7 @@ async fn missing_node(w: &World) {
 
 async fn shrinking(w: &World) {
     w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
-    // Of three slices one is doomed, one loses the first generation, and one stays as it is.
+    // Of three slices one goes, one loses the first generation, and one stays as it is.
     w.expect_sizes("big", V4, &[100, 25]).await;
 }
 

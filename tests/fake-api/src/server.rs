@@ -22,17 +22,17 @@ pub(crate) struct Server<T> {
     pub(crate) services: BTreeSet<String>,
     /// Names of the Services that were looked up.
     pub(crate) service_lookups: Vec<String>,
-    /// The number of requests that are still to be refused.
+    /// The number of next requests to refuse.
     pub(crate) refuse: usize,
     /// Refuses matching creates and updates.
     pub(crate) refused_if: Option<Box<dyn Fn(&T) -> bool + Send>>,
-    /// The number of writes that are still to meet a conflict.
+    /// The number of next writes to answer with a conflict.
     pub(crate) conflicts: usize,
     /// Creates are refused, because the namespace is being deleted.
     pub(crate) terminating: bool,
-    /// The number of writes whose answers are still to be lost.
+    /// The number of next writes whose answers are lost.
     pub(crate) lost_answers: usize,
-    /// Watch events that are held back, if any are to be.
+    /// Watch events that are held back; `None` if events are delivered.
     pub(crate) held: Option<Vec<T>>,
     /// A mutating admission webhook.
     pub(crate) webhook: Option<fn(&mut T)>,
@@ -120,13 +120,13 @@ impl<T: Served> Server<T> {
         object
     }
 
-    /// The refusal of this request, if it is to be refused whatever it is.
+    /// The refusal of this request, if the test refuses all.
     fn refused(&mut self) -> Option<Response<Body>> {
         self.refuse = self.refuse.checked_sub(1)?;
         Some(status(StatusCode::FORBIDDEN, "Forbidden", "exceeded quota"))
     }
 
-    /// The refusal of this write, if there is a reason for one.
+    /// The refusal of this write, if it is invalid or the test refuses it.
     fn refusal(&mut self, method: &Method, object: &T, name: &str) -> Option<Response<Body>> {
         let conflict = StatusCode::CONFLICT;
         if let Some(refusal) = self.refused() {

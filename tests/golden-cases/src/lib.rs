@@ -31,7 +31,7 @@ struct Header {
     cases: usize,
 }
 
-/// A case, as far as reports need it.
+/// A case, with the parts that reports need.
 pub trait Case: DeserializeOwned {
     /// The case's number in the file, and its description.
     fn title(&self) -> (usize, String);
@@ -39,8 +39,8 @@ pub trait Case: DeserializeOwned {
     fn differences(self) -> Vec<String>;
 }
 
-/// Replays the cases of `file`, of which there must be `at_least` a number, or of the file that the environment names.
-/// A failure prints `cargo test ARGUMENTS` to replay it.
+/// Replays the cases of `file`, of which there must be `at_least` a number, or those of the file that `GOLDEN_FILE`
+/// names. A failure prints `cargo test ARGUMENTS` to replay it.
 pub fn replay<C: Case>(file: &str, at_least: usize, arguments: &str) {
     let given = std::env::var("GOLDEN_FILE").ok();
     let only: Option<usize> = std::env::var("GOLDEN_CASE").ok().map(|number| number.parse().unwrap());
@@ -76,7 +76,7 @@ fn failures<C: Case>(lines: &[&str], arguments: &str) -> Vec<String> {
     })
 }
 
-/// A report if the case doesn't come out as upstream's.
+/// A report if the result for the case differs from upstream's.
 fn failure<C: Case>(line: &str, arguments: &str) -> Option<String> {
     let case: C = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
     let (number, kind) = case.title();

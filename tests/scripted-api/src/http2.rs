@@ -1,4 +1,4 @@
-//! A server that speaks just enough HTTP/2 to break it wherever a test wants: its frames are written by hand.
+//! A minimal HTTP/2 server that can break the protocol at any point: its frames are written by hand.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -23,19 +23,19 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// The server's treatment of a request.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// It is answered with this JSON.
+    /// Answers with this JSON.
     Answer(String),
-    /// An answer begins with this JSON and does not end.
+    /// Begins an answer with this JSON and does not end it.
     Begin(String),
-    /// Nothing comes.
+    /// Sends nothing.
     Ignore,
-    /// The stream is refused.
+    /// Refuses the stream.
     Refuse,
     /// The server sends GOAWAY: it has not processed this request.
     GoAway,
-    /// The stream is reset as if it had failed halfway.
+    /// Resets the stream, as after a failure halfway.
     Fail,
-    /// The connection is closed.
+    /// Closes the connection.
     Close,
 }
 
@@ -53,7 +53,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Does this to the requests that come, in this order, and then ignores the others.
+    /// Treats the requests in this order, and ignores later ones.
     pub async fn start(acts: impl IntoIterator<Item = Act>) -> Self {
         let authority = Authority::new("servers");
         let acceptor = authority.issue("127.0.0.1").acceptor(&[b"h2"]);
@@ -210,7 +210,7 @@ impl BlackHole {
         Self { address, swallow, _accepting: accepting }
     }
 
-    /// From now on nothing more comes through on the connections that are open.
+    /// From now on, no bytes pass on the open connections.
     pub fn swallow(&self) {
         self.swallow.send_replace(());
     }

@@ -39,18 +39,18 @@ pub struct Fate {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// Done and answered.
+    /// The request is executed and answered.
     #[default]
     Answered,
-    /// Refused with this code.
+    /// The request is refused with this code.
     Refused(u16),
-    /// It never arrives, and the connection breaks.
+    /// The request is lost, and the connection breaks.
     Broken,
-    /// It never arrives, and nothing comes back.
+    /// The request is lost, and there is no answer.
     Swallowed,
-    /// It is done, but the connection breaks.
+    /// The request is executed, but the connection breaks.
     AnswerBroken,
-    /// It is done, but nothing comes back.
+    /// The request is executed, but there is no answer.
     AnswerSwallowed,
 }
 
@@ -116,7 +116,7 @@ impl LeaseServer {
         *self.decide.lock() = Box::new(decide);
     }
 
-    /// A client that is known as `name`.
+    /// A client whose user agent is `name`.
     pub fn client(self: &Arc<Self>, name: &str, encoding: Encoding) -> ApiClient {
         let server = Arc::clone(self);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -185,7 +185,7 @@ impl LeaseServer {
         }
     }
 
-    /// The Lease as it is now.
+    /// The current Lease.
     pub fn lease(&self) -> Option<Lease> {
         self.stored.lock().lease.clone()
     }
@@ -198,14 +198,14 @@ impl LeaseServer {
         self.lease().and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
     }
 
-    /// Changes or deletes the Lease, as a person would with kubectl.
+    /// Changes or deletes the Lease, as a user with kubectl would.
     pub fn edit(&self, edit: impl FnOnce(&mut Option<Lease>)) {
         let mut stored = self.stored.lock();
         edit(&mut stored.lease);
         stored.touch();
     }
 
-    /// The storage counts on from this version, the Lease's own included, as after a restore.
+    /// Continues the versions of the storage, the Lease's own included, from this one, as after a restore.
     pub fn set_version(&self, version: u64) {
         let mut stored = self.stored.lock();
         stored.version = version;
@@ -310,7 +310,7 @@ fn decode<T: Message + serde::de::DeserializeOwned>(sent: &Sent) -> T {
     }
 }
 
-/// A process that contends.
+/// A process that contends for the Lease.
 pub struct Candidate {
     pub identity: String,
     pub leadership: Leadership,
@@ -324,7 +324,7 @@ impl Candidate {
         Self::start_with(server, name, Config::default(), Encoding::Protobuf)
     }
 
-    /// One that leads already.
+    /// Starts a process and waits until it leads.
     pub async fn leading(server: &Arc<LeaseServer>, name: &str) -> Self {
         let candidate = Self::start(server, name);
         assert!(candidate.leadership.gained().await);
@@ -357,19 +357,19 @@ impl Candidate {
         Self { identity: identity.to_string(), leadership, election, registry, stop }
     }
 
-    /// As after the last worker has ended.
+    /// Ends the process in order, after its last worker.
     pub async fn stop(self) -> Result<(), LeaseLost> {
         drop(self.stop);
         self.election.await.unwrap()
     }
 
-    /// As by SIGKILL.
+    /// Ends the process as by SIGKILL.
     pub fn kill(&self) {
         self.election.abort();
     }
 }
 
-/// The first write ends like this, all else is done and answered.
+/// The first write has this fate; all other requests are executed and answered.
 pub fn first_write(end: End) -> impl FnMut(&Sent) -> Fate + Send + 'static {
     let mut first = true;
     move |sent| {

@@ -1,4 +1,4 @@
-//! The script over a real socket: just enough HTTP/1.1 to break it wherever a test wants.
+//! The script over a real socket: a minimal HTTP/1.1 server that can break the protocol at any point.
 
 use std::fmt::Write;
 use std::net::SocketAddr;

@@ -56,7 +56,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), certificate, certificate_pem }
     }
 
-    /// Another one each time.
+    /// A new client certificate.
     pub fn client(&self) -> Identity {
         self.issue("client")
     }
@@ -73,7 +73,7 @@ impl Authority {
         }
     }
 
-    /// As clients and servers know it.
+    /// The certificate in DER.
     pub fn der(&self) -> Vec<u8> {
         self.certificate.to_vec()
     }
@@ -101,7 +101,7 @@ impl Identity {
     }
 }
 
-/// A request as the server saw it.
+/// A received request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked {
     pub certificate: Option<Vec<u8>>,
@@ -129,7 +129,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Clients need no certificate; one they show must be signed by that authority.
+    /// Starts a server. Clients need no certificate; one that they present must be signed by that authority.
     pub async fn start(clients: &Authority) -> Self {
         let authority = Authority::new("servers");
         let Identity { certificate, key, .. } = authority.issue("127.0.0.1");
@@ -175,7 +175,7 @@ impl Server {
         self.open.borrow().contains_key(&identity.der())
     }
 
-    /// Waits until there is none any more.
+    /// Waits until no connection with this certificate is open.
     pub async fn forgets(&mut self, identity: &Identity) {
         let forgotten = self.open.wait_for(|open| !open.contains_key(&identity.der()));
         timeout(LIMIT, forgotten).await.expect("connections to end").unwrap();
@@ -188,7 +188,7 @@ impl Server {
 }
 
 async fn serve(acceptor: TlsAcceptor, stream: TcpStream, shared: Arc<Shared>) {
-    // Fails if the client has changed its mind.
+    // Fails if the client has closed the connection.
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let shown = stream.get_ref().1.peer_certificates();
     let certificate = shown.map(|chain| chain[0].to_vec());
@@ -200,7 +200,7 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream, shared: Arc<Shared>) {
         let body = answer(request.uri().path(), &shared);
         async { Ok::<_, Infallible>(Response::new(body)) }
     });
-    // How it ends is the client's business.
+    // The way in which the connection ends does not matter.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
     shared.open.send_modify(|open| {
         let count = open.remove(&certificate).unwrap();

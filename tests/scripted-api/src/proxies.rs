@@ -1,4 +1,4 @@
-//! Proxies that lead on to wherever they are asked to.
+//! Proxies that connect to any destination.
 
 use std::net::SocketAddr;
 

@@ -23,7 +23,7 @@ pub struct Step {
     answer: Answer,
 }
 
-/// An answer. Without a header it never begins.
+/// An answer; without a header it never begins.
 pub struct Answer {
     header: Option<(StatusCode, HeaderMap)>,
     body: Vec<Piece>,
@@ -34,13 +34,13 @@ pub struct Answer {
 pub enum Piece {
     Bytes(Bytes),
     Pause(Duration),
-    /// Nothing more, and no end either.
+    /// The body stays open without further bytes.
     Hang,
     /// The connection breaks.
     Cut,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
@@ -51,7 +51,7 @@ pub struct Seen {
     pub body: Bytes,
 }
 
-/// A list of steps, played once.
+/// A list of steps, which runs once.
 pub struct Script {
     steps: Mutex<VecDeque<Step>>,
     seen: Mutex<Vec<Seen>>,
@@ -64,13 +64,13 @@ impl Step {
         Self { method, path: path.to_owned(), has: Vec::new(), lacks: Vec::new(), answer }
     }
 
-    /// The query contains this, as `key=value` (not decoded) or as a key.
+    /// Expects a query that contains this, as `key=value` (not decoded) or as a key.
     pub fn has(mut self, parameter: &str) -> Self {
         self.has.push(parameter.to_owned());
         self
     }
 
-    /// The query doesn't contain this, as `key=value` or as a key.
+    /// Expects a query that doesn't contain this, as `key=value` or as a key.
     pub fn lacks(mut self, parameter: &str) -> Self {
         self.lacks.push(parameter.to_owned());
         self
@@ -104,7 +104,7 @@ impl Answer {
         Self { header: Some((StatusCode::from_u16(code).unwrap(), headers)), body }
     }
 
-    /// The connection is accepted, and then nothing.
+    /// Accepts the connection, and never answers.
     pub fn never() -> Self {
         Self { header: None, body: Vec::new() }
     }
@@ -196,7 +196,7 @@ impl Script {
         Reply { header: answer.header, body: answer.body.into_iter(), script: Arc::clone(self), last }
     }
 
-    /// The first objection counts, also one that comes after the end.
+    /// Keeps the first error, also one that comes after the end.
     fn end(&self, outcome: Result<(), String>) {
         self.ended.send_if_modified(|ended| {
             let news = !matches!(ended, Some(Err(_)));
@@ -251,7 +251,7 @@ impl Script {
     }
 }
 
-/// The answer to one request, for a transport to give.
+/// The answer to one request, for a transport to send.
 pub struct Reply {
     pub header: Option<(StatusCode, HeaderMap)>,
     pub body: std::vec::IntoIter<Piece>,
@@ -260,14 +260,14 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The answer has been given as far as it goes.
+    /// Marks the answer as sent, as far as it goes.
     pub fn given(&self) {
         if self.last {
             self.script.end(Ok(()));
         }
     }
 
-    /// Each piece is taken only when the one before it has been dealt with.
+    /// Each piece is taken only when the one before it has been consumed.
     fn into_stream(self) -> impl Stream<Item = std::io::Result<Frame<Bytes>>> + Send + 'static {
         futures::stream::unfold(self, async |mut reply| {
             loop {

@@ -15,7 +15,7 @@ impl Wire {
     pub const BOTH: [Self; 2] = [Self(Encoding::Protobuf), Self(Encoding::Json)];
 }
 
-/// A pod that is little more than its metadata.
+/// A pod with little more than its metadata.
 #[derive(Clone, Debug)]
 pub struct TestPod {
     name: String,
@@ -32,13 +32,13 @@ pub fn pod(name: &str, version: &str, ip: &str) -> TestPod {
 }
 
 impl TestPod {
-    /// Another object of the same name.
+    /// A new object of the same name, with another uid.
     pub fn reborn(mut self) -> Self {
         self.uid.push_str("-2");
         self
     }
 
-    /// With a spec that makes no sense.
+    /// The pod with a spec that cannot be decoded.
     pub fn broken(mut self) -> Self {
         self.broken = true;
         self

@@ -64,11 +64,11 @@ struct Ports {
 }
 
 impl Cluster {
-    /// Starts a cluster and returns when it answers everything, roles included.
+    /// Starts a cluster and returns when it answers all requests, roles included.
     ///
-    /// The first clusters of a process start from nothing; the rest from a prepared state, in half the time.
+    /// The first clusters of a process start from empty folders; the rest from a prepared state, in half the time.
     pub async fn start(options: ClusterOptions) -> Self {
-        /// Enough for the demo, and for most tests that run alone: the prepared state costs one start more.
+        /// Enough for the demo, and for most tests that run alone: the prepared state costs one more start.
         const FROM_NOTHING: u32 = 2;
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let is_default =
@@ -100,7 +100,7 @@ impl Cluster {
         cluster
     }
 
-    /// A client of the operator.
+    /// A client with the operator's permissions.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -153,7 +153,7 @@ impl Cluster {
         self.apiserver = None;
     }
 
-    /// Lets the API server hang: it neither answers nor refuses.
+    /// Stops the API server's process without ending it: it neither answers nor refuses.
     pub fn freeze_apiserver(&mut self) {
         self.apiserver.as_mut().expect("the API server runs").signal("STOP");
     }
@@ -193,7 +193,7 @@ impl Cluster {
         self.start_apiserver().await;
     }
 
-    /// Gives the controllers' user the rights that deploy/ gives for the election.
+    /// Grants the controllers' user the rights that deploy/ grants for the election.
     pub async fn allow_election(&self) {
         const NAMESPACE: &str = "kube-system";
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
@@ -209,12 +209,12 @@ impl Cluster {
         let roles: Api<Role> = Api::namespaced(self.client(), NAMESPACE);
         let bindings: Api<RoleBinding> = Api::namespaced(self.client(), NAMESPACE);
         let create = PostParams::default();
-        // The namespace comes a moment after the server is ready.
+        // The namespace is created shortly after the server is ready.
         wait::until("a role", LIMIT, || roles.create(&create, &role)).await;
         bindings.create(&create, &binding).await.expect("binding a role");
     }
 
-    /// Gives each controller's user its role.
+    /// Binds each controller's user to its role.
     async fn bind_roles(&self) {
         let bindings: Api<ClusterRoleBinding> = Api::all(self.client());
         for (user, role) in
@@ -230,10 +230,10 @@ impl Cluster {
         }
     }
 
-    /// Waits until the authorizer knows the roles of all users.
+    /// Waits until the authorizer has loaded the roles of all users.
     async fn wait_for_rights(&self) {
         for user in User::ALL.into_iter().filter(|user| !user.roles().is_empty()) {
-            // Of what the three roles have in common, Services are the one thing that all may list.
+            // Services are the only resource that all three roles may list.
             let services: Api<k8s_openapi::api::core::v1::Service> = Api::all(self.client_of(user).await);
             let first = ListParams::default().limit(1);
             wait::until("rights of a controller's user", LIMIT, || services.list(&first)).await;

@@ -18,7 +18,7 @@ pub(super) struct Prepared {
 struct Contents {
     /// Relative to the cluster's folder.
     path: PathBuf,
-    /// Without the zeros at the end.
+    /// The content without the zeros at its end.
     bytes: Vec<u8>,
     length: u64,
 }
@@ -47,7 +47,7 @@ impl Prepared {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             let mut file = File::create(&path).expect("a file of the cluster");
             file.write_all(bytes).expect("writing a file of the cluster");
-            // etcd allocates its log in advance, 64 MB of zeros: here they take no space.
+            // etcd allocates its log in advance, 64 MB of zeros: as a sparse file they take no space.
             file.set_len(*length).expect("the length of a file");
         }
     }
@@ -67,7 +67,7 @@ fn read(root: &Path, folder: &Path, files: &mut Vec<Contents>) {
     }
 }
 
-/// Cut by whole blocks: what is left of the last one does not matter.
+/// Cuts whole blocks of zeros; zeros in the last partial block may stay.
 fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
     const BLOCK: usize = 4096;
     while bytes.len() >= BLOCK && bytes[bytes.len() - BLOCK..] == [0; BLOCK] {

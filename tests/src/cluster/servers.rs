@@ -1,4 +1,4 @@
-//! The two servers of a cluster: their files, their flags, and when they are ready.
+//! The two servers of a cluster: files, flags and readiness.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub(super) const ETCD_DATA: &str = "etcd";
 /// The API server's serving certificate and its authority, under the cluster's folder.
 pub(super) const CERTIFICATES: &str = "certificates";
 
-/// Fewer garbage collections: a server's heap stays small, and a test process runs a dozen of them. Memory in use grows
-/// to at most five times the live heap, about 400 MB for an API server.
+/// Makes garbage collections rare, which saves CPU: a server's heap stays small, and a test process runs a dozen
+/// servers. Memory in use grows to at most five times the live heap, about 400 MB for an API server.
 fn environment() -> Environment {
     Environment { variables: vec![("GOGC".to_owned(), "400".to_owned())], ..Environment::default() }
 }
@@ -98,7 +98,7 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
         format!("--secure-port={}", ports.apiserver),
         "--bind-address=127.0.0.1".to_owned(),
         "--advertise-address=127.0.0.1".to_owned(),
-        // A loopback address may not stand in the endpoints of the `kubernetes` Service.
+        // The endpoints of the `kubernetes` Service must not have a loopback address.
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--cert-dir={CERTIFICATES}"),
         "--token-auth-file=tokens.csv".to_owned(),

@@ -1,4 +1,4 @@
-//! Lets an operation happen on a cluster.
+//! Applies an operation to a cluster.
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
@@ -12,8 +12,8 @@ use super::operation::{Operation, PodStatus, Readiness, Step};
 use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::scenario::{NAMESPACE, World};
 
-/// Lets a step happen. With `wait`, the controllers have handled the operation before the Services are touched,
-/// and everything in the end.
+/// Applies a step. With `wait`, the controllers have handled the operation before the Services are touched, and all
+/// changes at the end.
 pub(crate) async fn apply(world: &World, number: usize, step: &Step, wait: bool) {
     operation(world, &step.operation).await.unwrap_or_else(|error| {
         panic!("the API server refuses operation {number}, {step}: {error}");
@@ -32,7 +32,7 @@ pub(crate) async fn apply(world: &World, number: usize, step: &Step, wait: bool)
     }
 }
 
-/// Lets the controllers look at all Services again.
+/// Makes the controllers sync all Services again.
 pub(crate) async fn touch(world: &World, mark: &str, step: &Step) {
     let change = json!({"metadata": {"annotations": {"touched": mark}}});
     join_all(step.synced.iter().map(|service| world.change_service(service, change.clone()))).await;

@@ -10,7 +10,7 @@ use crate::scenario::YEAR;
 /// A name that no Service ever has.
 const WITHOUT_SERVICE: &str = "no-service";
 
-/// Addresses that no pod has. Few, so that they meet again in other subsets.
+/// Addresses that no pod has. The set is small, so that they recur in other subsets.
 const ADDRESSES: [&str; 9] = [
     "10.9.0.1",
     "10.9.0.2",
@@ -23,7 +23,7 @@ const ADDRESSES: [&str; 9] = [
     "fd00:9::a",
 ];
 
-/// New ones, or others in their place.
+/// Creates or replaces custom Endpoints.
 pub(crate) fn set(rng: &mut Rng) -> Operation {
     let name = any_name(rng);
     let metadata = json!({"name": name, "labels": labels(rng), "annotations": annotations(rng)});
@@ -36,7 +36,7 @@ pub(crate) fn set(rng: &mut Rng) -> Operation {
     Operation::SetEndpoints { name, object: json!({"metadata": metadata, "subsets": subsets}) }
 }
 
-/// None from now on.
+/// Deletes custom Endpoints.
 pub(crate) fn delete(rng: &mut Rng) -> Operation {
     Operation::DeleteEndpoints { name: any_name(rng) }
 }
@@ -109,7 +109,7 @@ fn annotations(rng: &mut Rng) -> Value {
     some_of(rng, &choices)
 }
 
-/// In half of the cases none.
+/// None in half of the cases.
 fn some_of(rng: &mut Rng, choices: &[(&str, &str)]) -> Value {
     if rng.percent(50) {
         return json!({});

@@ -16,11 +16,11 @@ const MOST_PODS: usize = 26;
 const FEW_PODS: usize = 10;
 const FEW_SERVICES: usize = 5;
 
-/// Nodes `a` to `c` are there from the beginning; `lost` never is.
+/// Nodes `a` to `c` exist from the beginning; `lost` never does.
 const NODES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const MISSING_NODE: &str = "lost";
 
-/// Makes one trace.
+/// Generates one trace.
 #[derive(Debug)]
 pub(crate) struct Generator {
     rng: Rng,
@@ -32,7 +32,7 @@ pub(crate) struct Generator {
     services: BTreeMap<&'static str, Service>,
     pods: BTreeMap<String, Pod>,
     nodes: BTreeMap<&'static str, bool>,
-    /// Numbers of pods, and of addresses, that were given out.
+    /// The number of pods, and of addresses, so far.
     pods_made: usize,
     addresses: u16,
 }
@@ -53,7 +53,7 @@ enum State {
     /// Failed or succeeded.
     Finished,
     Terminating,
-    /// Both.
+    /// Both finished and terminating.
     FinishedTerminating,
 }
 
@@ -127,7 +127,7 @@ const CHOICES: [(Choice, usize); 24] = [
     (Choice::DeleteNode, 1),
 ];
 
-/// Those with custom Endpoints.
+/// Choices with custom Endpoints.
 const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
 
 impl Generator {
@@ -145,7 +145,7 @@ impl Generator {
         }
     }
 
-    /// The next step. A longer trace of a seed begins like a shorter one.
+    /// The next step. A longer trace of a seed begins with a shorter one.
     pub(crate) fn step(&mut self) -> Step {
         let more: &[(Choice, usize)] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
         let choices = || CHOICES.iter().chain(more);
@@ -173,7 +173,7 @@ impl Generator {
         let named = |which: fn(&Service) -> bool| {
             self.services.iter().filter(move |(_, service)| which(service)).map(|(name, _)| *name)
         };
-        // Slices that are no longer kept up to date, those of a deleted Service for one, keep the hints they have.
+        // Slices that are no longer kept up to date, such as those of a deleted Service, keep their hints.
         for name in named(|service| service.is_synced() && !service.has_topology_mode()) {
             self.chance.hints.remove(name);
         }
@@ -186,7 +186,7 @@ impl Generator {
         Step { touch, operation, synced, chance: self.chance.clone() }
     }
 
-    /// None if there is nothing that it could happen to.
+    /// None if there is no object for the operation.
     fn operation(&mut self, choice: Choice) -> Option<Operation> {
         match choice {
             Choice::CreatePod => self.create_pod(),
@@ -250,7 +250,7 @@ impl Generator {
             return None;
         }
         let rng = &mut self.rng;
-        // A stateful pod comes back under its name.
+        // A stateful pod is created again under its name.
         let name = format!("pod-{}", if rng.percent(60) { self.pods_made } else { rng.below(20) });
         if self.pods.contains_key(&name) {
             return None;
@@ -298,7 +298,7 @@ impl Generator {
         Some(Operation::ChangePodStatus { name, what: "start pod", status })
     }
 
-    /// It gets its addresses, and may be ready.
+    /// Gives a pod its addresses, and may make it ready.
     fn start(&mut self, pod: &mut Pod) -> PodStatus {
         pod.state = State::Running;
         pod.ips = self.ips();
@@ -315,7 +315,7 @@ impl Generator {
         pod.ready = match pod.ready {
             Readiness::True if self.rng.percent(10) => Readiness::Absent,
             Readiness::True => Readiness::False,
-            // Nothing that counts changes.
+            // No relevant change.
             Readiness::False if self.rng.percent(5) => Readiness::Absent,
             _ => Readiness::True,
         };
@@ -403,7 +403,7 @@ impl Generator {
 
     // ---- nodes ----
 
-    /// A node for a pod: one that there is, or will be, or never is.
+    /// A node for a pod: an existing one, a later one, or one that never exists.
     fn any_node(&mut self) -> String {
         let rng = &mut self.rng;
         let existing = rng.any(self.nodes.keys().copied());
@@ -446,10 +446,10 @@ impl Generator {
 /// True for operations that upstream notices only when something else happens; see the table of [`super`].
 fn is_silent(operation: &Operation, synced: &[String]) -> bool {
     match operation {
-        // Those that the controller keeps itself.
+        // Endpoints that the controller keeps itself.
         Operation::SetEndpoints { name, .. } => synced.contains(name),
         Operation::BindPod { .. } | Operation::ChangePodStatus { what: "pod ends", .. } => true,
-        // Not a change of readiness, but a change of its time.
+        // Changes not the readiness, but its time.
         Operation::ChangePodStatus { status, .. } => status.ready == Some(Readiness::Absent),
         operation => operation.is_of_node(),
     }
@@ -462,7 +462,7 @@ fn zone(rng: &mut Rng) -> Option<String> {
     zone.map(ToOwned::to_owned)
 }
 
-/// Different numbers, so that shares of zones are seldom equal.
+/// Different numbers, so that the shares of zones are seldom equal.
 fn cpu(node: &str) -> u32 {
     let index = NODES.iter().position(|name| *name == node).unwrap();
     [2, 3, 5, 7, 11, 13][index]
@@ -476,7 +476,7 @@ fn pod_labels(rng: &mut Rng) -> Value {
     labels
 }
 
-/// Containers with ports that Services ask for by name, on changing numbers, of the wrong protocol, or not at all.
+/// Containers with the named ports of Services: on changing numbers, of the wrong protocol, or missing.
 fn pod_spec(rng: &mut Rng) -> Value {
     let port = |name: &str, number: u16, protocol: &str| json!({"name": name, "containerPort": number, "protocol": protocol});
     let container = |name: &str, ports: Vec<Value>| json!({"name": name, "image": "none", "ports": ports});
@@ -496,7 +496,7 @@ fn pod_spec(rng: &mut Rng) -> Value {
     }
     let mut spec = json!({"containers": containers});
     if rng.percent(30) {
-        // An init container that ends is not a place to send traffic to; a sidecar is.
+        // An init container that ends gets no traffic; a sidecar does.
         let sidecar =
             with(container("sidecar", vec![port("proxy", 15001, "TCP")]), "restartPolicy", "Always");
         let setup = container("setup", vec![port("proxy", 1, "TCP")]);

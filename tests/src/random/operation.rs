@@ -44,12 +44,12 @@ pub enum Operation {
         what: &'static str,
         metadata: Value,
     },
-    /// A deletion that leaves the pod there until it is removed.
+    /// Begins a deletion; the pod stays until it is removed.
     TerminatePod {
         name: String,
         grace_seconds: u32,
     },
-    /// The end of a pod that no slice may show as serving any more.
+    /// The end of a pod that no slice may publish as serving any more.
     RemovePod {
         name: String,
         finalizer: bool,
@@ -73,12 +73,12 @@ pub enum Operation {
     DeleteNode {
         name: String,
     },
-    /// Custom Endpoints as they are from now on, whether there were any or not.
+    /// Creates or replaces custom Endpoints.
     SetEndpoints {
         name: String,
         object: Value,
     },
-    /// If there are any.
+    /// Deletes custom Endpoints, if they exist.
     DeleteEndpoints {
         name: String,
     },
@@ -97,19 +97,19 @@ pub struct PodStatus {
 pub enum Readiness {
     True,
     False,
-    /// There is no such condition.
+    /// Without the condition.
     Absent,
 }
 
-/// Names of Services of which upstream leaves something to chance or history: see the table of [`super`].
+/// Names of Services for which upstream leaves something to chance or history: see the table of [`super`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chance {
     /// The hints: those that are spread over zones, or were when the slices were last kept up to date.
     pub hints: BTreeSet<&'static str>,
     /// The trigger times: those whose hints were ever spread over zones.
     pub trigger_times: BTreeSet<&'static str>,
-    /// The trigger times of their Endpoints, and how often these and slices mirrored from them are written: those that
-    /// carry, or carried, a label that controllers keep for themselves.
+    /// The trigger times of their Endpoints, and the number of writes of these and of slices mirrored from them: those
+    /// that have, or had, a label that controllers reserve.
     pub reserved: BTreeSet<&'static str>,
     /// The label for headless Services: those that came back from `ExternalName`.
     pub headless: BTreeSet<&'static str>,
@@ -122,7 +122,7 @@ pub struct Step {
     pub operation: Operation,
     /// Touches all Services afterwards, because upstream does not notice this operation by itself.
     pub touch: bool,
-    /// The Services that can be touched to any effect once this has happened.
+    /// The Services on which a touch has an effect after this operation.
     pub synced: Vec<String>,
     /// The parts of the state that upstream leaves to chance after this operation.
     pub chance: Chance,

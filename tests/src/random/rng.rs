@@ -1,4 +1,4 @@
-//! Random numbers that are the same for ever: a trace is named by its seed in reports and commit messages.
+//! Random numbers that never change: reports and commit messages name a trace by its seed.
 
 /// `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Rng {
         &choices[self.below(choices.len())]
     }
 
-    /// Any of them, if there are any.
+    /// One of the choices, if there are any.
     pub(crate) fn any<T>(&mut self, choices: impl IntoIterator<Item = T>) -> Option<T> {
         let mut choices: Vec<T> = choices.into_iter().collect();
         if choices.is_empty() {
@@ -43,7 +43,7 @@ impl Rng {
         Some(choices.swap_remove(index))
     }
 
-    /// Some of them, at least one, in their order.
+    /// Some of the choices, at least one, in their order.
     pub(crate) fn some<T: Clone>(&mut self, choices: &[T], most: usize) -> Vec<T> {
         let mut indices: Vec<usize> = (0..choices.len()).collect();
         let count = 1 + self.below(most.min(choices.len()));

@@ -34,8 +34,8 @@ pub struct Options {
     pub operations: usize,
     /// `--max-endpoints-per-slice`; derived from the seed if `None`.
     pub max: Option<u32>,
-    /// Operations between two barriers. With 1 everything that upstream determines is compared, the number of writes
-    /// too; with more, changes overlap, and only endpoints are.
+    /// Operations between two barriers. With 1, everything that upstream determines is compared, including the number
+    /// of writes. With more, changes overlap, and only endpoints are compared.
     pub overlap: usize,
     /// Allows topology-aware hints for Services.
     pub topology: bool,
@@ -66,8 +66,8 @@ impl Options {
         (0..self.operations).map(|_| generator.step()).collect()
     }
 
-    /// Odd seeds run with slices so small that Services need several of them; with even seeds every group of
-    /// endpoints fits in one, so that every write is determined.
+    /// The maximum of endpoints per slice. Odd seeds run with slices so small that Services need several of them; with
+    /// even seeds every group of endpoints fits into one, so that every write is determined.
     pub fn max(&self) -> u32 {
         self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
     }
@@ -102,7 +102,7 @@ pub struct Report {
     undetermined: [Writes; 2],
     /// Comparisons that had to wait.
     late: usize,
-    /// Of the groups of several slices seen, those with equal fills, and all.
+    /// Of the groups with several slices, those with equal fills, and all.
     packed: (usize, usize),
     final_groups: usize,
     elapsed: Duration,
@@ -240,7 +240,7 @@ impl Race<'_> {
         }
     }
 
-    /// The slices of both sides, once they are as equal as they must be.
+    /// The slices of both sides, once they are as equal as required.
     async fn compare(&mut self, steps: &[Step], number: usize, step: &Step, marks: [Mark; 2]) -> Pair {
         let start = Instant::now();
         let mut help_after = BEFORE_HELP;
@@ -258,14 +258,14 @@ impl Race<'_> {
             assert!(start.elapsed() < PATIENCE, "{}", self.failure(steps, number, &differences, marks));
             self.report.late += 1;
             if self.options.overlap > 1 {
-                // Upstream may have found its view stale, and its next try is far away. Ours must not need this.
+                // Upstream may take its cache for stale, with a long back-off. Ours must converge without this.
                 touch(&self.upstream.world, &format!("{number} again {}", self.report.late), step).await;
             }
             if start.elapsed() > help_after {
                 for service in differing(&differences) {
                     delete_mirrored(&self.upstream.world, service).await;
                 }
-                // A deletion makes it stale as well, so it gets ever more time.
+                // A deletion makes its cache stale as well, so the time grows.
                 help_after = start.elapsed() * 2;
             }
             tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
@@ -312,7 +312,7 @@ impl Race<'_> {
             self.add(&[upstream, ours], determined);
             let excess = match self.options.candidate {
                 Kind::Ours => ours.total() > upstream.total(),
-                // It tries in vain now and then.
+                // Some attempts of upstream fail.
                 Kind::Upstream => ours.total() - ours.failed > upstream.total() - upstream.failed,
             };
             if determined && excess {
@@ -364,7 +364,7 @@ fn differing(differences: &str) -> BTreeSet<&str> {
     mirrored.filter_map(|line| line.split_once(' ')).map(|(service, _)| service).collect()
 }
 
-/// Removes the Endpoints of Services that are gone, as each Endpoints controller does when it starts.
+/// Removes the Endpoints of deleted Services, as each Endpoints controller does when it starts.
 async fn remove_leftovers(run: &Run) {
     let endpoints: Api<Endpoints> = Api::namespaced(run.world.client().clone(), NAMESPACE);
     let services: Api<Service> = Api::namespaced(run.world.client().clone(), NAMESPACE);
@@ -399,7 +399,7 @@ async fn restless(upstream: &Run, last: &Step) -> BTreeSet<String> {
     restless
 }
 
-/// The last steps that were about Services or pods that a text names, or about nodes.
+/// The last steps on Services or pods that a text names, or on nodes.
 fn history(steps: &[Step], text: &str) -> String {
     const MOST: usize = 25;
     let words: BTreeSet<&str> = text.split([' ', '/', ',', '\n', '=']).collect();

@@ -6,7 +6,7 @@ use super::operation::Operation;
 use super::rng::Rng;
 use crate::canonical::{MANAGED_BY, SERVICE_NAME};
 
-/// All names that Services have. Few, so that names come back.
+/// All names of Services. Few, so that names are reused.
 pub(crate) const NAMES: [&str; 9] =
     ["front", "back", "cart", "mail", "stock", "login", "search", "queue", "audit"];
 
@@ -62,7 +62,7 @@ impl Kind {
 }
 
 impl Service {
-    /// A new one, and the operation that creates it.
+    /// A new Service, and the operation that creates it.
     pub(crate) fn create(
         rng: &mut Rng,
         name: &str,
@@ -123,7 +123,7 @@ impl Service {
         self.change("Service ports", json!({"spec": {"ports": self.ports}}))
     }
 
-    /// Another one, none, or one again.
+    /// Changes, removes or restores the selector.
     pub(crate) fn change_selector(&mut self, rng: &mut Rng) -> Operation {
         let Some(before) = self.selector.take() else {
             self.selector = Some(selector(rng));
@@ -151,7 +151,7 @@ impl Service {
         self.change("Service labels", json!({"metadata": {"labels": {key: value}}}))
     }
 
-    /// Changes that are nothing to a slice.
+    /// Changes that do not affect slices.
     pub(crate) fn change_nothing(&self, rng: &mut Rng) -> Operation {
         let note = json!({"metadata": {"annotations": {"note": rng.below(1000).to_string()}}});
         let affinity = json!({"spec": {"sessionAffinity": rng.pick(&["ClientIP", "None"])}});
@@ -209,7 +209,7 @@ impl Service {
         self.change("Service type", json!({"spec": spec}))
     }
 
-    /// The second family comes or goes.
+    /// Adds or removes the second family.
     pub(crate) fn change_families(&mut self, rng: &mut Rng) -> Option<Operation> {
         if self.kind == Kind::ExternalName {
             return None;
@@ -294,7 +294,7 @@ fn selector(rng: &mut Rng) -> Value {
     rng.pick(&choices).clone()
 }
 
-/// Labels of Services: ordinary ones, one that is empty, and those that the controller keeps for itself.
+/// Labels of Services: ordinary ones, an empty one, and those that the controller reserves.
 fn labels() -> [(&'static str, &'static str); 9] {
     [
         ("team", "red"),

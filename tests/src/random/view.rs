@@ -33,7 +33,7 @@ type Lines = BTreeMap<String, usize>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Group {
     endpoints: Lines,
-    /// The same with their hints, where those are left out above.
+    /// The lines with hints, for Services whose hints are left out above.
     hinted: Lines,
     /// The number of slices of each fill.
     fills: Lines,
@@ -45,7 +45,7 @@ impl Group {
         self.fills.values().sum()
     }
 
-    /// Apart from hints that are left out.
+    /// Equality apart from hints that are left out.
     fn equals(&self, other: &Self) -> bool {
         (&self.endpoints, &self.fills, &self.metadata) == (&other.endpoints, &other.fills, &other.metadata)
     }
@@ -110,7 +110,7 @@ fn remove(line: &mut String, key: &str) {
     }
 }
 
-/// The slices under upstream, and under ours.
+/// The slices under upstream and under ours.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pair {
     pub(crate) upstream: View,
@@ -144,7 +144,7 @@ impl Pair {
         text
     }
 
-    /// The same for changes that overlapped: these determine endpoints only.
+    /// The same for overlapping changes, which determine endpoints only.
     pub(crate) fn endpoint_differences(&self) -> String {
         let mut text = self.violations();
         for service in self.services() {

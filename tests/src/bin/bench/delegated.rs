@@ -28,7 +28,7 @@ struct Figures {
     idle: Phase,
 }
 
-/// Measures both on one cluster, the gate on first: it leaves nothing behind for the other. Gives the table.
+/// Measures both positions on one cluster, with the gate on first, because it leaves nothing behind. Returns the table.
 pub(crate) async fn run(controllers: &'static [Controller], options: &Options) -> String {
     eprintln!("starting and filling a cluster");
     let cluster = seed::cluster(options).await;
@@ -77,7 +77,7 @@ async fn measure(
     (cluster, Figures { start, churn, idle })
 }
 
-/// There are no slices to wait for.
+/// Waits until the manager is ready: there are no slices to wait for.
 async fn ready(bench: &mut Bench<'_>, begun: Begun) -> Phase {
     bench.manager.ready().await;
     let took = begun.at.elapsed();

@@ -28,17 +28,17 @@ pub(crate) const CONCURRENCY: usize = 16;
 /// The costs of all phases.
 #[derive(Debug)]
 pub(crate) struct Measurement {
-    /// From nothing to all slices.
+    /// From an empty state to all slices.
     pub(crate) start: Phase,
-    /// Pods stop being ready, as fast as the API server takes it.
+    /// Pods stop being ready, as fast as the API server allows.
     pub(crate) churn: Phase,
     /// Pods stop being ready one after another.
     pub(crate) single: Phase,
-    /// From a pod's change to the slice, for each of the single pods, shortest first.
+    /// The delay from a pod's change to the slice, for each of the single pods, shortest first.
     pub(crate) delays: Vec<Duration>,
-    /// Nothing happens.
+    /// A time without changes.
     pub(crate) idle: Phase,
-    /// A new process on the settled cluster. Its seconds end when a change that it finds is in the slices.
+    /// A new process on the settled cluster. Its time ends when the slices show a change that it finds.
     pub(crate) restart: Phase,
     /// The number of lists and watches that the new process began, by kind.
     pub(crate) list_watches: BTreeMap<String, usize>,
@@ -54,24 +54,24 @@ impl Measurement {
     }
 }
 
-/// A part of it.
+/// The cost of a phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Phase {
-    /// Until the slices were as they should be.
+    /// The time until the slices were up to date.
     pub(crate) seconds: f64,
-    /// Processor time of the controller, until it was quiet.
+    /// CPU time of the controller until it was quiet.
     pub(crate) cpu: Duration,
     /// Memory at the end, in bytes.
     pub(crate) rss: u64,
-    /// The most memory that the process had had at the end, in bytes.
+    /// The highest memory of the process so far, in bytes.
     pub(crate) peak_rss: u64,
-    /// Requests for a change, of any resource.
+    /// Writes of any resource.
     pub(crate) writes: usize,
     /// The number of failed ones.
     pub(crate) failed: usize,
 }
 
-/// One controller at work.
+/// A running controller.
 pub(crate) struct Bench<'a> {
     pub(crate) manager: Manager,
     pub(crate) observer: Observer<Tally>,
@@ -80,7 +80,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// The beginning of a phase.
+/// The start of a phase.
 pub(crate) struct Begun {
     pub(crate) at: Instant,
     pub(crate) cpu: Duration,
@@ -123,7 +123,7 @@ pub(crate) async fn measure(
     Measurement { start, churn, single, delays, idle, restart, list_watches, endpoints }
 }
 
-/// Both without waiting: upstream has nothing to wait for.
+/// Starts a manager without waiting, because upstream has no signal to wait for.
 pub(crate) fn launch(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Manager {
     match kind {
         Kind::Upstream => Manager::upstream(cluster, options),
@@ -149,7 +149,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Waits until the slices don't change and the controller does next to nothing.
+    /// Waits until the slices stop changing and the controller is nearly idle.
     async fn quiet(&mut self) -> Usage {
         let start = Instant::now();
         let mut before = self.manager.usage();
@@ -188,7 +188,7 @@ impl Bench<'_> {
         self.end(begun, took).await
     }
 
-    /// Lets all of these stop being ready.
+    /// Makes these pods unready.
     pub(crate) async fn change(&self, pods: &[SeededPod]) {
         let changes = pods.iter().map(|pod| self.stop_being_ready(pod));
         futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
@@ -232,7 +232,7 @@ impl Bench<'_> {
         self.end(begun, took).await
     }
 
-    /// A new process, which finds one change that it has to write. The writes for it are not counted.
+    /// Starts a new process, which finds one change that it has to write. The writes for it are not counted.
     async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
         let Self { manager, observer, cluster, manager_options, options } = self;
         manager.stop().await;

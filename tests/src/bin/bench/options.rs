@@ -29,23 +29,23 @@ pub(crate) struct Options {
     /// Maximum number of pods that stop being ready at once.
     #[arg(long, default_value_t = 500)]
     churn: u32,
-    /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would be all that is measured.
+    /// --kube-api-qps and --kube-api-burst of both. Upstream's defaults of 20 and 30 would limit both programs equally.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) qps: u32,
     /// --concurrent-service-endpoint-syncs of both.
     #[arg(long, default_value_t = 5)]
     pub(crate) syncs: u32,
-    /// Seconds of doing nothing, in which memory is looked at.
+    /// Seconds of idling, in which memory is measured.
     #[arg(long, default_value_t = 5)]
     pub(crate) idle: u32,
-    /// --controllers of both, by full names: all is measured once for each time that this is given.
+    /// --controllers of both, by full names. If given several times, everything is measured for each list.
     #[arg(long, value_name = "LIST", default_value = "endpointslice-controller", value_parser = controllers)]
     pub(crate) controllers: Vec<&'static [Controller]>,
-    /// Only one of the two.
+    /// Measure only one of the two.
     #[arg(long)]
     only: Option<Only>,
-    /// Instead of all that: all Services belong to another controller, and only ours is measured, with the feature gate
-    /// `EndpointControllerNameWellKnownLabel` on and off.
+    /// Measure delegated Services instead: all Services belong to another controller, and only ours runs, with the
+    /// feature gate `EndpointControllerNameWellKnownLabel` on and off.
     #[arg(long)]
     pub(crate) delegated: bool,
 }
@@ -66,7 +66,7 @@ fn controllers(list: &str) -> Result<&'static [Controller], String> {
     if !controllers.contains(&Controller::EndpointSlice) {
         return Err(format!("{} must be among them", Controller::EndpointSlice.name()));
     }
-    // A few words for the life of the program.
+    // Lives as long as the program.
     Ok(controllers.leak())
 }
 
@@ -97,7 +97,7 @@ impl Options {
         self.namespaces.unwrap_or(self.services / 100).clamp(1, self.services)
     }
 
-    /// Long enough for a machine that is ten times slower than the one at hand, and short enough to notice.
+    /// Long enough for a machine that is ten times slower than a developer's, and short enough to notice.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_secs(60) + Duration::from_millis(10) * self.all_pods()
     }

@@ -1,4 +1,4 @@
-//! Filling a cluster: straight into etcd, then an API server that finds everything there.
+//! Fills a cluster: writes objects directly into etcd, then starts an API server on them.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -13,12 +13,12 @@ pub(crate) async fn cluster(options: &Options) -> Cluster {
     let program = binaries::servers().etcd().with_file_name("seed");
     assert!(program.is_file(), "the seed command is not there: install Go and run hack/testenv/build");
     let mut cluster = Cluster::start(ClusterOptions {
-        // Where the seeded Services have their addresses.
+        // The cluster IPs of the seeded Services are in this range.
         service_cluster_ip_range: "10.0.0.0/12".to_owned(),
         ..ClusterOptions::default()
     })
     .await;
-    // Its caches are to begin with everything in them, for the one controller as for the other.
+    // Its caches begin with all objects in them, for both programs alike.
     cluster.stop_apiserver();
     let args = [
         format!("--etcd={}", cluster.etcd_url()),

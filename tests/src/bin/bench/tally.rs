@@ -13,7 +13,7 @@ use crate::seed::SeededPod;
 #[derive(Debug)]
 pub(crate) struct Tally {
     pods_per_service: usize,
-    /// The Service of each slice, and how many endpoints it holds.
+    /// The Service of each slice, and the number of its endpoints.
     slices: HashMap<(String, String), (Service, usize)>,
     endpoints: HashMap<Service, usize>,
     /// Services that have as many endpoints as pods.
@@ -41,7 +41,7 @@ impl Tally {
         self.complete
     }
 
-    /// From now on, the pod is expected to be shown as not ready.
+    /// Expects the pod to be published as not ready from now on.
     pub(crate) fn expect(&mut self, pod: SeededPod) {
         self.awaited.insert(pod);
     }

@@ -24,11 +24,11 @@ pub(crate) const NAMESPACE: &str = "shop";
 /// The time to wait for superfluous writes, of which there are none.
 const AFTERMATH: Duration = Duration::from_millis(200);
 
-/// For reading.
+/// Time to read the terminal.
 const PAUSE: Duration = Duration::from_millis(1_700);
 
 pub(crate) struct Fixture {
-    // Dropped in this order, if the story is broken off: the manager before its cluster.
+    // Dropped in this order, if the demo is interrupted: the manager before its cluster.
     manager: Option<Manager>,
     observer: Observer<SliceTable>,
     pub(crate) nodes: NodesAtWork,
@@ -120,7 +120,7 @@ impl Fixture {
         }
     }
 
-    /// Looks at the slices.
+    /// Reads the slices.
     pub(crate) fn look<T>(&self, at: impl FnOnce(&SliceTable) -> T) -> T {
         self.observer.with(|slices| at(slices))
     }
@@ -136,7 +136,7 @@ impl Fixture {
         services.patch(service, &PatchParams::default(), &change).await.expect("labelling a Service");
     }
 
-    /// Writes custom Endpoints, as their users do.
+    /// Writes custom Endpoints, as a user does.
     pub(crate) async fn change_endpoints(&self, name: &str, change: Value) {
         let change = Patch::Merge(change);
         self.endpoints().patch(name, &PatchParams::default(), &change).await.expect("changing Endpoints");

@@ -20,15 +20,15 @@ use clap::Parser;
 use tests::manager::Kind;
 use tests::program;
 
-/// Shows endpoint-controller-manager at work: a real API server in a temporary folder, the manifests of
-/// config/samples, and a little story. Everything is cleaned up at the end.
+/// Shows endpoint-controller-manager at work: a real API server in a temporary folder, the manifests of config/samples,
+/// and a series of changes. Everything is cleaned up at the end.
 #[derive(Debug, Parser)]
 #[command(bin_name = "hack/demo")]
 struct Args {
-    /// Play the story without pauses for reading.
+    /// Run without pauses for reading.
     #[arg(long)]
     no_pauses: bool,
-    /// Play it with kube-controller-manager instead, to compare.
+    /// Run kube-controller-manager instead, to compare.
     #[arg(long)]
     upstream: bool,
 }

@@ -23,7 +23,7 @@ impl NodesAtWork {
         Self { pods: Api::namespaced(client, namespace), started: AtomicU16::new(0) }
     }
 
-    /// Creates a pod, puts it on a node and makes it ready.
+    /// Creates a pod, schedules it and makes it ready.
     pub(crate) async fn create(&self, pod: Pod) {
         let created = self.pods.create(&PostParams::default(), &pod).await.expect("creating a pod");
         let name = created.metadata.name.expect("a created pod has its name");
@@ -31,7 +31,7 @@ impl NodesAtWork {
         self.ready(&name, true).await;
     }
 
-    /// Puts a pod on a node, where it gets its addresses and runs, but isn't ready yet.
+    /// Schedules a pod, which gets its addresses and runs, but isn't ready yet.
     pub(crate) async fn start(&self, name: &str) {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let node = NODES[usize::from(number) % NODES.len()];
@@ -58,17 +58,17 @@ impl NodesAtWork {
         .await;
     }
 
-    /// The readiness probe of a pod changes its mind.
+    /// Changes the readiness of a pod.
     pub(crate) async fn ready(&self, name: &str, ready: bool) {
         self.status(name, json!({"conditions": conditions(ready)})).await;
     }
 
-    /// The pod is asked to end, and takes its time.
+    /// Begins the deletion of a pod, which terminates for a while.
     pub(crate) async fn terminate(&self, name: &str) {
         self.delete(name, 30).await;
     }
 
-    /// The pod has ended.
+    /// Removes a pod that has ended.
     pub(crate) async fn ended(&self, name: &str) {
         self.delete(name, 0).await;
     }

@@ -48,7 +48,7 @@ impl Counts {
 }
 
 impl SliceTable {
-    /// The slices in the order in which they are shown.
+    /// The slices in display order.
     pub(crate) fn slices(&self) -> impl Iterator<Item = &EndpointSlice> {
         let mut slices: Vec<_> = self.slices.values().collect();
         let size = |slice: &EndpointSlice| slice.endpoints.iter().flatten().count();

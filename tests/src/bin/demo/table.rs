@@ -38,7 +38,7 @@ struct Head<const N: usize> {
 /// The number of addresses of a slice that are printed; of the others only their number is.
 const SHOWN: usize = 1;
 
-/// The lines as they were shown last.
+/// The lines as printed last.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     slices: HashSet<[String; 10]>,
@@ -46,7 +46,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The slices now, with `*` where a line is new.
+    /// The current slices, with `*` at new lines.
     pub(crate) fn slices(&mut self, slices: &SliceTable) -> String {
         let rows: Vec<_> = slices.slices().map(slice_row).collect();
         let text = render(&SLICES, &rows, &self.slices);
@@ -54,7 +54,7 @@ impl Table {
         text
     }
 
-    /// The Endpoints that are new or have changed; nothing if there are none.
+    /// The Endpoints that are new or have changed; empty if there are none.
     pub(crate) fn changed_endpoints(&mut self, endpoints: &[Endpoints]) -> String {
         let rows: Vec<_> = endpoints.iter().map(endpoints_row).collect();
         let changed: Vec<_> = rows.iter().filter(|row| !self.endpoints.contains(*row)).cloned().collect();

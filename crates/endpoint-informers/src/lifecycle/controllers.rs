@@ -13,8 +13,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use super::EVENTS_TIMEOUT;
 use crate::controller::{Controller, run};
+
+/// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
+pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A controller that has not started yet.
 pub struct ControllerTask {

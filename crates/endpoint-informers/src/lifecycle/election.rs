@@ -13,7 +13,8 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use super::{EVENTS_TIMEOUT, LifecycleError};
+use super::controllers::EVENTS_TIMEOUT;
+use super::error::LifecycleError;
 
 /// The time after the end of its lease for which a leader that is not renewed stays healthy (`leaderelection`
 /// `NewLeaderHealthzAdaptor`; kube-controller-manager passes 20 s).

@@ -11,22 +11,20 @@
 
 mod controllers;
 mod election;
+mod error;
 
 use std::mem;
 use std::time::Duration;
 
-use controller_kit::election::LeaseLost;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::list_watch::{Caches, RelistTimeout};
+use crate::list_watch::Caches;
 pub use controllers::ControllerTask;
 use controllers::RunningControllers;
 use election::LeaseHandle;
 pub use election::PendingElection;
-
-/// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
-const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
+pub use error::LifecycleError;
 
 /// The progress of a process, for its health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,20 +39,6 @@ pub enum Phase {
     Running,
     /// The controllers finish their writes in progress.
     Stopping,
-}
-
-/// The failure of a process of controllers. End the process: leadership that was lost doesn't come back.
-#[derive(Debug, thiserror::Error)]
-pub enum LifecycleError {
-    /// Another process may write now. Syncs under way were abandoned.
-    #[error("leader election lost")]
-    LeaseLost(#[source] LeaseLost),
-    /// Nothing was written: the cache may lack what the previous leader wrote.
-    #[error("acquired the lease, but could not refresh the cache")]
-    Relist(#[from] RelistTimeout),
-    /// A task that runs until the end of the process has ended, because of a bug.
-    #[error("an internal task ended: {0}")]
-    TaskEnded(String),
 }
 
 /// Controllers that work while the process has the Lease, or always if there is no election.

@@ -9,6 +9,7 @@ use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{SyncError, promote_out_of_sync, run_workers};
 
 use crate::cache::{Cache, Handler, State};
+use crate::resource::Resource as _;
 
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
 const DEFAULT_WORKERS: usize = 5;
@@ -21,9 +22,8 @@ const DEFAULT_WORKERS: usize = 5;
 /// use controller_kit::key::ObjectKey;
 /// use controller_kit::queue::{Cause, RateLimit, WorkQueue};
 /// use controller_kit::worker::SyncError;
-/// use endpoint_informers::cache::{Cache, Handler, State};
+/// use endpoint_informers::cache::{Cache, Handler};
 /// use endpoint_informers::controller::{Controller, run};
-/// use endpoint_informers::resource::Resource as _;
 ///
 /// /// Prints the name of each Service.
 /// struct Printer {
@@ -53,10 +53,6 @@ const DEFAULT_WORKERS: usize = 5;
 ///
 ///     fn queue(&self) -> &WorkQueue<ObjectKey> {
 ///         &self.queue
-///     }
-///
-///     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
-///         state.services.iter().map(|service| service.key()).collect()
 ///     }
 ///
 ///     async fn sync(&self, key: &ObjectKey) -> Result<(), Never> {
@@ -90,9 +86,11 @@ pub trait Controller: Handler + 'static {
         DEFAULT_WORKERS
     }
 
-    /// The keys that are synced once at start-up. `state` is the cache just before the first change that the handlers
-    /// receive. Called once, before any other method.
-    fn initial_keys(&self, state: &State) -> Vec<ObjectKey>;
+    /// The keys that are synced once at start-up: every Service, unless implemented otherwise. `state` is the cache just
+    /// before the first change that the handlers receive. Called once, before any other method.
+    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
+        state.services.iter().map(|service| service.key()).collect()
+    }
 
     /// Reconciles one key. Different keys are synced concurrently, one key never is.
     fn sync(&self, key: &ObjectKey) -> impl Future<Output = Result<(), Self::Error>> + Send;

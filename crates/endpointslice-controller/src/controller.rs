@@ -11,7 +11,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceExpectations, SliceWriter, SyncError};
+use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
 use endpointslice::topology::TopologyCache;
 use endpointslice::trigger_times::TriggerTimes;
@@ -40,11 +40,7 @@ pub struct Config {
 /// Writes the EndpointSlices of all Services with a selector.
 pub struct EndpointSliceController {
     pub(crate) config: Config,
-    pub(crate) cache: Arc<Cache>,
-    pub(crate) queue: WorkQueue<ObjectKey>,
-    pub(crate) writer: SliceWriter,
-    pub(crate) recorder: Recorder,
-    pub(crate) slices: SliceExpectations,
+    pub(crate) slices: SliceController,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
     /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
@@ -79,14 +75,9 @@ impl EndpointSliceController {
         let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
-        let slices = SliceExpectations::new(ENDPOINTSLICE_CONTROLLER, queue.clone(), delay)
-            .with_field_manager(client.field_manager());
+        let slices = SliceController::new(ENDPOINTSLICE_CONTROLLER, cache, client, recorder, queue, delay);
         let controller = Self {
             config,
-            cache,
-            queue,
-            writer: SliceWriter::new(client),
-            recorder,
             slices,
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
@@ -104,11 +95,11 @@ impl Controller for EndpointSliceController {
     type Error = SyncError;
 
     fn cache(&self) -> &Cache {
-        &self.cache
+        &self.slices.cache
     }
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
+        &self.slices.queue
     }
 
     fn workers(&self) -> usize {

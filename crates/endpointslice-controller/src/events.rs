@@ -29,6 +29,6 @@ impl EndpointSliceController {
     }
 
     fn emit(&self, service: &Service, event_type: EventType, reason: &str, message: String) {
-        self.recorder.event(&service_reference(service), event_type, reason, message);
+        self.slices.recorder.event(&service_reference(service), event_type, reason, message);
     }
 }

@@ -14,18 +14,18 @@ impl Handler for EndpointSliceController {
     /// Changes that only a relist shows are queued in the same way: they are late already.
     fn pod(&self, change: &Change<Pod>, state: &State, _is_initial_list: bool) {
         for key in state.services_affected_by_pod(change) {
-            self.queue.add_after(key, self.config.batch_period);
+            self.slices.queue.add_after(key, self.config.batch_period);
         }
     }
 
     fn service(&self, change: &Change<Service>, _state: &State, _is_initial_list: bool) {
-        self.queue.add(change.latest().key());
+        self.slices.queue.add(change.latest().key());
     }
 
     /// Removing the label needs no handling: the Service reappears in the main watch.
     fn delegated(&self, change: &Change<DelegatedService>, _state: &State, _is_initial_list: bool) {
         if let Change::Added(service) = change {
-            self.queue.add(service.key());
+            self.slices.queue.add(service.key());
         }
     }
 
@@ -38,15 +38,15 @@ impl Handler for EndpointSliceController {
         let is_new = matches!(change, Change::Added(_));
         let priority = if is_new { Priority::Normal } else { Priority::Low };
         for key in state.services_affected_by_node(change) {
-            self.queue.add_after_with_priority(key, self.config.batch_period, priority);
+            self.slices.queue.add_after_with_priority(key, self.config.batch_period, priority);
         }
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.observe(change);
+        self.slices.expectations.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.observe_list(phase, state);
+        self.slices.expectations.observe_list(phase, state);
     }
 }

@@ -48,12 +48,12 @@ struct Planned {
 impl EndpointSliceController {
     /// Syncs one Service, and records the outcome.
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _sync = self.slices.begin_sync(key);
+        let _sync = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
-            self.slices.sync_succeeded(key, &self.cache, &self.recorder);
+            self.slices.sync_succeeded(key);
         }
         result
     }
@@ -68,7 +68,7 @@ impl EndpointSliceController {
         let Planned { plan, skipped, events, trigger_time, continues } = self.plan(&snapshot, &existing);
         drop(existing);
         self.metrics.planned(key, &snapshot.service, &plan, continues);
-        let applied = self.writer.apply(key, &plan, &self.slices).await;
+        let applied = self.slices.apply(key, &plan).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone(), trigger_time);
         }
@@ -79,19 +79,19 @@ impl EndpointSliceController {
             self.report_failure(&snapshot.service, error);
         }
         self.metrics.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
-        report_refused_addresses(&self.recorder, &snapshot.service, &skipped, "EndpointSlices");
+        report_refused_addresses(&self.slices.recorder, &snapshot.service, &skipped, "EndpointSlices");
         self.report_hints(&snapshot.service, events);
         outcome
     }
 
     /// Reads the cache for a sync.
     fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
-        self.cache.read(|state| {
-            let found = look(key, state, || self.slices.read_or_wait(key, state))?;
+        self.slices.cache.read(|state| {
+            let found = look(key, state, || self.slices.expectations.read_or_wait(key, state))?;
             match &found {
                 Found::Deleted => {
                     self.forget(key);
-                    self.slices.release(key);
+                    self.slices.expectations.release(key);
                 }
                 Found::NotServed => drop(self.unfinished.lock().remove(key)),
                 Found::Delegated(_) | Found::Service(_) => {}
@@ -104,7 +104,7 @@ impl EndpointSliceController {
     async fn delete_slices(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
-        let applied = self.writer.apply(key, &plan, &self.slices).await;
+        let applied = self.slices.apply(key, &plan).await;
         self.metrics.written(applied.written);
         debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         applied.into_result()
@@ -112,7 +112,7 @@ impl EndpointSliceController {
 
     /// True if a sync of this key would write. Changes nothing.
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
-        match self.cache.read(|state| look(key, state, || self.slices.read(key, state))) {
+        match self.slices.cache.read(|state| look(key, state, || self.slices.expectations.read(key, state))) {
             Ok(Found::Service(snapshot)) => {
                 let snapshot = snapshot.sorted();
                 let existing = snapshot.existing();

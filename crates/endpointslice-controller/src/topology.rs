@@ -43,7 +43,7 @@ impl EndpointSliceController {
             sleep(NODES_PERIOD).await;
             let due: Vec<_> = self.topology.lock().due_services().cloned().collect();
             for (namespace, name) in due {
-                self.queue.add(ObjectKey::new(namespace, name));
+                self.slices.queue.add(ObjectKey::new(namespace, name));
             }
         }
     }
@@ -57,7 +57,7 @@ impl EndpointSliceController {
     ) -> Vec<TopologyEvent> {
         let recorded = self.topology.lock().record(service, hints.zone_shares(), plan.topology_outcomes());
         if recorded.sync_again {
-            self.queue.add(service.key());
+            self.slices.queue.add(service.key());
         }
         recorded.events
     }

@@ -10,7 +10,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceExpectations, SliceMetrics, SliceWriter, SyncError, service_key};
+use endpoint_informers::slices::{SliceController, SliceMetrics, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
@@ -33,11 +33,7 @@ pub struct Config {
 /// Mirrors the Endpoints of Services without a selector to EndpointSlices.
 pub struct EndpointSliceMirroringController {
     pub(crate) config: Config,
-    pub(crate) cache: Arc<Cache>,
-    pub(crate) queue: WorkQueue<ObjectKey>,
-    pub(crate) writer: SliceWriter,
-    pub(crate) recorder: Recorder,
-    pub(crate) slices: SliceExpectations,
+    pub(crate) slices: SliceController,
     pub(crate) metrics: SliceMetrics,
     /// Endpoints whose last sync ended before its plan was complete.
     pub(crate) unfinished: Mutex<HashSet<ObjectKey>>,
@@ -71,12 +67,9 @@ impl EndpointSliceMirroringController {
         let rate_limit =
             RateLimit { base_delay: MIN_BACKOFF, max_delay: MAX_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
-        let slices =
-            SliceExpectations::new(ENDPOINTSLICE_MIRRORING_CONTROLLER, queue.clone(), config.batch_period)
-                .with_field_manager(client.field_manager());
-        let writer = SliceWriter::new(client);
-        let unfinished = Mutex::default();
-        (Arc::new(Self { config, cache, queue, writer, recorder, slices, metrics, unfinished }), events)
+        let (managed_by, delay) = (ENDPOINTSLICE_MIRRORING_CONTROLLER, config.batch_period);
+        let slices = SliceController::new(managed_by, cache, client, recorder, queue, delay);
+        (Arc::new(Self { config, slices, metrics, unfinished: Mutex::default() }), events)
     }
 }
 
@@ -86,11 +79,11 @@ impl Controller for EndpointSliceMirroringController {
     type Error = SyncError;
 
     fn cache(&self) -> &Cache {
-        &self.cache
+        &self.slices.cache
     }
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
+        &self.slices.queue
     }
 
     fn workers(&self) -> usize {
@@ -100,7 +93,7 @@ impl Controller for EndpointSliceMirroringController {
     /// Endpoints that don't opt out, and the Services of our slices, whose Endpoints may have been deleted or opt out.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         let endpoints = state.endpoints.iter().filter(|endpoints| !opts_out(endpoints));
-        let ours = state.slices.iter().filter(|slice| self.slices.manages(slice));
+        let ours = state.slices.iter().filter(|slice| self.slices.expectations.manages(slice));
         let ours = ours.filter_map(|slice| service_key(slice));
         endpoints.map(|endpoints| endpoints.key()).chain(ours).collect()
     }

@@ -15,7 +15,7 @@ impl EndpointSliceMirroringController {
         let Mirror { invalid, skipped, .. } = *mirror;
         let max = self.config.max_endpoints_per_subset;
         let object = object_reference("Endpoints", key, endpoints.uid.to_string(), endpoints.version);
-        let warn = |reason, message| self.recorder.event(&object, EventType::Warning, reason, message);
+        let warn = |reason, message| self.slices.recorder.event(&object, EventType::Warning, reason, message);
         if invalid > 0 {
             let message = format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices");
             warn("InvalidIPAddress", message);

@@ -20,7 +20,7 @@ impl Handler for EndpointSliceMirroringController {
         };
         // Endpoints that begin to opt out lose their slices.
         if !opts_out(endpoints) || old.is_some_and(|old| !opts_out(old)) {
-            self.queue.add(endpoints.key());
+            self.slices.queue.add(endpoints.key());
         }
     }
 
@@ -36,15 +36,15 @@ impl Handler for EndpointSliceMirroringController {
             Change::Updated { old, new } => (new, old.selector.is_none() != new.selector.is_none()),
         };
         if affected {
-            self.queue.add(service.key());
+            self.slices.queue.add(service.key());
         }
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.observe(change);
+        self.slices.expectations.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.observe_list(phase, state);
+        self.slices.expectations.observe_list(phase, state);
     }
 }

@@ -26,18 +26,18 @@ struct Snapshot {
 impl EndpointSliceMirroringController {
     /// Syncs one Endpoints object, and records the outcome.
     pub(crate) async fn sync_endpoints(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _sync = self.slices.begin_sync(key);
+        let _sync = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
         let result = self.try_sync(key).await;
         self.metrics.synced(&result, start.elapsed());
         if result.is_ok() {
-            self.slices.sync_succeeded(key, &self.cache, &self.recorder);
+            self.slices.sync_succeeded(key);
         }
         result
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let read = |state: &State| self.slices.read_or_wait(key, state);
+        let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
         let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
         let existing = decode_all(&slices.current)?;
         match endpoints {
@@ -58,7 +58,7 @@ impl EndpointSliceMirroringController {
         key: &ObjectKey,
         read: impl FnOnce(&State) -> Result<ManagedSlices, StaleCache>,
     ) -> Result<Snapshot, SyncError> {
-        self.cache.read(|state| {
+        self.slices.cache.read(|state| {
             state.services.check_absent(&key.namespace, &key.name)?;
             state.endpoints.check_absent(&key.namespace, &key.name)?;
             let slices = read(state)?;
@@ -83,7 +83,7 @@ impl EndpointSliceMirroringController {
         }
         self.metrics.replace(key, Some(OwnerTotals::of(plan, max)));
         self.report_skipped(key, cached, &mirror);
-        let applied = self.writer.apply(key, plan, &self.slices).await;
+        let applied = self.slices.apply(key, plan).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone());
         }
@@ -99,12 +99,12 @@ impl EndpointSliceMirroringController {
         self.metrics.replace(key, None);
         self.unfinished.lock().remove(key);
         let plan = SlicePlan::delete_all(existing);
-        self.writer.apply(key, &plan, &self.slices).await.into_result()
+        self.slices.apply(key, &plan).await.into_result()
     }
 
     /// True if a sync of this key would write. Changes nothing.
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
-        let read = |state: &State| self.slices.read(key, state);
+        let read = |state: &State| self.slices.expectations.read(key, state);
         let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
         let Ok(existing) = decode_all(&slices.current) else { return false };
         let Some(endpoints) = endpoints else { return !existing.is_empty() };

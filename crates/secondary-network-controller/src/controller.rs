@@ -1,5 +1,6 @@
-//! The controller: a struct, handlers that queue Services, and a sync that writes their slices.
+//! The controller: a struct, handlers that queue Services, and a sync that names the endpoints of one.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +12,14 @@ use endpoint_informers::controller::Controller;
 use endpoint_informers::events::object_reference;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::resource::Resource as _;
-use endpoint_informers::slices::{SliceExpectations, SliceWriter, Snapshot, SyncError};
+use endpoint_informers::slices::{SliceController, Snapshot, SyncError};
 use endpointslice::desired::desired_from_service_with;
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
-use endpointslice::{
-    Desired, Hints, Node, Packing, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, plan,
-};
+use endpointslice::{Hints, Node, PlanOptions, Pod, Service, SliceTemplate};
 use kube_api::ApiClient;
 
-use crate::network_status::{self, Malformed};
+use crate::network_status;
 
 /// The controller's name: in the labels of its slices and of delegated Services, and the source of its events.
 pub const NAME: &str = "secondary-network.example.com";
@@ -33,15 +32,10 @@ pub const ANNOTATIONS: [&str; 2] = [NETWORK, NETWORK_STATUS];
 
 /// The time for which changes of pods and slices are batched.
 const BATCH_PERIOD: Duration = Duration::from_millis(500);
-const MAX_ENDPOINTS_PER_SLICE: usize = 100;
 
 /// Writes the slices of Services with a secondary network.
 pub struct SecondaryNetworkController {
-    cache: Arc<Cache>,
-    queue: WorkQueue<ObjectKey>,
-    slices: SliceExpectations,
-    writer: SliceWriter,
-    recorder: Recorder,
+    slices: SliceController,
 }
 
 /// The first delay of a retry, as of upstream's controllers of slices.
@@ -53,48 +47,28 @@ impl SecondaryNetworkController {
     pub fn new(cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), NAME);
         let queue = WorkQueue::new(RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() });
-        let slices = SliceExpectations::new(NAME, queue.clone(), BATCH_PERIOD)
-            .with_field_manager(client.field_manager());
-        let writer = SliceWriter::new(client);
-        (Arc::new(Self { cache, queue, slices, writer, recorder }), events)
+        let slices = SliceController::new(NAME, cache, client, recorder, queue, BATCH_PERIOD);
+        (Arc::new(Self { slices }), events)
     }
 
-    /// The endpoints that Kubernetes would publish, with the addresses of the network. A pod with a malformed annotation has
-    /// none.
-    fn desired(&self, snapshot: &Snapshot, network: &str) -> Desired {
-        let service = &snapshot.service;
-        desired_from_service_with(
-            service,
-            snapshot.pods(),
-            |name| snapshot.node(name),
-            |pod| {
-                let status = pod.annotations.get(NETWORK_STATUS).unwrap_or("[]");
-                let addresses = network_status::addresses(status, &pod.namespace, network);
-                addresses.map_err(|error| self.report(service, pod, &error)).unwrap_or_default()
-            },
-        )
-    }
-
-    fn report(&self, service: &Service, pod: &Pod, error: &Malformed) {
-        let key = ObjectKey::new(pod.namespace.clone(), &*pod.name);
-        let object = object_reference("Pod", &key, pod.uid.to_string(), pod.version);
-        let message = format!("Not published for Service {}: {NETWORK_STATUS}: {error}", service.name);
-        self.recorder.event(&object, EventType::Warning, "MalformedNetworkStatus", message);
+    /// The addresses of a pod in the network. A pod with a malformed annotation has none, and gets an event.
+    fn addresses(&self, service: &Service, pod: &Pod, network: &str) -> Vec<IpAddr> {
+        let status = pod.annotations.get(NETWORK_STATUS).unwrap_or("[]");
+        network_status::addresses(status, &pod.namespace, network).unwrap_or_else(|error| {
+            let object = object_reference("Pod", &pod.key(), pod.uid.to_string(), pod.version);
+            let message = format!("Not published for Service {}: {NETWORK_STATUS}: {error}", service.name);
+            self.slices.recorder.event(&object, EventType::Warning, "MalformedNetworkStatus", message);
+            Vec::new()
+        })
     }
 
     fn endpoints_changed(&self, state: &State, services: Vec<ObjectKey>) {
         for key in services {
             let service = state.services.get(&key.namespace, &key.name);
             if service.is_some_and(|service| network_of(service).is_some()) {
-                self.queue.add_after(key, BATCH_PERIOD);
+                self.slices.queue.add_after(key, BATCH_PERIOD);
             }
         }
-    }
-
-    async fn write(&self, key: &ObjectKey, plan: &SlicePlan) -> Result<(), SyncError> {
-        self.writer.apply(key, plan, &self.slices).await.into_result()?;
-        self.slices.sync_succeeded(key, &self.cache, &self.recorder);
-        Ok(())
     }
 }
 
@@ -103,37 +77,27 @@ impl Controller for SecondaryNetworkController {
     type Error = SyncError;
 
     fn cache(&self) -> &Cache {
-        &self.cache
+        &self.slices.cache
     }
 
     fn queue(&self) -> &WorkQueue<ObjectKey> {
-        &self.queue
+        &self.slices.queue
     }
 
-    /// Also Services without a network: slices may be left from before a restart.
-    fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
-        state.services.iter().map(|service| service.key()).collect()
-    }
-
+    /// Publishes the endpoints that Kubernetes would publish, with the addresses of the network. A Service without one loses
+    /// the slices that it had before, or before a restart.
     async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _sync = self.slices.begin_sync(key);
-        let read = self.cache.read(|state| Snapshot::read(key, &self.slices, state));
-        let Some(found) = read? else { return Ok(()) };
-        let snapshot = found.sorted();
-        let existing = snapshot.existing()?;
-        let Some(network) = network_of(&snapshot.service) else {
-            return self.write(key, &SlicePlan::delete_all(existing)).await;
+        let desired = |snapshot: &Snapshot| {
+            let service = &snapshot.service;
+            let network = network_of(service)?;
+            let node = |name: &str| snapshot.node(name);
+            let addresses = |pod: &Pod| self.addresses(service, pod, network);
+            let desired = desired_from_service_with(service, snapshot.pods(), node, addresses);
+            let hints = Hints::for_service(service, &TopologyCache::default());
+            let options = PlanOptions { hints, ..PlanOptions::default() };
+            Some((desired, SliceTemplate::for_service(service, NAME), options))
         };
-        let desired = self.desired(&snapshot, network);
-        let skipped = desired.skipped().to_vec();
-        let template = SliceTemplate::for_service(&snapshot.service, NAME);
-        let options = PlanOptions {
-            packing: Packing::Pack { max: MAX_ENDPOINTS_PER_SLICE },
-            placeholder: true,
-            hints: Hints::for_service(&snapshot.service, &TopologyCache::default()),
-        };
-        self.write(key, &plan(&existing, desired, &template, &options)).await?;
-        SyncError::unless_complete(&skipped)
+        self.slices.sync(key, desired).await
     }
 }
 
@@ -158,14 +122,14 @@ impl Handler for SecondaryNetworkController {
 
     fn service(&self, change: &Change<Service>, _state: &State, is_initial_list: bool) {
         let priority = if is_initial_list { Priority::Low } else { Priority::Normal };
-        self.queue.add_with_priority(change.latest().key(), priority);
+        self.slices.queue.add_with_priority(change.latest().key(), priority);
     }
 
     fn slice(&self, change: &Change<CachedSlice>, _state: &State, _is_initial_list: bool) {
-        self.slices.observe(change);
+        self.slices.expectations.observe(change);
     }
 
     fn slices_listed(&self, phase: ListPhase, state: &State) {
-        self.slices.observe_list(phase, state);
+        self.slices.expectations.observe_list(phase, state);
     }
 }

@@ -94,7 +94,7 @@ impl SliceExpectations {
 
     /// The same with the controller's own field manager, which is never reported as the author of a foreign change.
     #[must_use]
-    pub fn with_field_manager(self, manager: &str) -> Self {
+    pub(super) fn with_field_manager(self, manager: &str) -> Self {
         Self { repairs: Repairs::new(self.queue.clone(), manager), ..self }
     }
 
@@ -114,9 +114,9 @@ impl SliceExpectations {
         })
     }
 
-    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the
-    /// next repair has to wait, the Service gets an event through `recorder`.
-    pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
+    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
+    /// repair has to wait, the Service gets an event through `recorder`.
+    pub(super) fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
         self.repairs.sync_succeeded(key, cache, recorder, "EndpointSlices");
     }
 

@@ -1,12 +1,13 @@
 //! What controllers of EndpointSlices have in common: one sync from its reads to its writes.
 //!
 //! ```text
-//! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceWriter::apply ─> Applied ─> SliceMetrics
+//! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceController::apply ─> Applied ─> SliceMetrics
 //!            ^                        │                        │
 //!            └── handler: observe     └── stale? wait          └── every write is expected in the cache
 //! ```
 
 mod budget;
+mod controller;
 mod expectations;
 mod metrics;
 mod snapshot;
@@ -15,6 +16,7 @@ mod writer;
 mod writes;
 
 pub use budget::{MAX_WRITES, WriteBudget};
+pub use controller::SliceController;
 pub use expectations::{ManagedSlices, SliceExpectations, decode_all, service_key};
 pub use metrics::{HintLabels, OwnerTotals, SliceMetrics};
 pub use snapshot::{Snapshot, UnsortedSnapshot};

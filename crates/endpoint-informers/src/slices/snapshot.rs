@@ -43,7 +43,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// As [`SliceExpectations::read_or_wait`].
-    pub fn read(
+    pub(super) fn read(
         key: &ObjectKey,
         expectations: &SliceExpectations,
         state: &State,

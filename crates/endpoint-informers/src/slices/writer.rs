@@ -9,7 +9,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::{ApiClient, Preconditions};
 
 use super::budget::WriteBudget;
-use super::expectations::SliceExpectations;
 use super::writes::{Applied, Written};
 
 /// Writes slices with one client.
@@ -35,24 +34,6 @@ impl SliceWriter {
     /// A writer that uses this client.
     pub fn new(client: ApiClient) -> Self {
         Self { writer: ObjectWriter::new(client).ignoring_annotations(&[LAST_CHANGE_TRIGGER_TIME]) }
-    }
-
-    /// Carries out the plan of a Service, up to the number of writes that one sync may make, and records every write in
-    /// `expectations`. A plan that is not finished is continued by the next sync, which
-    /// [`begin_sync`](SliceExpectations::begin_sync) requeues.
-    ///
-    /// See [`Self::apply_within`] for the order of the writes.
-    pub async fn apply(
-        &self,
-        key: &ObjectKey,
-        plan: &SlicePlan,
-        expectations: &SliceExpectations,
-    ) -> Applied {
-        let mut budget = expectations.budget(key, plan);
-        let applied = self.apply_within(&mut budget, plan, |written| expectations.written(key, &written));
-        let applied = applied.await;
-        expectations.applied(key, plan, &applied);
-        applied
     }
 
     /// Carries out a plan within a budget, and calls `on_write` after each write that succeeded.

@@ -1,0 +1,96 @@
+//! The parts that every controller of EndpointSlices needs, and the sync of one that writes slices of Services.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::WorkQueue;
+use controller_kit::recorder::Recorder;
+use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
+use kube_api::ApiClient;
+
+use super::expectations::SliceExpectations;
+use super::snapshot::Snapshot;
+use super::sync_error::SyncError;
+use super::writer::SliceWriter;
+use super::writes::{Applied, Written};
+use crate::cache::Cache;
+
+/// The parts that every controller of EndpointSlices needs. A controller adds the handlers and the plan.
+pub struct SliceController {
+    /// The cache that syncs read.
+    pub cache: Arc<Cache>,
+    /// The queue of Services.
+    pub queue: WorkQueue<ObjectKey>,
+    /// The recorder of events.
+    pub recorder: Recorder,
+    /// The expectations of slices; handlers of slices tell them each change.
+    pub expectations: SliceExpectations,
+    writer: SliceWriter,
+}
+
+impl SliceController {
+    /// The parts of a controller that reads `cache` and writes with `client` the slices whose label
+    /// `endpointslice.kubernetes.io/managed-by` is `managed_by`. Services whose slices another client changed are added to
+    /// `queue` after `delay`, or later if that happens often.
+    pub fn new(
+        managed_by: &str,
+        cache: Arc<Cache>,
+        client: ApiClient,
+        recorder: Recorder,
+        queue: WorkQueue<ObjectKey>,
+        delay: Duration,
+    ) -> Self {
+        let expectations = SliceExpectations::new(managed_by, queue.clone(), delay)
+            .with_field_manager(client.field_manager());
+        Self { cache, queue, recorder, expectations, writer: SliceWriter::new(client) }
+    }
+
+    /// Syncs one Service: reads the cache, plans the slices that `desired` returns, and writes them. If that is `None`, the
+    /// slices that the Service has are deleted. A Service that was deleted leaves them to the garbage collector.
+    ///
+    /// # Errors
+    ///
+    /// The cache is stale, a write failed, an object in the cache can't be decoded, or an endpoint was skipped for a reason
+    /// that is [retryable](super::is_retryable).
+    pub async fn sync(
+        &self,
+        key: &ObjectKey,
+        desired: impl FnOnce(&Snapshot) -> Option<(Desired, SliceTemplate, PlanOptions)> + Send,
+    ) -> Result<(), SyncError> {
+        let _sync = self.expectations.begin_sync(key);
+        let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
+        let Some(found) = read? else { return Ok(()) };
+        let snapshot = found.sorted();
+        let existing = snapshot.existing()?;
+        let (plan, skipped) = match desired(&snapshot) {
+            Some((desired, template, options)) => {
+                let skipped = desired.skipped().to_vec();
+                (plan(&existing, desired, &template, &options), skipped)
+            }
+            None => (SlicePlan::delete_all(existing), Vec::new()),
+        };
+        self.apply(key, &plan).await.into_result()?;
+        self.sync_succeeded(key);
+        SyncError::unless_complete(&skipped)
+    }
+
+    /// Carries out the plan of a Service, up to the number of writes that one sync may make, and expects every write in the
+    /// cache. A plan that is not finished is continued by the next sync, which
+    /// [`begin_sync`](SliceExpectations::begin_sync) requeues.
+    ///
+    /// See [`SliceWriter::apply_within`] for the order of the writes.
+    pub async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
+        let mut budget = self.expectations.budget(key, plan);
+        let on_write = |written: Written<'_>| self.expectations.written(key, &written);
+        let applied = self.writer.apply_within(&mut budget, plan, on_write).await;
+        self.expectations.applied(key, plan, &applied);
+        applied
+    }
+
+    /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
+    /// repair has to wait, the Service gets an event.
+    pub fn sync_succeeded(&self, key: &ObjectKey) {
+        self.expectations.sync_succeeded(key, &self.cache, &self.recorder);
+    }
+}

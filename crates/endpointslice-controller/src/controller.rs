@@ -75,7 +75,8 @@ impl EndpointSliceController {
         let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
-        let slices = SliceController::new(ENDPOINTSLICE_CONTROLLER, cache, client, recorder, queue, delay);
+        let slices = SliceController::new(ENDPOINTSLICE_CONTROLLER, cache, client, recorder, queue, delay)
+            .ignoring_annotations();
         let controller = Self {
             config,
             slices,

@@ -204,6 +204,17 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
         }
     }
 
+    /// Expects an object in a version of another client, which the controller leaves as it is. Returns false, and does
+    /// nothing, unless the object was expected in exactly the version `before` it.
+    pub fn accept(&mut self, key: &K, uid: &Uid, before: ObjectVersion, accepted: ObjectVersion) -> bool {
+        let known = self.objects.get_mut(key).and_then(|objects| objects.get_mut(uid));
+        let Some(known) = known.filter(|known| known.state == Expected::Present(before)) else {
+            return false;
+        };
+        known.state = Expected::Present(accepted);
+        true
+    }
+
     /// Takes note that an object has left the cache, and forgets it.
     pub fn removed(&mut self, key: &K, uid: &Uid) -> Removal {
         let Some(objects) = self.objects.get_mut(key) else { return Removal::Expected };

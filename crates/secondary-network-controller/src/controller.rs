@@ -47,7 +47,8 @@ impl SecondaryNetworkController {
     pub fn new(cache: Arc<Cache>, client: ApiClient) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), NAME);
         let queue = WorkQueue::new(RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() });
-        let slices = SliceController::new(NAME, cache, client, recorder, queue, BATCH_PERIOD);
+        let slices =
+            SliceController::new(NAME, cache, client, recorder, queue, BATCH_PERIOD).ignoring_annotations();
         (Arc::new(Self { slices }), events)
     }
 

@@ -46,6 +46,13 @@ impl SliceController {
         Self { cache, queue, recorder, expectations, writer: SliceWriter::new(client) }
     }
 
+    /// The same for a controller whose plans leave annotations of slices as they are, as those for Services do: no sync
+    /// follows if another client changes only annotations.
+    #[must_use]
+    pub fn ignoring_annotations(self) -> Self {
+        Self { expectations: self.expectations.ignoring_annotations(), ..self }
+    }
+
     /// Syncs one Service: reads the cache, plans the slices that `desired` returns, and writes them. If that is `None`, the
     /// slices that the Service has are deleted. A Service that was deleted leaves them to the garbage collector.
     ///

@@ -11,7 +11,8 @@
 //!
 //! Every version of a slice that we did not write is compared with what we would write: the sync plans again, and a
 //! plan compares exactly what upstream's sync compares. So whatever upstream repairs, by an event or by its resync of
-//! 12 to 24 hours, is repaired after `delay`. What upstream leaves alone costs a sync without a request:
+//! 12 to 24 hours, is repaired after `delay`. What upstream leaves alone costs a sync without a request, or nothing if
+//! the generation and the compared metadata of a slice show that there is nothing to repair:
 //!
 //! | | for a Service (`reconciler.go`) | mirrored (`endpointslicemirroring/reconciler.go`) |
 //! |---|---|---|
@@ -53,6 +54,8 @@ use crate::state::State;
 /// The knowledge of one controller about its slices between syncs. The keys of its queue are Services.
 pub struct SliceExpectations {
     managed_by: Arc<str>,
+    /// Plans leave annotations as they are.
+    ignores_annotations: bool,
     queue: WorkQueue<ObjectKey>,
     delay: Duration,
     repairs: Repairs,
@@ -89,13 +92,30 @@ impl SliceExpectations {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
         let (expectations, conflicted, unfinished, deferred) = Default::default();
-        Self { managed_by, queue, delay, repairs, expectations, conflicted, unfinished, deferred }
+        let ignores_annotations = false;
+        Self {
+            managed_by,
+            ignores_annotations,
+            queue,
+            delay,
+            repairs,
+            expectations,
+            conflicted,
+            unfinished,
+            deferred,
+        }
     }
 
     /// The same with the controller's own field manager, which is never reported as the author of a foreign change.
     #[must_use]
     pub(super) fn with_field_manager(self, manager: &str) -> Self {
         Self { repairs: Repairs::new(self.queue.clone(), manager), ..self }
+    }
+
+    /// The same for a controller whose plans leave annotations of slices as they are.
+    #[must_use]
+    pub(super) fn ignoring_annotations(self) -> Self {
+        Self { ignores_annotations: true, ..self }
     }
 
     /// Begins a sync of this Service. When the guard is dropped, the events that were deferred meanwhile are handled,

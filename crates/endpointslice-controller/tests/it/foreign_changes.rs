@@ -82,6 +82,26 @@ async fn changes_that_upstream_ignores_cause_no_write() {
     }
 }
 
+/// Pod changes are written while the client annotates, so that writes follow changes that need no repair.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_annotates_slices_between_pod_changes_is_not_reported_and_delays_no_repair() {
+    let harness = settled().await;
+    for number in 0..30 {
+        let note = |slice: &mut EndpointSlice| {
+            let annotations = slice.metadata.annotations.get_or_insert_default();
+            annotations.insert("example.com/seen".to_owned(), number.to_string());
+        };
+        harness.api.edit_slice("web", note);
+        harness.api.pod(pod("web-2", &format!("10.0.1.{number}"), true));
+        harness.api.advance(Duration::from_secs(2)).await;
+    }
+    assert_eq!(harness.api.requests().len(), 30, "one write for each change of the pod");
+    assert_eq!(harness.api.events(), []);
+    harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+    harness.api.advance(Duration::from_secs(2)).await;
+    assert_eq!(harness.api.addresses("web"), ["10.0.0.1", "10.0.1.29"]);
+}
+
 type ForeignChange = fn(&Harness);
 
 /// Changes that a client makes to each of our slices, and the author that the event names.

@@ -175,3 +175,20 @@ fn a_list_ends_every_wait_once() {
     assert_eq!(expectations.relist_completed(|_, _| None).waiting, ["web"]);
     assert!(!expectations.wake(&"web"));
 }
+
+/// The watch event of the accepted version is no foreign change, and a list that lost it is noticed.
+#[test]
+fn an_accepted_version_is_expected_like_a_written_one() {
+    let mut expectations = Expectations::default();
+    let uid = Uid::from("a");
+    assert!(!expectations.accept(&"web", &uid, version((1, 1)), version((1, 2))), "nothing is known");
+    expectations.expect("web", uid.clone(), version((1, 1)));
+    assert!(!expectations.accept(&"web", &uid, version((1, 2)), version((1, 3))), "version 2 was not seen");
+    assert!(expectations.accept(&"web", &uid, version((1, 1)), version((1, 2))));
+    assert!(!expectations.is_foreign(&"web", &uid, version((1, 2))));
+    assert!(expectations.is_foreign(&"web", &uid, version((1, 3))));
+    assert!(expectations.is_stale(&"web", 0, [(uid.clone(), version((1, 1)))]));
+    expectations.relist_begins();
+    let relisted = expectations.relist_completed(|_, _| Some(version((1, 1))));
+    assert_eq!(relisted.differing, [("web", Difference::Lost)]);
+}

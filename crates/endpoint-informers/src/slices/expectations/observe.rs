@@ -82,7 +82,7 @@ impl SliceExpectations {
             }
         } else if is_ours && deleted && was_expected {
             self.sync_later(new);
-        } else if was_ours != is_ours || is_ours && self.is_foreign_change(new) {
+        } else if was_ours != is_ours || is_ours && self.is_foreign_change(new) && !self.accept(old, new) {
             self.repair(new, if deleted { Author::Unknown } else { author() });
         }
         self.wake(new);
@@ -106,6 +106,25 @@ impl SliceExpectations {
     /// True unless this version of the slice is our own write.
     fn is_foreign_change(&self, slice: &CachedSlice) -> bool {
         self.expectations.lock().is_foreign(&expectation_key(slice), &slice.uid, slice.object_version())
+    }
+
+    /// Accepts a foreign change of the version that we know if it differs in nothing that a plan compares: a sync would
+    /// write nothing because of it. Returns false if it must be compared by a sync.
+    fn accept(&self, old: &CachedSlice, new: &CachedSlice) -> bool {
+        if old.generation != new.generation || old.deleting != new.deleting || old.uid != new.uid {
+            return false;
+        }
+        let (Ok(before), Ok(after)) = (old.decode(), new.decode()) else { return false };
+        let (before, after) = (before.metadata, after.metadata);
+        before.labels == after.labels
+            && before.owner_references == after.owner_references
+            && (self.ignores_annotations || before.annotations == after.annotations)
+            && self.expectations.lock().accept(
+                &expectation_key(new),
+                &new.uid,
+                old.object_version(),
+                new.object_version(),
+            )
     }
 
     /// Requeues the Service of a slice that another client changed.

@@ -132,3 +132,39 @@ async fn a_sync_that_has_read_the_cache_no_longer_waits() {
     slices.observe(&Change::Added(Arc::new(cached(&slice("them", "6")))));
     assert!(queue.is_empty(), "another controller's slice is no reason to sync");
 }
+
+/// A change that no plan would undo is no reason to sync, unless the version before it was not known.
+#[tokio::test(start_paused = true)]
+async fn only_a_change_that_a_plan_may_undo_causes_a_sync() {
+    let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "b"}]);
+    let cases = [
+        ("finalizers", json!(["example.com/hold"]), [false, false]),
+        ("annotations", json!({"note": "A"}), [true, false]),
+        ("ownerReferences", owner, [true, true]),
+        ("labels", json!({SERVICE_NAME: "web", MANAGED_BY: "us", "app": "web"}), [true, true]),
+        ("generation", json!(2), [true, true]),
+        ("uid", json!("other"), [true, true]),
+        ("deletionTimestamp", json!("2026-01-01T00:00:00Z"), [true, true]),
+    ];
+    for (field, value, causes_a_sync) in cases {
+        for (ignores_annotations, causes_a_sync) in [false, true].into_iter().zip(causes_a_sync) {
+            let queue = WorkQueue::new(RateLimit::default());
+            let mut slices = SliceExpectations::new("us", queue.clone(), Duration::ZERO);
+            if ignores_annotations {
+                slices = slices.ignoring_annotations();
+            }
+            let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
+            cache.upsert(cached(&slice("us", "5")));
+            cache.read(|state| slices.read_or_wait(&key, state)).unwrap();
+            let change = |from: &str, to: &str| {
+                let (old, mut new) = (slice("us", from), slice("us", to));
+                new["metadata"][field] = value.clone();
+                slices.observe(&Change::Updated { old: Arc::new(cached(&old)), new: Arc::new(cached(&new)) });
+            };
+            change("5", "6");
+            assert_eq!(queue.len(), usize::from(causes_a_sync), "{field}, ignored: {ignores_annotations}");
+            change("7", "8");
+            assert_eq!(queue.len(), 1, "{field}: version 7 was never seen");
+        }
+    }
+}

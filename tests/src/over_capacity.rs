@@ -23,7 +23,7 @@ const UNCHANGED: u16 = 500;
 pub const PHASES: &[Phase] = &[
     exact("2,500 pods, then Services that select parts of them", |w| create(w).boxed()),
     exact("pods of Services over capacity change", |w| readiness(w).boxed()),
-    exact("a Service falls to its capacity and exceeds it again", |w| brim(w).boxed()),
+    exact("a Service falls to its capacity and exceeds it again", |w| around_capacity(w).boxed()),
     exact("Services change labels and ports", |w| services_change(w).boxed()),
     exact("Endpoints change under the controller", |w| interference(w).boxed()),
 ];
@@ -131,7 +131,7 @@ async fn readiness(w: &World) {
     w.ready("crowd-4", false).await;
 }
 
-async fn brim(w: &World) {
+async fn around_capacity(w: &World) {
     w.terminate("crowd-20").await;
     w.sync().await;
     w.gone("crowd-20").await;

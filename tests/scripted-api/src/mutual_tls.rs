@@ -171,12 +171,12 @@ impl Server {
     }
 
     /// True if a connection with this client certificate is open.
-    pub fn knows(&self, identity: &Identity) -> bool {
+    pub fn is_connected(&self, identity: &Identity) -> bool {
         self.open.borrow().contains_key(&identity.der())
     }
 
     /// Waits until no connection with this certificate is open.
-    pub async fn forgets(&mut self, identity: &Identity) {
+    pub async fn disconnected(&mut self, identity: &Identity) {
         let forgotten = self.open.wait_for(|open| !open.contains_key(&identity.der()));
         timeout(LIMIT, forgotten).await.expect("connections to end").unwrap();
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 /// The protocol of a proxy.
-pub enum Speaks {
+pub enum Protocol {
     /// `CONNECT`.
     Http,
     /// `CONNECT`, over TLS.
@@ -27,17 +27,17 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    pub async fn start(speaks: Speaks) -> Self {
+    pub async fn start(protocol: Protocol) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, asked) = unbounded();
         let mut accepting = JoinSet::new();
         accepting.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let destination = match &speaks {
-                    Speaks::Http => tunnel(stream).await,
-                    Speaks::Https(acceptor) => tunnel(acceptor.accept(stream).await.unwrap()).await,
-                    Speaks::Socks => socks(stream).await,
+                let destination = match &protocol {
+                    Protocol::Http => tunnel(stream).await,
+                    Protocol::Https(acceptor) => tunnel(acceptor.accept(stream).await.unwrap()).await,
+                    Protocol::Socks => socks(stream).await,
                 };
                 sender.unbounded_send(destination).unwrap();
             }

@@ -178,8 +178,8 @@ pub async fn run(options: &Options) -> Report {
     race.report.final_groups = race.before.groups_in_total();
     let Race { upstream, ours, mut report, excess, .. } = race;
     let (seed, again) = (options.seed, options.command());
-    let restless = match steps.last() {
-        Some(last) if options.topology => restless(&upstream, last).await,
+    let rewritten = match steps.last() {
+        Some(last) if options.topology => rewritten(&upstream, last).await,
         _ => BTreeSet::new(),
     };
     assert!(excess.is_empty(), "seed {seed}: ours wrote more than upstream\n{excess}\nAgain: {again}");
@@ -189,7 +189,7 @@ pub async fn run(options: &Options) -> Report {
         Box::pin(ours.hand_over(Kind::Upstream))
     );
     let mut by_ours = of_endpoints(&by_ours);
-    by_ours.retain(|write| !restless.contains(service_of(write)));
+    by_ours.retain(|write| !rewritten.contains(service_of(write)));
     let mut by_upstream = of_endpoints(&by_upstream);
     if let Some(Step { chance, .. }) = steps.last() {
         by_upstream.retain(|write| match write.resource.as_str() {
@@ -382,21 +382,21 @@ async fn remove_leftovers(run: &Run) {
 
 /// The Services whose slices upstream writes again and again although nothing changes, until it converges by chance:
 /// those with hints over the maximum of a zone.
-async fn restless(upstream: &Run, last: &Step) -> BTreeSet<String> {
+async fn rewritten(upstream: &Run, last: &Step) -> BTreeSet<String> {
     const TRIES: usize = 5;
-    let mut restless = BTreeSet::new();
+    let mut rewritten = BTreeSet::new();
     for number in 0..TRIES {
         let mark = upstream.audit().mark();
         touch(&upstream.world, &format!("at rest? {number}"), last).await;
         upstream.world.settle().await;
         let writes = upstream.writes_since(mark);
-        restless = of_endpoints(&writes).into_iter().map(|write| service_of(write).to_owned()).collect();
-        restless.retain(|service| last.chance.hints.contains(service.as_str()));
-        if restless.is_empty() {
+        rewritten = of_endpoints(&writes).into_iter().map(|write| service_of(write).to_owned()).collect();
+        rewritten.retain(|service| last.chance.hints.contains(service.as_str()));
+        if rewritten.is_empty() {
             break;
         }
     }
-    restless
+    rewritten
 }
 
 /// The last steps on Services or pods that a text names, or on nodes.

@@ -124,7 +124,7 @@ impl Pair {
     pub(crate) fn differences(&self, before: &Self) -> String {
         let mut text = self.violations();
         for service in self.services() {
-            let tight = before.is_tight(service);
+            let determined = before.is_determined(service);
             let (upstream, ours) = self.groups(service);
             let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
             for name in names {
@@ -136,7 +136,7 @@ impl Pair {
                 if before.determines_fills(self, service, name) {
                     differ(&upstream.fills, &ours.fills);
                 }
-                if tight {
+                if determined {
                     differ(&upstream.metadata, &ours.metadata);
                 }
             }
@@ -168,7 +168,7 @@ impl Pair {
         if !self.determines_hints(service) || !after.determines_hints(service) {
             return false;
         }
-        if self.is_tight(service) {
+        if self.is_determined(service) {
             return true;
         }
         let (upstream, ours) = self.groups(service);
@@ -235,7 +235,7 @@ impl Pair {
     }
 
     /// True if everything is equal, and no placement was upstream's random choice.
-    fn is_tight(&self, service: &str) -> bool {
+    fn is_determined(&self, service: &str) -> bool {
         let (upstream, ours) = self.groups(service);
         let equal = upstream.len() == ours.len()
             && upstream.iter().all(|(name, group)| ours.get(name).is_some_and(|other| group.equals(other)));

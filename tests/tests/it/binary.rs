@@ -9,12 +9,12 @@ use tests::manager::{Manager, ManagerOptions};
 use tests::process;
 use tests::scenario::{Pod, World};
 
-const PROMPTLY: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs the program with arguments that keep it from starting, and returns the one line that it prints beside and after
 /// its log.
 fn refusal(args: &[&str]) -> String {
-    let output = process::output(&binaries::endpoint_controller_manager(), args, PROMPTLY);
+    let output = process::output(&binaries::endpoint_controller_manager(), args, LIMIT);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
     assert!(!text.contains("panicked"), "{args:?}: {text}");
@@ -60,7 +60,7 @@ fn a_configuration_file_with_an_unknown_field() {
 
 /// The output of a program with `--help`.
 fn help(program: &std::path::Path) -> String {
-    let output = process::output(program, &["--help"], PROMPTLY);
+    let output = process::output(program, &["--help"], LIMIT);
     assert!(output.status.success(), "{}", output.status);
     String::from_utf8(output.stdout).unwrap()
 }
@@ -148,7 +148,7 @@ fn start_unread(args: &[&str]) -> (std::process::Child, std::io::PipeReader) {
 /// The exit code; none if the program had to be killed.
 fn ends(mut child: std::process::Child) -> Option<i32> {
     let start = std::time::Instant::now();
-    while child.try_wait().unwrap().is_none() && start.elapsed() < PROMPTLY {
+    while child.try_wait().unwrap().is_none() && start.elapsed() < LIMIT {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Protobuf and JSON of the same objects, as the real API server sends them, are read into identical values.
+//! Protobuf and JSON of the same objects, as the real API server sends them, decode to identical values.
 
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice};
 use endpoint_informers::resource::Resource as CachedKind;
@@ -43,7 +43,7 @@ async fn both(client: &Client, path: &str) -> Both {
     Both { protobuf, json }
 }
 
-/// The compact form that the cache holds.
+/// Compares the compact form that the cache holds.
 async fn same_in_cache<K: CachedKind + PartialEq + std::fmt::Debug>(client: &Client) -> usize {
     let both = both(client, K::PATH).await;
     for (protobuf, json) in both.protobuf.iter().zip(&both.json) {
@@ -70,7 +70,7 @@ where
     both.json.len()
 }
 
-/// One Endpoints object with everything in it.
+/// Creates an Endpoints object that has every field.
 async fn create_endpoints(client: &Client) {
     let object = serde_json::json!({
         "metadata": {"name": "custom", "labels": {"a": "b"}, "annotations": {"c": ""}},
@@ -97,7 +97,7 @@ async fn protobuf_and_json_are_read_alike() {
     let nodes = same_in_cache::<Node>(&client).await;
     let slices = same_in_full::<EndpointSlice>(&client, CachedSlice::PATH, |slice| {
         slice.metadata.managed_fields = None;
-        // The API server writes `null` where Go holds no list.
+        // The API server writes `null` for a nil slice of Go.
         slice.endpoints.take_if(|endpoints| endpoints.is_empty());
         slice.ports.take_if(|ports| ports.is_empty());
     })

@@ -14,8 +14,8 @@ use tests::workload::Phase;
 
 const ENDPOINTS: &[Controller] = &[Controller::Endpoints];
 
-/// Upstream needs up to a second for one sync of 2,500 pods. One sync at a time is done with everything before when it
-/// comes to the barrier objects, however long that took.
+/// Upstream needs up to a second for one sync of 2,500 pods. With one worker, all earlier syncs are complete when it
+/// reaches the barrier objects.
 const FLAGS: &[&str] = &["--concurrent-endpoint-syncs=1"];
 
 async fn start(kind: Kind) -> Run {
@@ -72,7 +72,7 @@ async fn all_controllers_share_one_watch_of_each_kind() {
     let options = ManagerOptions::of(Controller::ALL);
     let mark = cluster.audit().mark();
     let manager = Manager::ours(&cluster, &options).await;
-    // Ready means that all are there.
+    // A ready manager has begun all of its watches.
     let watched = cluster.audit().list_watches_since(mark, options.user);
     let kinds = ["endpoints", "endpointslices", "nodes", "pods", "services"];
     assert_eq!(watched, BTreeMap::from(kinds.map(|kind| (kind.to_owned(), 1))));

@@ -74,7 +74,7 @@ async fn managed_fields_after_a_takeover() {
     manager.stop().await;
 }
 
-/// kubeadm's way: the manager's own user may hardly do anything but ask for tokens.
+/// As under kubeadm: the manager's own user may do little but request tokens.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_controller_writes_as_its_service_account() {
     let cluster = Cluster::start(ClusterOptions::default()).await;

@@ -1,4 +1,4 @@
-//! Scenarios on real API servers, in one program: it is linked once, and its suites run side by side.
+//! Scenarios on real API servers, in one test binary: it is linked once, and its suites run side by side.
 //!
 //! | Suite | Rule |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
-//! | [`election`] | one replica writes, and two never do |
+//! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
-//! | [`deploy`], [`example`] | manifests, rights, and the example of a third party |
+//! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

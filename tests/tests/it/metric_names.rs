@@ -1,5 +1,5 @@
-//! Every metric that kube-controller-manager serves is served here under the same name, with the same type, labels and
-//! buckets, or stands in a table with the reason why it is not.
+//! Every metric of kube-controller-manager exists here under the same name, with the same type, labels and buckets, or
+//! is in a table with the reason for its absence.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ const SAME: &[(&str, MetricKind, &[&str])] = &[
 /// Metrics that appear with the first event of their kind only, which is rare.
 const RARE: &[&str] = &["leader_election_slowpath_total", "rest_client_request_retries_total"];
 
-/// The beginnings of names that only upstream has, and why.
+/// The prefixes of names that only upstream has, and the reasons.
 const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("aggregator_", "part of Go's API server library"),
     ("apiextensions_apiserver_", "part of Go's API server library"),
@@ -148,27 +148,27 @@ fn bounds(metric: &Metric) -> Vec<Vec<f64>> {
 }
 
 /// The deviations from the table.
-fn objections(metrics: &Exposition) -> Vec<String> {
-    let mut objections = Vec::new();
+fn deviations(metrics: &Exposition) -> Vec<String> {
+    let mut deviations = Vec::new();
     for (name, kind, labels) in SAME {
         let Some(metric) = metrics.metrics.get(*name) else {
-            objections.push(format!("{name}: not there"));
+            deviations.push(format!("{name}: not there"));
             continue;
         };
         let expected = BTreeSet::from([labels.to_vec()]);
         if (metric.kind, metric.label_names()) != (*kind, expected) {
-            objections.push(format!("{name}: {:?} with labels {:?}", metric.kind, metric.label_names()));
+            deviations.push(format!("{name}: {:?} with labels {:?}", metric.kind, metric.label_names()));
         }
     }
-    objections
+    deviations
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_types_labels_and_buckets() {
     let (upstream, ours) = tokio::join!(Box::pin(scrape(Kind::Upstream)), Box::pin(scrape(Kind::Ours)));
     let none: Vec<String> = Vec::new();
-    assert_eq!(objections(&upstream), none, "the table is wrong about upstream");
-    assert_eq!(objections(&ours), none);
+    assert_eq!(deviations(&upstream), none, "the table is wrong about upstream");
+    assert_eq!(deviations(&ours), none);
 
     let is_same =
         |name: &&String| SAME.iter().any(|(same, ..)| same == name) || RARE.contains(&name.as_str());

@@ -2,14 +2,14 @@
 //!
 //! | Variable | What | Default |
 //! |---|---|---|
-//! | `PARITY_SEEDS` | which traces, such as `1 5 7..12` | `0..2` |
-//! | `PARITY_OPERATIONS` | how many operations of each | 120 |
+//! | `PARITY_SEEDS` | seeds of the traces, such as `1 5 7..12` | `0..2` |
+//! | `PARITY_OPERATIONS` | operations of each trace | 120 |
 //! | `PARITY_MAX` | `--max-endpoints-per-slice` | by the seed |
 //! | `PARITY_OVERLAP` | operations between two barriers | 1 |
 //! | `PARITY_TOPOLOGY` | `true` or `false`: whether Services ask for topology-aware hints | [`TOPOLOGY`] |
-//! | `PARITY_CONTROLLERS` | who runs, by the names of `--controllers`; `*` is all | `*` |
+//! | `PARITY_CONTROLLERS` | the controllers, by the names of `--controllers`; `*` is all | `*` |
 //! | `PARITY_SELF` | compare upstream with itself | |
-//! | `PARITY_PRINT` | print the traces, and run nothing | |
+//! | `PARITY_PRINT` | print the traces without running them | |
 
 use std::env;
 use std::fmt::Debug;
@@ -32,7 +32,7 @@ fn controllers() -> &'static [Controller] {
     }
     let named = |name| Controller::ALL.iter().find(|controller| controller.name() == name).copied();
     let all: Option<Vec<Controller>> = text.split(',').map(named).collect();
-    // Once in the life of the test.
+    // Lives as long as the test.
     Vec::leak(all.unwrap_or_else(|| panic!("PARITY_CONTROLLERS={text}")))
 }
 

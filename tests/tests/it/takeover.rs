@@ -5,7 +5,7 @@ use tests::manager::Kind;
 use tests::parity::{Run, written};
 use tests::workload::{PHASES, WRITTEN_AT_EVERY_SYNC};
 
-/// The workload under one, then the other in its place.
+/// Runs the workload under one, and then starts the other in its place.
 async fn hand_over(first: Kind, second: Kind) {
     let run = Run::start(first).await;
     run.record(PHASES).await;

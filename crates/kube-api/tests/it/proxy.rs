@@ -5,7 +5,7 @@ use kube_api::{ApiClient, Encoding, connect};
 
 use scripted_api::loopback::Loopback;
 use scripted_api::mutual_tls::{Authority, Server};
-use scripted_api::proxies::{Proxy, Speaks};
+use scripted_api::proxies::{Protocol, Proxy};
 use scripted_api::script::{Answer, Script, Step};
 
 async fn get(config: &kube::Config) {
@@ -21,7 +21,7 @@ fn through(mut config: kube::Config, proxy: &str) -> kube::Config {
 
 #[tokio::test]
 async fn a_server_without_tls_is_reached_by_connect() {
-    let mut proxy = Proxy::start(Speaks::Http).await;
+    let mut proxy = Proxy::start(Protocol::Http).await;
     let script = Script::new([Step::new(Method::GET, "/version", Answer::new(200, "", "{}"))]);
     let server = Loopback::start(&script);
     let url = format!("http://me:p%40ss@{}", proxy.address);
@@ -34,7 +34,7 @@ async fn a_server_without_tls_is_reached_by_connect() {
 
 #[tokio::test]
 async fn a_server_with_tls_is_reached_by_connect() {
-    let mut proxy = Proxy::start(Speaks::Http).await;
+    let mut proxy = Proxy::start(Protocol::Http).await;
     let server = Server::start(&Authority::new("clients")).await;
     get(&through(server.config(), &format!("http://{}", proxy.address))).await;
     let asked = proxy.asked().await;
@@ -46,7 +46,7 @@ async fn a_server_with_tls_is_reached_by_connect() {
 async fn a_proxy_with_tls_is_trusted_by_the_authorities_of_the_server() {
     let authority = Authority::new("proxies");
     let acceptor = || authority.issue("127.0.0.1").acceptor(&[]);
-    let mut proxy = Proxy::start(Speaks::Https(acceptor())).await;
+    let mut proxy = Proxy::start(Protocol::Https(acceptor())).await;
     let server = Server::start(&Authority::new("clients")).await;
     let mut config = through(server.config(), &format!("https://{}", proxy.address));
     config.root_cert.as_mut().unwrap().push(authority.der());
@@ -57,7 +57,7 @@ async fn a_proxy_with_tls_is_trusted_by_the_authorities_of_the_server() {
 
 #[tokio::test]
 async fn a_server_is_reached_by_socks() {
-    let mut proxy = Proxy::start(Speaks::Socks).await;
+    let mut proxy = Proxy::start(Protocol::Socks).await;
     let server = Server::start(&Authority::new("clients")).await;
     get(&through(server.config(), &format!("socks5://{}", proxy.address))).await;
     assert_eq!(proxy.asked().await, server.address().to_string());

@@ -100,7 +100,7 @@ async fn a_new_certificate_is_shown_and_connections_with_the_old_one_end() {
 
     advance_to_reload().await;
     assert_eq!(fixture.certificate(&client).await, two.der());
-    fixture.server.forgets(&one).await;
+    fixture.server.disconnected(&one).await;
 }
 
 #[tokio::test]
@@ -120,11 +120,11 @@ async fn requests_in_progress_finish_on_old_connections() {
     fixture.server.send(Some("event"));
     let event = watch.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(event, "event");
-    assert!(fixture.server.knows(&one));
+    assert!(fixture.server.is_connected(&one));
     fixture.server.send(None);
     assert!(watch.frame().await.is_none());
-    fixture.server.forgets(&one).await;
-    assert!(fixture.server.knows(&two));
+    fixture.server.disconnected(&one).await;
+    assert!(fixture.server.is_connected(&two));
 }
 
 #[tokio::test]

@@ -15,11 +15,11 @@ pub(crate) const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 pub(crate) const SLICES: &str = "endpointslice-controller.k8s.io";
 pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 pub(crate) const ENDPOINTS: &str = "endpoint-controller";
-/// Another controller.
-pub(crate) const THEM: &str = "controller.example";
+/// The name of another controller.
+pub(crate) const OTHER_CONTROLLER: &str = "controller.example";
 
 pub(crate) const DELEGATION: &str = "EndpointControllerNameWellKnownLabel=true";
-/// All gates as they are by default.
+/// All gates at their defaults.
 pub(crate) const DEFAULTS: &str = "";
 
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
@@ -47,7 +47,7 @@ impl Seen {
         Self::default()
     }
 
-    /// Ours for a Service with a selector and these pods.
+    /// The state of a Service with a selector and these pods, without delegation.
     pub(crate) fn ours(addresses: &[&str]) -> Self {
         Self::nothing().endpoints(ENDPOINTS, addresses).slice(SLICES, addresses)
     }
@@ -69,7 +69,7 @@ fn texts(addresses: &[&str]) -> Vec<String> {
 }
 
 impl Fixture {
-    /// A new cluster, and our program with these feature gates.
+    /// Starts a new cluster, and our program with these feature gates.
     pub(crate) async fn start(gates: &str) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let client = cluster.client();
@@ -81,7 +81,7 @@ impl Fixture {
         fixture
     }
 
-    /// Ends our program, starts it with other gates, and waits until it has looked at everything.
+    /// Stops our program, starts it with other gates, and waits until it has synced everything.
     pub(crate) async fn switch(&mut self, gates: &str) {
         self.stop().await;
         let flags = vec![format!("--feature-gates={gates}")];
@@ -90,7 +90,7 @@ impl Fixture {
         self.world.settle().await;
     }
 
-    /// Ends our program.
+    /// Stops our program.
     pub(crate) async fn stop(&mut self) {
         if let Some(manager) = self.manager.take() {
             assert!(manager.stop().await.success());
@@ -101,7 +101,7 @@ impl Fixture {
         self.cluster.audit().mark()
     }
 
-    /// The writes of our program since then, in the namespace of the tests.
+    /// The writes of our program since `mark`, in the namespace of the tests.
     pub(crate) fn writes_since(&self, mark: Mark) -> Vec<String> {
         let mut writes = self.cluster.audit().writes_since(mark, User::EndpointControllers);
         writes.retain(|write| write.namespace == NAMESPACE);
@@ -137,7 +137,7 @@ impl Fixture {
     /// A slice of another controller, with one ready endpoint.
     pub(crate) async fn slice(&self, name: &str, service: &str, address: &str) {
         let slice = json!({
-            "metadata": {"name": name, "labels": {SERVICE_NAME: service, MANAGED_BY: THEM}},
+            "metadata": {"name": name, "labels": {SERVICE_NAME: service, MANAGED_BY: OTHER_CONTROLLER}},
             "addressType": "IPv4", "ports": [{"name": "http", "port": 80}],
             "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
         });
@@ -168,7 +168,7 @@ impl Fixture {
         .await;
     }
 
-    /// Deletes Endpoints, if they are there.
+    /// Deletes Endpoints, if they exist.
     pub(crate) async fn delete_endpoints(&self, name: &str) {
         match self.endpoints.delete(name, &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
@@ -198,7 +198,7 @@ impl Fixture {
         Seen { endpoints, slices }
     }
 
-    /// Waits until this is published about a Service.
+    /// Waits until a Service has this published state.
     pub(crate) async fn expect(&self, service: &str, expected: &Seen) {
         wait::until(&format!("{service}: {expected:?}"), LIMIT, || async {
             let seen = self.see(service).await;
@@ -207,7 +207,7 @@ impl Fixture {
         .await;
     }
 
-    /// Waits until our program has handled all that was done, and makes sure that this is published then.
+    /// Waits until our program has handled all changes, and checks that the published state is then this.
     pub(crate) async fn remains(&self, service: &str, expected: &Seen) {
         self.world.settle().await;
         assert_eq!(self.see(service).await, *expected, "{service}");

@@ -1,6 +1,6 @@
-//! The feature gate switched on and off by restarting our program, with Services that carry the label all the while.
+//! The feature gate switched on and off by restarting our program, with Services that have the label all the time.
 
-use super::fixture::{DEFAULTS, DELEGATION, Fixture, MIRRORED, Seen, THEM};
+use super::fixture::{DEFAULTS, DELEGATION, Fixture, MIRRORED, OTHER_CONTROLLER, Seen};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_gate_switched_by_restarts() {
@@ -69,13 +69,13 @@ async fn l9_foreign_objects_survived(fixture: &Fixture) {
 }
 
 async fn only_theirs_is_left(fixture: &Fixture) {
-    fixture.expect("labelled", &Seen::nothing().slice(THEM, &["192.0.2.1"])).await;
+    fixture.expect("labelled", &Seen::nothing().slice(OTHER_CONTROLLER, &["192.0.2.1"])).await;
     fixture.expect("mirrored", &Seen::nothing().endpoints("", &["192.0.2.3"])).await;
     fixture.remains("plain", &Seen::ours(&["10.1.0.2"])).await;
 }
 
 fn ours() -> Seen {
-    Seen::ours(&["10.1.0.1"]).slice(THEM, &["192.0.2.1"])
+    Seen::ours(&["10.1.0.1"]).slice(OTHER_CONTROLLER, &["192.0.2.1"])
 }
 
 fn mirrored() -> Seen {

@@ -9,7 +9,7 @@ use kube::api::DeleteParams;
 use tests::observe::{Observer, View};
 use tests::wait::LIMIT;
 
-use super::fixture::{DELEGATION, Fixture, Seen, THEM};
+use super::fixture::{DELEGATION, Fixture, OTHER_CONTROLLER, Seen};
 
 /// The ready endpoints of `web` in each of its slices, and the states observed so far.
 #[derive(Debug, Default)]
@@ -52,16 +52,16 @@ async fn a_service_handed_over_and_back_always_has_endpoints() {
     };
     seen(2).await;
 
-    // There: first the new slices, then the label; ours go by themselves.
+    // To the other controller: first its slices, then the label; our program deletes ours.
     fixture.slice("web-net1", "web", "192.0.2.1").await;
     seen(3).await;
-    fixture.label("web", Some(THEM)).await;
-    fixture.expect("web", &Seen::nothing().slice(THEM, &["192.0.2.1"])).await;
+    fixture.label("web", Some(OTHER_CONTROLLER)).await;
+    fixture.expect("web", &Seen::nothing().slice(OTHER_CONTROLLER, &["192.0.2.1"])).await;
     seen(1).await;
 
-    // And back: the label goes, ours come, and only then theirs go.
+    // And back: the label goes, our slices come, and only then theirs go.
     fixture.label("web", None).await;
-    fixture.expect("web", &ours.clone().slice(THEM, &["192.0.2.1"])).await;
+    fixture.expect("web", &ours.clone().slice(OTHER_CONTROLLER, &["192.0.2.1"])).await;
     seen(3).await;
     fixture.slices.delete("web-net1", &DeleteParams::default()).await.unwrap();
     fixture.expect("web", &ours).await;

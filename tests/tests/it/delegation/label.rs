@@ -1,8 +1,8 @@
-//! The label on a cluster whose operator has switched the feature gate on.
+//! The label on a cluster with the feature gate on.
 
 use serde_json::json;
 
-use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, SLICES, Seen, THEM};
+use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, OTHER_CONTROLLER, SLICES, Seen};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_label_with_the_gate_on() {
@@ -50,7 +50,7 @@ async fn l2_any_value_counts(fixture: &Fixture) {
     }
 }
 
-/// Neither does a change of its pods cost anything.
+/// A change of its pods causes no write either.
 async fn l3_created_with_the_label(fixture: &Fixture) {
     let mark = fixture.mark();
     fixture.service("l3", Some("external"), &[3]).await;
@@ -63,23 +63,23 @@ async fn l3_created_with_the_label(fixture: &Fixture) {
 async fn l4_label_added(fixture: &Fixture) {
     fixture.service("l4", None, &[4]).await;
     fixture.slice("l4-theirs", "l4", "192.0.2.4").await;
-    fixture.expect("l4", &Seen::ours(&["10.1.0.4"]).slice(THEM, &["192.0.2.4"])).await;
+    fixture.expect("l4", &Seen::ours(&["10.1.0.4"]).slice(OTHER_CONTROLLER, &["192.0.2.4"])).await;
     let ours = fixture.slices_of("l4").await.into_iter().filter_map(|slice| slice.metadata.name);
     let ours: Vec<String> = ours.filter(|name| name != "l4-theirs").collect();
     let mark = fixture.mark();
     fixture.label("l4", Some("external")).await;
-    fixture.expect("l4", &Seen::nothing().slice(THEM, &["192.0.2.4"])).await;
+    fixture.expect("l4", &Seen::nothing().slice(OTHER_CONTROLLER, &["192.0.2.4"])).await;
     fixture.world.settle().await;
     let mut writes = fixture.writes_since(mark);
     writes.sort();
     assert_eq!(writes, ["delete endpoints l4".to_owned(), format!("delete endpointslices {}", ours[0])]);
 }
 
-/// With whatever pods there are by then.
+/// The slices have the pods of that moment.
 async fn l5_label_removed(fixture: &Fixture) {
     fixture.service("l5", Some("external"), &[5]).await;
     fixture.world.ready("l5-5", false).await;
-    // Pods and Services are watched apart, and both must be seen in this order.
+    // Pods and Services have separate watches, and both changes must be seen in this order.
     fixture.world.settle().await;
     let mark = fixture.mark();
     fixture.label("l5", None).await;
@@ -113,11 +113,11 @@ async fn l8_mirroring(fixture: &Fixture) {
 async fn l9_foreign_objects_survive(fixture: &Fixture) {
     fixture.service("l9", None, &[9]).await;
     fixture.slice("l9-theirs", "l9", "192.0.2.9").await;
-    fixture.expect("l9", &Seen::ours(&["10.1.0.9"]).slice(THEM, &["192.0.2.9"])).await;
-    let theirs = |seen: Seen| seen.slice(THEM, &["192.0.2.9"]);
+    fixture.expect("l9", &Seen::ours(&["10.1.0.9"]).slice(OTHER_CONTROLLER, &["192.0.2.9"])).await;
+    let theirs = |seen: Seen| seen.slice(OTHER_CONTROLLER, &["192.0.2.9"]);
     fixture.label("l9", Some("external")).await;
     fixture.expect("l9", &theirs(Seen::nothing())).await;
-    for managed_by in [None, Some(THEM)] {
+    for managed_by in [None, Some(OTHER_CONTROLLER)] {
         fixture.custom_endpoints("l9", managed_by, "192.0.2.99").await;
         let custom = Seen::nothing().endpoints(managed_by.unwrap_or_default(), &["192.0.2.99"]);
         fixture.remains("l9", &theirs(custom.clone())).await;
@@ -125,7 +125,7 @@ async fn l9_foreign_objects_survive(fixture: &Fixture) {
         fixture.world.ready("l9-9", managed_by.is_none()).await;
         fixture.remains("l9", &theirs(custom)).await;
     }
-    // There is one Endpoints object of a name: without the label it is ours to write again.
+    // Only one Endpoints object can have the name: without the label our program writes it again.
     fixture.label("l9", None).await;
     fixture.world.ready("l9-9", true).await;
     fixture.expect("l9", &theirs(Seen::ours(&["10.1.0.9"]))).await;
@@ -133,9 +133,10 @@ async fn l9_foreign_objects_survive(fixture: &Fixture) {
 
 async fn l10_another_value_changes_nothing(fixture: &Fixture) {
     fixture.service("l10", Some("one"), &[10]).await;
-    fixture.custom_endpoints("l10", Some(THEM), "192.0.2.10").await;
+    fixture.custom_endpoints("l10", Some(OTHER_CONTROLLER), "192.0.2.10").await;
     fixture.slice("l10-theirs", "l10", "192.0.2.10").await;
-    let theirs = Seen::nothing().endpoints(THEM, &["192.0.2.10"]).slice(THEM, &["192.0.2.10"]);
+    let theirs =
+        Seen::nothing().endpoints(OTHER_CONTROLLER, &["192.0.2.10"]).slice(OTHER_CONTROLLER, &["192.0.2.10"]);
     fixture.remains("l10", &theirs).await;
     let mark = fixture.mark();
     for value in ["two", "", "one"] {
@@ -161,7 +162,7 @@ async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
     assert_eq!(writes, [""; 0]);
 }
 
-/// As without the gate.
+/// The same as without the gate.
 async fn custom_endpoints_of_a_deleted_service_go(fixture: &Fixture) {
     fixture.bare_service("bare", None).await;
     fixture.custom_endpoints("bare", None, "192.0.2.12").await;
@@ -173,7 +174,7 @@ async fn custom_endpoints_of_a_deleted_service_go(fixture: &Fixture) {
     fixture.expect("bare", &Seen::nothing()).await;
 }
 
-/// They were ours while the Service had a selector, were edited by hand since, and still carry our label.
+/// They were ours while the Service had a selector, have been edited by hand, and still have our label.
 async fn endpoints_of_a_service_without_a_selector_stay_whatever_their_labels_say(fixture: &mut Fixture) {
     fixture.service("handed", None, &[13]).await;
     fixture.expect("handed", &Seen::ours(&["10.1.0.13"])).await;

@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use kube::api::DeleteParams;
 use tests::wait::{self, LIMIT};
 
-use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, SLICES, Seen, THEM, address};
+use super::fixture::{DELEGATION, ENDPOINTS, Fixture, MIRRORED, OTHER_CONTROLLER, SLICES, Seen, address};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VALUES: [&str; 3] = ["", "one", "two"];
@@ -32,7 +32,7 @@ enum Operation {
     DeleteEndpoints,
     WriteSlice(u8),
     DeleteSlice,
-    /// Lets our program catch up, which otherwise sees several changes at once.
+    /// Waits until our program has caught up; without it, several changes come at once.
     Pause,
 }
 
@@ -88,13 +88,13 @@ fn any_operation(random: &mut fastrand::Rng) -> Operation {
     }
 }
 
-/// The operations of a seed, for ever the same.
+/// The operations of a seed, which never change.
 fn trace(seed: u64, length: usize) -> Vec<(&'static str, Operation)> {
     let mut random = fastrand::Rng::with_seed(seed);
     (0..length).map(|_| (NAMES[random.usize(0..NAMES.len())], any_operation(&mut random))).collect()
 }
 
-/// One seed at work; its names are its own.
+/// The run of one seed, with names of its own.
 struct Run<'a> {
     fixture: &'a Fixture,
     seed: u64,
@@ -150,11 +150,11 @@ impl Run<'_> {
                 model.ready = ready;
             }
             Operation::WriteEndpoints(last) => {
-                fixture.custom_endpoints(&service, Some(THEM), &format!("192.0.2.{last}")).await;
+                fixture.custom_endpoints(&service, Some(OTHER_CONTROLLER), &format!("192.0.2.{last}")).await;
                 // A sync that began before may still write, or delete if its Service is gone.
                 fixture.world.sync().await;
                 let stored = fixture.endpoints.get_opt(&service).await.unwrap();
-                let stored = stored.filter(|it| it.labels().values().any(|value| value == THEM));
+                let stored = stored.filter(|it| it.labels().values().any(|value| value == OTHER_CONTROLLER));
                 let stored = stored.filter(|_| model.service.is_some());
                 model.custom = stored.map(|it| (it.uid().unwrap(), it.resource_version().unwrap()));
             }
@@ -201,7 +201,7 @@ fn wrong(model: &Model, seen: &Seen, pod: &str) -> Option<&'static str> {
         seen.slices.iter().filter(|(by, _)| by == manager).map(|(_, addresses)| addresses).collect()
     };
     let theirs: Vec<Vec<String>> = model.slice.iter().map(|address| vec![address.clone()]).collect();
-    if by(THEM) != theirs.iter().collect::<Vec<_>>() {
+    if by(OTHER_CONTROLLER) != theirs.iter().collect::<Vec<_>>() {
         return Some("the slices of others");
     }
     let ours = seen.endpoints.as_ref().filter(|(by, _)| by == ENDPOINTS).map(|(_, addresses)| addresses);

@@ -1,4 +1,4 @@
-//! The files of `deploy/` as objects, and how they get into a cluster.
+//! The files of `deploy/` as objects, and functions that create them in a cluster.
 
 use std::path::{Path, PathBuf};
 
@@ -21,12 +21,12 @@ fn read(path: &Path) -> Vec<Value> {
     documents(&text.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
-/// The documents of a YAML stream; a key that stands twice is an error.
+/// The documents of a YAML stream; a duplicate key is an error.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_yaml::Deserializer::from_str(text).map(|document| Value::deserialize(document).unwrap()).collect()
 }
 
-/// Everything that a kustomization lists. The only transformation that ours use is that of images.
+/// All objects that a kustomization lists. The only transformation that ours use is that of images.
 pub(crate) fn kustomization(path: &str) -> Vec<Value> {
     resources(&folder().join(path))
 }
@@ -43,7 +43,7 @@ pub(crate) fn deployment() -> Value {
     file("base/deployment.yaml").remove(0)
 }
 
-/// A string that must be there.
+/// A string that must exist.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     let found = object.pointer(pointer).and_then(Value::as_str);
     found.unwrap_or_else(|| panic!("no {pointer} in {object}"))
@@ -55,7 +55,7 @@ pub(crate) fn name(object: &Value) -> String {
     format!("{} {namespace}/{}", text(object, "/kind"), text(object, "/metadata/name"))
 }
 
-/// Lets the API server check an object, unknown fields included.
+/// Makes the API server validate an object, unknown fields included.
 pub(crate) async fn dry_run(client: &Client, object: &Value) -> Result<(), String> {
     post(client, &format!("{}?dryRun=All&fieldValidation=Strict", url(object)), object).await.map(drop)
 }
@@ -64,7 +64,7 @@ pub(crate) async fn create(client: &Client, object: &Value) -> Result<(), String
     post(client, &format!("{}?fieldValidation=Strict", url(object)), object).await.map(drop)
 }
 
-/// As it is: a typed client would drop the fields that it doesn't know.
+/// Creates an object as it is: a typed client would drop unknown fields.
 pub(crate) async fn post(client: &Client, url: &str, object: &Value) -> Result<Value, String> {
     let request = http::Request::post(url).header("Content-Type", "application/json");
     let request = request.body(serde_json::to_vec(object).unwrap()).unwrap();

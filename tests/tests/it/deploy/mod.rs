@@ -27,14 +27,14 @@ async fn the_api_server_accepts_all_manifests() {
     objects.extend(file(STATIC_POD));
     objects.extend(file("disable-built-ins/hold.yaml"));
     for object in &objects {
-        // The namespace and the priority classes come a moment after the server is ready.
+        // The namespace and the priority classes are created shortly after the server is ready.
         wait::until(&name(object), LIMIT, || dry_run(&client, object)).await;
     }
     let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
     for kind in ["Deployment", "PodDisruptionBudget", "Pod", "ServiceMonitor", "RoleBinding", "Lease"] {
         assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
     }
-    // The server does look: a field that it doesn't know is refused.
+    // Guards against a server that does not validate: an unknown field is refused.
     let mut wrong =
         kustomization("base").into_iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
     wrong["spec"]["replica"] = json!(2);
@@ -43,7 +43,7 @@ async fn the_api_server_accepts_all_manifests() {
     restricted(&client).await;
 }
 
-/// The Deployment's pods keep to the strictest of Kubernetes' Pod Security Standards.
+/// The Deployment's pods meet the strictest of Kubernetes' Pod Security Standards.
 async fn restricted(client: &kube::Client) {
     let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
     let namespace =
@@ -136,7 +136,7 @@ fn both_pods_have_the_same_security_context() {
     let ((user, group, context), (own_user, own_group, own_context)) =
         (without_user(deployed), without_user(fixed));
     assert_eq!(context, own_context);
-    // On a node, the uid of every distroless image could read the kubeconfig.
+    // With the uid that distroless images share, other pods could read the kubeconfig on the node.
     assert!(own_user != user && own_group != group && own_user.is_u64(), "{own_user}:{own_group}");
     for same in ["securityContext", "resources", "ports"] {
         assert_eq!(deployed["containers"][0][same], fixed["containers"][0][same], "{same}");

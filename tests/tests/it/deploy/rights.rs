@@ -1,4 +1,4 @@
-//! The program under the Deployment's `ServiceAccount` and flags: it may do all it has to, and has to do all it may.
+//! The program under the Deployment's `ServiceAccount` and flags: its rights suffice, and it uses each of them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use super::manifests::{create, deployment, file, kustomization, name, post, text
 
 const ACCOUNT: &str = "endpoint-controller-manager";
 const SYSTEM: &str = "kube-system";
-/// Each file of rights, and how the client calls itself that they are for.
+/// Each file of rights, and the client name in the user agent of the requests that need them.
 const ROLES: [(&str, &str); 4] = [
     ("endpoints-controller", "endpoint-controller"),
     ("endpointslice-controller", "endpointslice-controller"),
@@ -66,7 +66,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     every_right_was_used(&site.requests(start));
 }
 
-/// A cluster with everything of `deploy/` in it.
+/// A cluster with all objects of `deploy/`.
 struct Site {
     cluster: Cluster,
 }
@@ -74,9 +74,9 @@ struct Site {
 impl Site {
     async fn prepare() -> Self {
         let flags = [
-            // Lists in pages, which need a right of their own.
+            // Makes clients list in pages, which needs a right of its own.
             "--feature-gates=WatchList=false",
-            // Makes the owner references of slices a question of rights.
+            // Makes the owner references of slices depend on rights.
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         ];
         let apiserver_flags = flags.map(str::to_owned).to_vec();
@@ -89,8 +89,8 @@ impl Site {
         Self { cluster }
     }
 
-    /// The program with the flags of the Deployment. Where a pod finds its cluster and its account it gets a kubeconfig,
-    /// and another port.
+    /// The program with the flags of the Deployment, except for a kubeconfig instead of the pod's service account, and
+    /// another port.
     async fn start(&self) -> Manager {
         let kubeconfig = self.kubeconfig(ACCOUNT, &self.server()).await;
         let args = deployment()["spec"]["template"]["spec"]["containers"][0]["args"].clone();
@@ -141,7 +141,7 @@ impl Site {
     }
 }
 
-/// An ordinary life: elected, at work, asked for metrics, asked to end.
+/// A normal run: elected, at work, scraped, stopped.
 async fn work(site: &Site, world: &World) {
     let mut manager = site.start().await;
     world.sync().await;
@@ -158,7 +158,7 @@ async fn work(site: &Site, world: &World) {
 /// The maximum number of mirrored addresses here: less than the custom Endpoints have, which causes events.
 const MIRRORED: usize = 2;
 
-/// Custom Endpoints come, change and go.
+/// Creates, changes and deletes custom Endpoints.
 async fn mirroring(world: &World) {
     let endpoints: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
     let change = async |change: Value| {
@@ -169,7 +169,7 @@ async fn mirroring(world: &World) {
     let addresses = json!([{"ip": "10.8.0.1"}, {"ip": "10.8.0.2"}, {"ip": "10.8.0.3"}]);
     change(json!({"subsets": [{"addresses": addresses}]})).await;
     world.expect("custom", "IPv4", MIRRORED, MIRRORED).await;
-    // One too many still: the event is counted.
+    // The Endpoints still have one address too many: the event is counted.
     change(json!({"metadata": {"labels": {"again": "1"}}})).await;
     world.sync().await;
     endpoints.delete("custom", &DeleteParams::default()).await.unwrap();
@@ -203,7 +203,7 @@ async fn metrics(site: &Site, manager: &mut Manager) {
     let stranger = pages(&site.kubeconfig("stranger", &server).await).await;
     // Not /metrics, which the harness opens to all clients.
     let path = "/metrics/slis";
-    // A refusal, from before the authorizer knew, is believed for ten seconds.
+    // A refusal, made before the authorizer had loaded the role, is cached for ten seconds.
     wait::until(path, LIMIT, async || match prometheus.get(path).await? {
         page if page.status == 200 => Ok(()),
         page => Err(page.text),
@@ -216,7 +216,7 @@ async fn metrics(site: &Site, manager: &mut Manager) {
     }
 }
 
-/// The harness chose a free one, and the log has all flags.
+/// Reads the port from the log, which has all flags; the harness chose a free one.
 fn secure_port(manager: &mut Manager) -> u16 {
     let log = std::fs::read_to_string(manager.process().log()).unwrap();
     let rest =
@@ -229,7 +229,7 @@ async fn pages(kubeconfig: &std::path::Path) -> Pages {
     Pages::by(cluster::client(kubeconfig).await.unwrap())
 }
 
-/// `disable-built-ins/hold.yaml`: ready, but silent until it is gone.
+/// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is gone.
 async fn swap(site: &Site, world: &World) {
     site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
     create(&site.cluster.client(), &file("disable-built-ins/hold.yaml")[0]).await.unwrap();
@@ -251,7 +251,7 @@ async fn swap(site: &Site, world: &World) {
     assert!(manager.stop().await.success());
 }
 
-/// Without the right to create Endpoints or to set owners, each controller fails, and tries again.
+/// Without the right to create Endpoints or to set owners, each controller fails and retries.
 async fn without_rights(site: &Site, world: &World) {
     let manager = site.start().await;
     world.sync().await;
@@ -311,7 +311,7 @@ async fn denied(site: &Site, verb: &str, resource: &str, subresource: &str) -> R
     if answer["status"]["allowed"] == json!(false) { Ok(()) } else { Err(answer["status"].to_string()) }
 }
 
-/// The end of the user agent, which names the part of the program.
+/// The end of the user agent, which names the client in the program.
 fn part(request: &Request) -> &str {
     request.user_agent.rsplit('/').next().unwrap_or_default()
 }
@@ -343,7 +343,7 @@ fn every_right_was_used(requests: &[Request]) {
             .filter(|(verb, resource)| !ASKED_ON_ADMISSION.contains(&(verb, resource)))
             .collect();
         assert!(unused.is_empty(), "{role} allows what is never done: {unused:?}");
-        // All are bound to one account: a client must not live on the rights of another.
+        // All roles are bound to one account: a client must not use the rights of another.
         let foreign: Vec<_> = used.difference(&allowed).collect();
         assert!(foreign.is_empty(), "{client} does what {role} does not allow: {foreign:?}");
     }

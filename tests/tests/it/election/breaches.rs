@@ -1,4 +1,4 @@
-//! Tests of [`terms`](super::terms) with the requests of an invented audit log.
+//! Tests of [`terms`](super::terms) with a made-up audit log.
 
 use jiff::Timestamp;
 use jiff::ToSpan as _;
@@ -10,7 +10,7 @@ use tests::manager::LeaderElection;
 use super::fixture::LEASE_NAMESPACE;
 use super::terms::of;
 
-/// A write that takes a tenth of a second.
+/// A write that takes 100 ms.
 fn write(by: &str, second: i64, resource: &str, body: Value) -> Request {
     let received = Timestamp::from_second(second).unwrap();
     Request {
@@ -51,7 +51,7 @@ fn event(by: &str, second: i64, namespace: &str) -> Request {
 
 #[test]
 fn terms_follow_each_other_after_a_crash_and_a_release() {
-    // Cancelled before its body was read, as when the process ends.
+    // Cancelled before its body was read, as when the process exits.
     let event = Request { code: 500, body: None, ..event("one", 16, LEASE_NAMESPACE) };
     let refused = Request { code: 409, ..lease("one", 16, 0, 0) };
     let terms = of(&[

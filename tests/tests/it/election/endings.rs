@@ -27,13 +27,13 @@ async fn exit_codes() {
     assert_lost(&mut leader, "lease kube-system/endpoint-controller-manager was taken by another-holder")
         .await;
 
-    // A standby leaves no trace in it.
+    // A standby does not change it.
     let theirs = fixture.leases().get(LeaderElection::LEASE).await.unwrap();
     let standby = fixture.ours("second", SHORT).await;
     assert_eq!(standby.stop().await.code(), Some(0));
     assert_eq!(fixture.leases().get(LeaderElection::LEASE).await.unwrap(), theirs);
 
-    // A leader gives it back.
+    // A leader releases it.
     fixture.edit_lease(json!({"holderIdentity": ""})).await;
     let leader = fixture.ours("third", SHORT).await;
     fixture.next_leader("").await;

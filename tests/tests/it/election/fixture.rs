@@ -1,4 +1,4 @@
-//! A cluster where there is always something to write, and the replicas that may write it.
+//! A cluster with constant changes, and the replicas that handle them.
 
 use std::time::Duration;
 
@@ -53,19 +53,19 @@ impl Fixture {
         self.churn.spawn(async move {
             for status in ["False", "True"].into_iter().cycle() {
                 let change = json!({"status": {"conditions": [{"type": "Ready", "status": status}]}});
-                // Fails while the API server is away.
+                // Fails while the API server is down.
                 let _ = pods.patch_status("web-0", &PatchParams::default(), &Patch::Merge(change)).await;
                 tokio::time::sleep(Duration::from_millis(30)).await;
             }
         });
     }
 
-    /// Starts one of ours, and waits until it is ready. Its requests carry its name.
+    /// Starts a replica of ours, and waits until it is ready. Its user agent has its name.
     pub(crate) async fn ours(&self, name: &str, election: LeaderElection) -> Manager {
         self.replica(Kind::Ours, election, format!("--user-agent-name={name}")).await
     }
 
-    /// Starts one of upstream's that contends for our Lease, and waits until it does.
+    /// Starts a replica of upstream that contends for our Lease, and waits until it does.
     pub(crate) async fn upstream(&self, election: LeaderElection) -> Manager {
         let gate = "ControllerManagerReleaseLeaderElectionLockOnExit";
         let mark = self.cluster.audit().mark();
@@ -119,7 +119,7 @@ impl Fixture {
         holder
     }
 
-    /// Waits until a leader has renewed for longer than it takes others to think that it is gone.
+    /// Waits until a leader has renewed for longer than a lease lasts.
     pub(crate) async fn longer_than_a_lease(&self, election: LeaderElection) {
         let until = Timestamp::now() + election.lease_duration + election.retry_period;
         let leases = self.leases();
@@ -143,7 +143,7 @@ impl Fixture {
         terms::of(&self.requests()).unwrap_or_else(|breach| panic!("{breach}"))
     }
 
-    /// Prints how long after `end` the last of the terms began.
+    /// Prints the time from `end` to the start of the last term.
     pub(crate) fn report(&self, what: &str, end: Timestamp) {
         let terms = self.terms();
         let next = terms.last().unwrap();

@@ -1,7 +1,7 @@
-//! Of several replicas one works, on a real API server: whatever ends the one that does, two never write, and the
-//! next one takes over as soon as the Lease allows it. Upstream's replicas may be among them.
+//! One of several replicas works, on a real API server: whatever ends the leader, two never write, and the next one
+//! takes over as soon as the Lease allows it. Replicas of upstream may be among them.
 //!
-//! `cargo test -p tests --test it election -- --nocapture` prints how long each change of leaders took.
+//! `cargo test -p tests --test it election -- --nocapture` prints the time of each change of leaders.
 
 mod breaches;
 mod endings;

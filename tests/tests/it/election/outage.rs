@@ -1,4 +1,4 @@
-//! Two of ours, and no API server for half a minute.
+//! Two replicas of ours, and no API server for 30 s.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fixture::Fixture;
 use super::replicas::{RESOURCES, assert_both_wrote, assert_lost};
 
-/// Twice as long as a lease.
+/// Twice the lease duration.
 const OUTAGE: Duration = Duration::from_secs(30);
 
 /// With upstream's default durations.

@@ -1,4 +1,4 @@
-//! Two of ours: the one that leads ends, crashes or freezes.
+//! Two replicas of ours: the leader exits, crashes or freezes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn programs(terms: &[Term]) -> Vec<&str> {
     terms.iter().map(|term| term.by.as_str()).collect()
 }
 
-/// One after the other, and the controllers of both wrote.
+/// Checks that the terms did not overlap, and that the controllers of both wrote.
 pub(crate) fn assert_both_wrote(fixture: &Fixture) {
     let terms = fixture.terms();
     assert_eq!(programs(&terms), ["first", "second"]);

@@ -82,8 +82,8 @@ fn holder(record: &LeaseSpec) -> &str {
     record.holder_identity.as_deref().unwrap_or_default()
 }
 
-/// The time for which the program may have missed a renewal: client-go compares records in whole seconds (`resourcelock`
-/// `LeaderElectionRecord`), so that it takes a second renewal within a second for the first.
+/// The time in which a renewal may go unnoticed: client-go compares records in whole seconds (`resourcelock`
+/// `LeaderElectionRecord`), so two renewals within a second are the same to it.
 fn blind_for(request: &Request) -> SignedDuration {
     SignedDuration::from_secs(i64::from(request.program() == "kube-controller-manager"))
 }

@@ -13,7 +13,7 @@ async fn upstream_and_ours_take_turns() {
     let upstream = fixture.upstream(SHORT).await;
     let mut leader = fixture.next_leader("").await;
     let mut ours = fixture.ours("ours", SHORT).await;
-    // Nothing more to write: upstream releases the Lease while its controllers may still be at work.
+    // All changes are handled: upstream releases the Lease while its controllers may still be writing.
     fixture.world.settle().await;
     let end = Timestamp::now();
     upstream.stop().await;

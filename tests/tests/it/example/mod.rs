@@ -1,5 +1,5 @@
-//! The example of a third party's controller beside the manager: a Service goes from the one to the other and back, and
-//! is never without endpoints.
+//! The example of another project's controller beside the manager: a Service is handed over and back, and always has
+//! endpoints.
 
 mod published;
 
@@ -22,7 +22,7 @@ use tests::wait::{self, LIMIT};
 
 use self::published::{Published, addresses};
 
-const THEIRS: &str = "secondary-network.example.com";
+const EXAMPLE: &str = "secondary-network.example.com";
 const OURS: &str = "endpointslice-controller.k8s.io";
 const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
 const NETWORK: &str = "k8s.v1.cni.cncf.io/service-network";
@@ -79,7 +79,7 @@ impl Site {
         self.world.change_service("db", json!({"metadata": {"labels": {LABEL: controller}}})).await;
     }
 
-    /// Waits until exactly these ready addresses are published by exactly these controllers.
+    /// Waits until exactly these controllers publish exactly these ready addresses.
     async fn until(&self, what: &str, expected: &[(&str, Vec<String>)]) {
         let by_manager =
             expected.iter().map(|(manager, addresses)| ((*manager).to_owned(), addresses.clone()));
@@ -96,7 +96,7 @@ impl Site {
     }
 }
 
-/// Gives the example the rights that its manifest asks for.
+/// Grants the example the rights of its manifest.
 async fn allow(client: &Client) {
     let manifest = include_str!("../../../../crates/secondary-network-controller/rbac.yaml");
     let role: ClusterRole = serde_yaml::from_str(manifest).unwrap();
@@ -119,19 +119,19 @@ async fn a_service_that_is_handed_over_always_has_endpoints() {
         site.pod(&format!("db-{number}"), number, &status(number)).await;
     }
     let eth0 = || (OURS, addresses("10.1.0.", "fd00:1::", &[1, 2]));
-    let net1 = || (THEIRS, addresses("192.168.7.", "fd00:7::", &[1, 2]));
+    let net1 = || (EXAMPLE, addresses("192.168.7.", "fd00:7::", &[1, 2]));
     site.until("addresses of the pods' own network", &[eth0()]).await;
     site.published.with(Published::expect_no_gap);
 
     let mut example = site.example();
     site.annotate(Some("storage")).await;
     site.until("both, once the network is named", &[eth0(), net1()]).await;
-    site.label(Some(THEIRS)).await;
+    site.label(Some(EXAMPLE)).await;
     site.until("the secondary network's alone, once the Service is delegated", &[net1()]).await;
 
     site.pod("db-3", 3, "net1=192.168.7.3").await;
     site.pod("db-4", 4, &status(4)).await;
-    let without_third = (THEIRS, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
+    let without_third = (EXAMPLE, addresses("192.168.7.", "fd00:7::", &[1, 2, 4]));
     site.until("those of a new pod, whatever another's annotation", std::slice::from_ref(&without_third))
         .await;
     event_about("db-3", &site).await;
@@ -148,7 +148,7 @@ async fn a_service_that_is_handed_over_always_has_endpoints() {
     assert!(ended.success(), "{ended}: {}", example.tail());
     lease_is_released(&site).await;
     assert_eq!(refused(&site), Vec::<String>::new(), "its manifest gives it the rights that it needs");
-    // For each family: made, then changed with the label, a pod and the label again.
+    // For each family: created, then changed by the label, a pod and the label again.
     let writes = writes_of_slices(&site);
     assert_eq!(writes, BTreeMap::from([("create".into(), 2), ("update".into(), 6), ("delete".into(), 2)]));
 
@@ -191,6 +191,6 @@ fn writes_of_slices(site: &Site) -> BTreeMap<String, usize> {
 
 async fn lease_is_released(site: &Site) {
     let leases: Api<Lease> = Api::namespaced(site.world.client().clone(), "default");
-    let holder = leases.get(THEIRS).await.unwrap().spec.unwrap().holder_identity;
+    let holder = leases.get(EXAMPLE).await.unwrap().spec.unwrap().holder_identity;
     assert_eq!(holder.unwrap_or_default(), "");
 }

@@ -10,7 +10,7 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 
-/// The slices of one Service, as the API server announces them.
+/// The slices of one Service, followed by a watch.
 pub(crate) struct Published {
     service: &'static str,
     slices: BTreeMap<String, EndpointSlice>,
@@ -23,7 +23,7 @@ impl Published {
         Self { service, slices: BTreeMap::new(), watching: false, gaps: Vec::new() }
     }
 
-    /// From now on, each family has a ready endpoint in some slice at every moment.
+    /// Requires from now on that each family always has a ready endpoint in some slice.
     pub(crate) fn expect_no_gap(&mut self) {
         self.watching = true;
         self.look("the beginning");

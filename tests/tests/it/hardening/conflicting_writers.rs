@@ -22,11 +22,11 @@ use super::fixture::{change, kind, measured, serve};
 
 /// The duration of the conflict.
 const CONFLICT: Duration = Duration::from_secs(60);
-/// Ten at once, and one a minute.
+/// Ten repairs at once, and then one a minute.
 const MAX_WRITES: usize = 11;
 /// The time until a Service is repaired after the conflict: one write a minute, and the duration of the write.
 const RECOVERY: Duration = Duration::from_secs(75);
-/// For a Service beside them.
+/// The limit for a Service without conflicts.
 const BOUND: Duration = Duration::from_secs(5);
 
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
@@ -131,7 +131,7 @@ impl Writer {
             while let Ok(Some(event)) = stream.try_next().await {
                 let (WatchEvent::Added(object) | WatchEvent::Modified(object)) = event else { continue };
                 if is_wanted(&object) {
-                    // It may have changed or gone since.
+                    // The object may have been changed or deleted since.
                     let _ = self.edit(&api, &object.name_any()).await;
                 }
             }

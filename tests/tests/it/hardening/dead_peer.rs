@@ -1,4 +1,4 @@
-//! The API server's machine loses power behind a load balancer: connections stay open, and nothing comes over them.
+//! The API server's machine loses power behind a load balancer: connections stay open, and no bytes arrive on them.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::fixture::{Fixture, change, kind, measured, patience};
 
 /// The time that upstream needs: an HTTP/2 ping after 30 s of silence, and a timeout of 15 s for its answer.
 const BOUND: Duration = Duration::from_secs(45);
-/// Longer than it takes to notice.
+/// Longer than the detection takes.
 const OUTAGE: Duration = Duration::from_secs(30);
-/// So that a figure over the bound is known.
+/// Longer than the bound, so that a failure has a figure.
 const WAIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,14 +23,14 @@ async fn a_dead_peer_is_noticed_in_time() {
     assert!(took <= BOUND, "{took:.1?}");
 }
 
-/// The elector's connections are as dead as the others, and its time is shorter.
+/// The connections of leader election are dead as well, and its deadline is shorter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_peer_does_not_cost_the_lease() {
     let leader_election = Some(LeaderElection::DEFAULT);
     let mut fixture =
         Fixture::behind_a_proxy(|options| tests::manager::ManagerOptions { leader_election, ..options })
             .await;
-    // A second of the same balancer's machines dies later: whatever was pooled meanwhile is dead again.
+    // A second machine of the same balancer dies later: connections pooled meanwhile are dead again.
     for ready in [false, true] {
         fixture.proxy.blackhole(NewConnections::Forwarded);
         let result = change(&fixture.world, "web", ready, patience(WAIT)).await;
@@ -47,7 +47,7 @@ async fn a_dead_peer_does_not_cost_the_lease() {
 async fn connections_made_while_every_peer_is_dead_time_out() {
     let fixture = Fixture::behind_a_proxy(|options| options).await;
     fixture.proxy.blackhole(NewConnections::Swallowed);
-    // By then ours has given up the old connections, and waits for new ones.
+    // By then ours has closed the old connections, and waits for new ones.
     let outage = async {
         tokio::time::sleep(OUTAGE).await;
         fixture.proxy.forward_new_connections();

@@ -78,7 +78,7 @@ impl Webhook {
         serde_json::from_value(json!({"metadata": {"name": "dead"}, "webhooks": [webhook]})).unwrap()
     }
 
-    /// Waits until the API server asks it.
+    /// Waits until the API server calls it.
     async fn in_effect(&self, fixture: &Fixture) {
         let slices: Api<EndpointSlice> = Api::namespaced(fixture.cluster.client(), NAMESPACE);
         let slice = json!({"metadata": {"name": "probe"}, "addressType": "IPv4", "endpoints": []});
@@ -86,7 +86,7 @@ impl Webhook {
         let dry_run = PostParams { dry_run: true, ..PostParams::default() };
         wait::until("the webhook to be asked", LIMIT, async || {
             let create = slices.create(&dry_run, &slice);
-            // Given up as soon as it hangs.
+            // Cancelled as soon as it hangs.
             let _ = tokio::time::timeout(Duration::from_millis(500), create).await;
             if self.asked.load(Ordering::Relaxed) > 0 { Ok(()) } else { Err("it is not") }
         })
@@ -106,7 +106,7 @@ async fn hold(listener: TcpListener, acceptor: TlsAcceptor, asked: Arc<AtomicUsi
     }
 }
 
-/// One Service is new, and gets its first slice; of another a pod goes from a slice that it has.
+/// Tests a create, of a new Service's slice, and an update, of a slice that loses a pod.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
     let fixture = Fixture::behind_a_proxy(|options| options).await;

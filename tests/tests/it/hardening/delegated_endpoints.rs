@@ -42,7 +42,7 @@ impl Delegation {
         assert!(self.manager.take().unwrap().stop().await.success());
     }
 
-    /// A Service that has lost its selector.
+    /// Creates a Service that then loses its selector.
     async fn orphan(&self, name: &str, number: u16) {
         serve(&self.world, name, number).await;
         wait::until("Endpoints of ours", LIMIT, async || {
@@ -54,7 +54,7 @@ impl Delegation {
         self.world.settle().await;
     }
 
-    /// By hand, as with `kubectl edit`: labels stay as they are.
+    /// Edits Endpoints by hand, as with `kubectl edit`: labels stay as they are.
     async fn edit(&self, name: &str) {
         let subsets = json!({"subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}]});
         self.endpoints.patch(name, &PatchParams::default(), &Patch::Merge(subsets)).await.unwrap();

@@ -1,4 +1,4 @@
-//! etcd is restored from a backup, and written on: versions go back and come again with another meaning.
+//! etcd is restored from a backup and written again: resource versions go back, and return with other content.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use tests::wait::LIMIT;
 use super::fixture::{Fixture, change, measured, patience};
 
 const BOUND: Duration = Duration::from_secs(45);
-/// Writes that the backup lacks. They are made up for while the program still waits for the version that it knows.
+/// Writes that the backup lacks. As many are made again while the program still waits for its last known version.
 const WRITES: usize = 300;
 
-/// The leader keeps the Lease while the servers are away, for this is not about the election.
+/// The leader keeps the Lease while the servers are down: leader election is not under test.
 const PATIENT: LeaderElection = LeaderElection {
     lease_duration: Duration::from_secs(90),
     renew_deadline: Duration::from_secs(75),
     retry_period: Duration::from_secs(2),
 };
 
-/// Moves the version of the cluster on.
+/// Advances the resource version of the cluster.
 async fn write(client: &Client, count: usize) {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     for _ in 0..count / 2 {
@@ -46,7 +46,7 @@ async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     fixture.cluster.back_up().await;
     change(&fixture.world, "web", false, LIMIT).await.unwrap();
     write(&fixture.cluster.client(), WRITES).await;
-    // Otherwise the watches would not know of the last versions.
+    // Without a change, the watches would not have the last versions.
     change(&fixture.world, "web", true, LIMIT).await.unwrap();
     change(&fixture.world, "web", false, LIMIT).await.unwrap();
     fixture.world.sync().await;
@@ -56,7 +56,7 @@ async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     fixture.manager.process().alive().unwrap();
     let restored = version(&fixture.cluster.client()).await;
     assert!(restored < before, "{restored} < {before}");
-    // The pod is ready again, and its slice is up to date. The pod leaves before a new version appears.
+    // In the restored state the pod is ready. It leaves the Service before a new version appears.
     let start = Instant::now();
     fixture.world.relabel("web-0", json!({"app": "elsewhere"})).await;
     write(&fixture.cluster.client(), usize::try_from(before - restored).unwrap() + 50).await;

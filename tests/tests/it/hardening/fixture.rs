@@ -1,4 +1,4 @@
-//! A cluster, the controllers behind a proxy, and how long they take for a change.
+//! A cluster, the controllers behind a proxy, and the time they take for a change.
 
 use std::env;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) fn measured(what: &str, took: Duration) {
     println!("measured: {what}, {}: {:.1}", kind().name(), took.as_secs_f64());
 }
 
-/// A cluster with a workload, and the controllers once they have started.
+/// A cluster with a workload, and running controllers.
 pub(crate) struct Fixture {
     // Fields drop in this order.
     pub(crate) manager: Manager,
@@ -87,7 +87,7 @@ pub(crate) async fn change(
     shows(world, service, ready, limit).await
 }
 
-/// Waits until the slice of a Service has one endpoint with this readiness. Returns how long that took.
+/// Waits until the slice of a Service has one endpoint with this readiness. Returns the time that took.
 ///
 /// # Errors
 /// As [`change`].

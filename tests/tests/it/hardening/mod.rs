@@ -5,7 +5,7 @@
 //! | Variable | What |
 //! |---|---|
 //! | `HARDENING_KIND=upstream` | measure kube-controller-manager instead, where a test can |
-//! | `HARDENING_PATIENCE` | seconds that a test waits for what may take too long, to learn how long it takes |
+//! | `HARDENING_PATIENCE` | the time limit of a test in seconds, if it is longer than usual, to measure slow recoveries |
 //! | `REPAIRS_…` | see [`repairs`] |
 
 mod conflicting_writers;

@@ -22,7 +22,7 @@ async fn cluster() -> (Cluster, World, Proxy, String) {
     (cluster, world, proxy, target)
 }
 
-/// The controllers work, and all that they ask goes through the proxy.
+/// Checks that the controllers work, and that all of their requests go through the proxy.
 async fn assert_served_through(
     cluster: &Cluster,
     world: &World,

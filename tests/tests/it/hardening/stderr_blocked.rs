@@ -1,4 +1,4 @@
-//! stderr is a pipe that nothing reads, as under a log collector that hangs.
+//! stderr is a pipe that is not read, as under a log collector that hangs.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const ELECTION: LeaderElection = LeaderElection {
 async fn start(cluster: &Cluster, leader_election: Option<LeaderElection>) -> Manager {
     let options = ManagerOptions {
         environment: Environment { stderr_is_stuck: true, ..Environment::default() },
-        // The last one counts.
+        // The last value of a flag is the effective one.
         flags: vec!["-v=10".to_owned()],
         leader_election,
         ..ManagerOptions::of(Controller::ALL)

@@ -1,4 +1,4 @@
-//! The Endpoints controller, which has no metrics but those of its queue.
+//! The Endpoints controller, which has only the metrics of its queue.
 
 use serde_json::json;
 use tests::manager::{Controller, ManagerOptions};
@@ -30,7 +30,7 @@ async fn script(w: &World) {
     w.service("refused", json!({}), json!({"selector": {"app": "refused"}, "ports": ports})).await;
     w.sync().await;
     w.ready("web-0", false).await;
-    // The API server accepts no Endpoints with it: upstream tries again, with a delay.
+    // The API server refuses Endpoints with this address: upstream retries with a back-off.
     w.pod(Pod::new("refused-0", "refused", 100).ips(&["127.0.0.1"])).await;
     w.sync().await;
     w.terminate("web-1").await;

@@ -69,7 +69,7 @@ async fn single_stack(w: &World) {
     w.pods((0..8).map(web)).await;
     w.pods((0..250).map(big)).await;
     w.pod(Pod::new("lost-0", "lost", 100)).await;
-    // Its node never comes: the Service is retried, with result="error", until the end.
+    // Its node never exists: the Service is retried, with result="error", until the end.
     w.pod(Pod::new("lost-1", "lost", 101).node("missing")).await;
     w.sync().await;
     for (name, app, more) in [
@@ -122,8 +122,8 @@ async fn changes_of_services(w: &World) {
     w.delete_service("doomed").await;
     w.expect_sizes("big", V4, &[100, 100, 50]).await;
     w.sync().await;
-    // Of three slices one goes, one loses the first generation, and one stays. Not after the change of ports: upstream
-    // mixes generations at random then.
+    // Of three slices one goes, one loses the first generation, and one stays. Not after the change of ports, when
+    // upstream mixes generations at random.
     w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
     // No garbage collector runs here, so the slices of the earlier Service remain, and its successor replaces them.
     w.service("doomed", json!({}), spec("web", json!({"trafficDistribution": "PreferClose"}))).await;

@@ -27,7 +27,7 @@ use tests::metrics::{Exposition, Labels, Observed, Value};
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
-/// A controller as its metrics show it.
+/// A controller and its metrics.
 #[derive(Clone, Copy)]
 struct Subject {
     options: fn() -> ManagerOptions,
@@ -47,7 +47,7 @@ impl Subject {
     /// True for the series that are compared.
     fn shows_in(&self, name: &str, labels: &Labels) -> bool {
         let queue = || labels.get("name").is_some_and(|name| name == self.queue);
-        // Only when a cache was late, which no workload brings about for sure.
+        // Occurs only when a cache was late, which no workload can ensure.
         let stale = labels.get("result").is_some_and(|result| result == "stale");
         let own = self.prefix.is_some_and(|prefix| name.starts_with(prefix));
         (own && !stale) || (name.starts_with("workqueue_") && queue())
@@ -57,9 +57,9 @@ impl Subject {
 /// The metrics and objects of one manager after a workload.
 struct Observation {
     content_type: String,
-    /// As it was served.
+    /// The text as scraped.
     text: String,
-    /// The subject's part of it.
+    /// The metrics of the subject.
     metrics: Exposition,
 }
 
@@ -87,7 +87,8 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
     observation
 }
 
-/// From here on every change is a write of its own: the first of a barrier could be one with its creation.
+/// Waits until the barrier's Services have slices. From then on every change is a separate write: the first of a
+/// barrier could be merged with the creation.
 async fn barrier_has_slices(world: &World, expected: usize) {
     let slices: Api<EndpointSlice> = Api::namespaced(world.client().clone(), barrier::NAMESPACE);
     wait::until("slices of the barrier objects", LIMIT, async || {
@@ -111,7 +112,7 @@ fn at_rest(subject: Subject, metrics: &Exposition) -> Result<(), String> {
     subject.prefix.map_or(Ok(()), |_| expect("syncs", adds, (subject.syncs)(metrics)))
 }
 
-/// Every successful write is counted, and nothing else is.
+/// Checks that every successful write is counted, and nothing else.
 fn agrees_with_audit(subject: Subject, metrics: &Exposition, writes: &[Request]) -> Result<(), String> {
     let Some(prefix) = subject.prefix else { return Ok(()) };
     for operation in subject.counted {
@@ -132,13 +133,13 @@ fn expect(what: &str, wanted: f64, found: Option<f64>) -> Result<(), String> {
     if equal { Ok(()) } else { Err(format!("{what} is {found:?}, not {wanted}")) }
 }
 
-/// Both managers, after the same workload.
+/// Runs both managers with the same workload.
 async fn both(subject: Subject, script: impl AsyncFn(&World) + Copy) -> (Observation, Observation) {
     let of = |kind| Box::pin(observe(subject, kind, script));
     tokio::join!(of(Kind::Upstream), of(Kind::Ours))
 }
 
-/// Everything that a script determines, under a name for messages.
+/// All values that a script determines, with names for messages.
 fn determined(metrics: &Exposition) -> BTreeMap<String, f64> {
     let histograms = [
         "endpoints_added_per_sync",

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Ours has it for mirroring, too, under the name that upstream has for Services.
+/// Ours also has it for mirroring, under the name that upstream has for Services.
 const NAMED_AFTER_UPSTREAM: &str =
     "endpoint_slice_mirroring_controller_syncs counter metrics should have \"_total\" suffix";
 
@@ -32,7 +32,7 @@ fn promtool(text: &str) -> Option<String> {
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // 3 is for style; anything else means that it could not read the text.
+    // Code 3 is for style; any other means that the text is malformed.
     assert!(matches!(output.status.code(), Some(0 | 3)), "promtool: {}: {said}", output.status);
     Some(said)
 }

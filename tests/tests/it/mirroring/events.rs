@@ -15,7 +15,7 @@ use super::fixture::{Fixture, Place, addresses};
 
 const NAMESPACE: &str = "events";
 const MAX: u32 = 2;
-/// Sorts before the others, so that it is met before the maximum is reached.
+/// Sorts before the others, so that it comes before the maximum is reached.
 const INVALID: &str = "0.example.com";
 
 /// Names of Services, and the addresses of their Endpoints.
@@ -77,8 +77,7 @@ async fn distinct_events(kind: Kind) -> BTreeSet<String> {
     distinct
 }
 
-/// The API server looks for addresses and ports that are given to Services and not taken, and finds one if it looks in
-/// the wrong moment.
+/// True for a warning of the API server's check of cluster IPs and ports, which may run in the middle of a change.
 fn is_of_the_api_server(event: &Event) -> bool {
     let source = event.source.as_ref().and_then(|source| source.component.as_deref());
     [source, event.reporting_component.as_deref()]
@@ -96,7 +95,7 @@ async fn create(fixture: &Fixture, place: &Place, name: &str, ips: &[&str]) {
         place.create_endpoints_named(name, &json!([super::subset(ips)])).await;
         return;
     };
-    // Few enough to be nothing to talk about.
+    // Few enough to cause no event.
     place.create_endpoints_named(name, &json!([super::subset(&[valid])])).await;
     let mut stored = place.endpoints().get(name).await.unwrap();
     stored.subsets = serde_json::from_value(json!([super::subset(ips)])).unwrap();
@@ -113,7 +112,7 @@ async fn store(etcd: &str, key: &str, object: &Value) {
     client.request::<Value>(request).await.unwrap();
 }
 
-/// An event without names, times and counts. The object that it is about must be the one that is there.
+/// An event without names, times and counts. It must be about the current object.
 async fn canonical(endpoints: &Api<Endpoints>, event: Event) -> String {
     let object = event.involved_object;
     let name = object.name.unwrap_or_default();

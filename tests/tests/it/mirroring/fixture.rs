@@ -10,7 +10,7 @@ use tests::barrier::Barrier;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Kind, Manager, ManagerOptions};
 
-/// Of the Service and the Endpoints in every namespace.
+/// The name of the Service and the Endpoints in every namespace.
 pub(crate) const NAME: &str = "test-123";
 
 pub(crate) struct Fixture {
@@ -30,7 +30,7 @@ impl Fixture {
         Self { barrier, options, _manager: manager, cluster }
     }
 
-    /// A namespace of its own.
+    /// Creates a namespace.
     pub(crate) async fn place(&self, namespace: &str) -> Place {
         let namespaces: Api<Namespace> = Api::all(self.cluster.client());
         let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
@@ -42,7 +42,7 @@ impl Fixture {
         Place { client: self.cluster.client(), namespace: namespace.to_owned() }
     }
 
-    /// Returns when all that was done is handled.
+    /// Returns when all changes are handled.
     pub(crate) async fn settle(&self) {
         self.barrier.settle().await;
     }
@@ -59,7 +59,7 @@ impl Fixture {
     }
 }
 
-/// A namespace.
+/// A namespace with a Service and its Endpoints.
 pub(crate) struct Place {
     pub(crate) client: Client,
     pub(crate) namespace: String,
@@ -84,8 +84,8 @@ impl Place {
         self.services().create(&PostParams::default(), &service).await.unwrap();
     }
 
-    /// Replaces the Service by itself with another selector: an empty one arrives as such, not as a patch that changes
-    /// nothing.
+    /// Replaces the Service with one that has another selector. An empty selector is sent as such; a patch with it
+    /// would change nothing.
     pub(crate) async fn set_selector(&self, selector: Option<&Value>) {
         let mut service = self.services().get(NAME).await.unwrap();
         let selector = selector.map(|selector| serde_json::from_value(selector.clone()).unwrap());
@@ -105,7 +105,7 @@ impl Place {
         endpoints
     }
 
-    /// Whatever is stored.
+    /// Replaces the Endpoints, whatever their stored version.
     pub(crate) async fn replace_endpoints(&self, endpoints: &Endpoints) {
         self.endpoints().replace(NAME, &PostParams::default(), endpoints).await.unwrap();
     }

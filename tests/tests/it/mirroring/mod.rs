@@ -33,7 +33,7 @@ fn named_subset(ips: &[&str], name: Option<&str>, port: u16) -> Value {
     json!({"addresses": addresses, "ports": [{"name": name, "port": port}]})
 }
 
-/// A Service to be.
+/// A Service to create.
 #[derive(PartialEq)]
 enum Service {
     Selecting,
@@ -78,14 +78,14 @@ async fn every_service_has_the_slices_of_one_controller() {
         let managers: Vec<String> =
             fixture.existing(name).slices().await.iter().map(fixture::manager).collect();
         assert_eq!(managers, expected, "{name}");
-        // Nothing came and went on the way.
+        // No other slices came and went meanwhile.
         let writes = fixture.writes_of_slices(mark, name);
         let verbs: Vec<&str> = writes.iter().map(|write| write.verb.as_str()).collect();
         assert_eq!(verbs, vec!["create"; expected.len()], "{name}: {writes:#?}");
     }
 }
 
-/// `TestEndpointSliceMirroringUpdates`. Like there, the change follows the creation at once.
+/// `TestEndpointSliceMirroringUpdates`. As there, the change follows the creation at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_endpoints_is_mirrored() {
     let fixture = Fixture::start(Kind::Ours, ManagerOptions::of(MIRRORING)).await;
@@ -125,7 +125,7 @@ async fn a_change_of_endpoints_is_mirrored() {
     }
 }
 
-/// One slice, with the addresses, labels and annotations of these Endpoints, and no others.
+/// Checks that there is one slice, with the addresses, labels and annotations of these Endpoints, and no other.
 async fn is_mirrored(place: &Place, endpoints: &Endpoints) {
     let slices = place.slices().await;
     let [slice] = slices.as_slice() else { panic!("one slice, not {slices:#?}") };
@@ -161,7 +161,7 @@ async fn a_selector_comes_and_goes() {
         place.set_selector(after.as_ref()).await;
         fixture.settle().await;
         assert_eq!(place.slices().await.len(), slices_after, "{name}, after");
-        // One slice is created, and deleted if it came first.
+        // One slice is created, and deleted if that came first.
         let writes = fixture.writes_of_slices(mark, name);
         assert_eq!(writes.len(), 1 + slices_before, "{name}: {writes:#?}");
     }

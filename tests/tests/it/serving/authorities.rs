@@ -1,4 +1,4 @@
-//! Client certificates that are believed, and others.
+//! Client certificates that are accepted, and others.
 
 use std::path::Path;
 
@@ -16,70 +16,76 @@ use super::{DELEGATE, options};
 
 type Change = fn(&mut CertificateParams);
 
-/// A way to an authority of the bundle, and whether both servers take it.
-struct Way {
+/// A chain from a client certificate to the bundle, and the verdict of both servers.
+struct Chain {
     name: &'static str,
     root: Change,
     /// Certificates between the root and the client's, the root's neighbour first.
     intermediates: &'static [Change],
     client: Change,
-    /// The client shows the certificate that stands in the bundle.
+    /// The client presents the certificate that is in the bundle.
     is_pinned: bool,
-    is_believed: bool,
+    is_accepted: bool,
 }
 
-const DIRECT: Way = Way {
+const DIRECT: Chain = Chain {
     name: "direct",
     root: unchanged,
     intermediates: &[],
     client: unchanged,
     is_pinned: false,
-    is_believed: true,
+    is_accepted: true,
 };
 
-const WAYS: &[Way] = &[
+const CHAINS: &[Chain] = &[
     DIRECT,
-    Way { name: "through an intermediate", intermediates: &[unchanged], ..DIRECT },
-    Way { name: "root without key usage", root: |params| params.key_usages.clear(), ..DIRECT },
-    Way { name: "root for any purpose", root: for_any_purpose, ..DIRECT },
-    Way { name: "client for any purpose", client: for_any_purpose, ..DIRECT },
-    Way { name: "pinned certificate itself", root: no_authority, is_pinned: true, ..DIRECT },
-    Way { name: "pinned certificate vouches", root: no_authority, is_believed: false, ..DIRECT },
-    Way {
+    Chain { name: "through an intermediate", intermediates: &[unchanged], ..DIRECT },
+    Chain { name: "root without key usage", root: |params| params.key_usages.clear(), ..DIRECT },
+    Chain { name: "root for any purpose", root: for_any_purpose, ..DIRECT },
+    Chain { name: "client for any purpose", client: for_any_purpose, ..DIRECT },
+    Chain { name: "pinned certificate itself", root: no_authority, is_pinned: true, ..DIRECT },
+    Chain { name: "pinned certificate vouches", root: no_authority, is_accepted: false, ..DIRECT },
+    Chain {
         name: "silent certificate vouches",
         root: |params| params.is_ca = IsCa::NoCa,
-        is_believed: false,
+        is_accepted: false,
         ..DIRECT
     },
-    Way { name: "pinned and expired", root: expired, is_pinned: true, is_believed: false, ..DIRECT },
-    Way { name: "expired root", root: expired, is_believed: false, ..DIRECT },
-    Way { name: "root of tomorrow", root: not_yet_valid, is_believed: false, ..DIRECT },
-    Way { name: "root for servers", root: only_for_servers, is_believed: false, ..DIRECT },
-    Way { name: "root that may not sign", root: only_signs_data, is_believed: false, ..DIRECT },
-    Way { name: "root with a riddle", root: critical_and_unknown, is_believed: false, ..DIRECT },
-    Way { name: "path too long", root: only_last, intermediates: &[unchanged], is_believed: false, ..DIRECT },
-    Way {
+    Chain { name: "pinned and expired", root: expired, is_pinned: true, is_accepted: false, ..DIRECT },
+    Chain { name: "expired root", root: expired, is_accepted: false, ..DIRECT },
+    Chain { name: "root of tomorrow", root: not_yet_valid, is_accepted: false, ..DIRECT },
+    Chain { name: "root for servers", root: only_for_servers, is_accepted: false, ..DIRECT },
+    Chain { name: "root that may not sign", root: only_signs_data, is_accepted: false, ..DIRECT },
+    Chain { name: "root with a riddle", root: critical_and_unknown, is_accepted: false, ..DIRECT },
+    Chain {
+        name: "path too long",
+        root: only_last,
+        intermediates: &[unchanged],
+        is_accepted: false,
+        ..DIRECT
+    },
+    Chain {
         name: "path of two too long",
         intermediates: &[only_last, unchanged],
-        is_believed: false,
+        is_accepted: false,
         ..DIRECT
     },
-    Way { name: "expired intermediate", intermediates: &[expired], is_believed: false, ..DIRECT },
-    Way {
+    Chain { name: "expired intermediate", intermediates: &[expired], is_accepted: false, ..DIRECT },
+    Chain {
         name: "intermediate for servers",
         intermediates: &[only_for_servers],
-        is_believed: false,
+        is_accepted: false,
         ..DIRECT
     },
-    Way {
+    Chain {
         name: "intermediate that may not sign",
         intermediates: &[only_signs_data],
-        is_believed: false,
+        is_accepted: false,
         ..DIRECT
     },
-    Way { name: "intermediate that is none", intermediates: &[no_authority], is_believed: false, ..DIRECT },
-    Way { name: "expired client", client: expired, is_believed: false, ..DIRECT },
-    Way { name: "client for servers", client: only_for_servers, is_believed: false, ..DIRECT },
+    Chain { name: "intermediate that is none", intermediates: &[no_authority], is_accepted: false, ..DIRECT },
+    Chain { name: "expired client", client: expired, is_accepted: false, ..DIRECT },
+    Chain { name: "client for servers", client: only_for_servers, is_accepted: false, ..DIRECT },
 ];
 
 fn unchanged(_: &mut CertificateParams) {}
@@ -120,14 +126,14 @@ fn critical_and_unknown(params: &mut CertificateParams) {
     params.custom_extensions = vec![extension];
 }
 
-/// Files that a client shows, and the certificate that has to be in the bundle.
-struct Shown {
+/// The files of a client, and the certificate that has to be in the bundle.
+struct ClientFiles {
     pair: Pair,
     root_pem: String,
 }
 
-impl Way {
-    fn make(&self, folder: &Path, index: usize, subject: &str, groups: &[&str]) -> Shown {
+impl Chain {
+    fn make(&self, folder: &Path, index: usize, subject: &str, groups: &[&str]) -> ClientFiles {
         let authority = |level: usize, change: Change| {
             let mut params = named(&format!("authority {index} {level}"), &[]);
             if self.is_pinned {
@@ -141,7 +147,7 @@ impl Way {
         let (params, key) = authority(0, self.root);
         let root = params.self_signed(&key).unwrap();
         if self.is_pinned {
-            return shown(folder, index, subject, &[&root], &key, &root);
+            return write_files(folder, index, subject, &[&root], &key, &root);
         }
         let mut chain: Vec<Certificate> = Vec::new();
         let mut issuer = Issuer::new(params, key);
@@ -155,38 +161,39 @@ impl Way {
         (self.client)(&mut params);
         let key = KeyPair::generate().unwrap();
         chain.insert(0, params.signed_by(&key, &issuer).unwrap());
-        shown(folder, index, subject, &chain.iter().collect::<Vec<_>>(), &key, &root)
+        write_files(folder, index, subject, &chain.iter().collect::<Vec<_>>(), &key, &root)
     }
 }
 
-fn shown(
+fn write_files(
     folder: &Path,
     index: usize,
     subject: &str,
     chain: &[&Certificate],
     key: &KeyPair,
     root: &Certificate,
-) -> Shown {
+) -> ClientFiles {
     let [certificate_file, key_file] =
         ["crt", "key"].map(|end| folder.join(format!("{subject}-{index}.{end}")));
     let pem: String = chain.iter().map(|certificate| certificate.pem()).collect();
     std::fs::write(&certificate_file, pem).unwrap();
     std::fs::write(&key_file, key.serialize_pem()).unwrap();
-    Shown { pair: Pair { certificate: certificate_file, key: key_file }, root_pem: root.pem() }
+    ClientFiles { pair: Pair { certificate: certificate_file, key: key_file }, root_pem: root.pem() }
 }
 
 /// Neither `--client-ca-file` nor `--requestheader-client-ca-file` accepts a certificate that is no authority as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn client_certificates_are_verified_as_upstream_verifies_them() {
     let folder = tempfile::tempdir().unwrap();
-    let make = |subject: &str, groups: &[&str]| -> Vec<Shown> {
-        let ways = WAYS.iter().enumerate();
-        ways.map(|(index, way)| way.make(folder.path(), index, subject, groups)).collect()
+    let make = |subject: &str, groups: &[&str]| -> Vec<ClientFiles> {
+        let chains = CHAINS.iter().enumerate();
+        chains.map(|(index, chain)| chain.make(folder.path(), index, subject, groups)).collect()
     };
     let (people, proxies) = (make("root", &["system:masters"]), make(FRONT_PROXY, &[]));
-    let bundle = |name: &str, shown: &[Shown]| {
+    let bundle = |name: &str, clients: &[ClientFiles]| {
         let file = folder.path().join(name);
-        std::fs::write(&file, shown.iter().map(|shown| shown.root_pem.as_str()).collect::<String>()).unwrap();
+        std::fs::write(&file, clients.iter().map(|client| client.root_pem.as_str()).collect::<String>())
+            .unwrap();
         file.display().to_string()
     };
     let cluster = Cluster::start(ClusterOptions::default()).await;
@@ -201,30 +208,30 @@ async fn client_certificates_are_verified_as_upstream_verifies_them() {
         Box::pin(Manager::delegating(Kind::Upstream, &cluster, &options, DELEGATE)),
         Box::pin(Manager::delegating(Kind::Ours, &cluster, &options, DELEGATE)),
     );
-    let mut objections = Vec::new();
+    let mut deviations = Vec::new();
     for manager in [&upstream, &ours] {
-        for (way, (person, proxy)) in WAYS.iter().zip(people.iter().zip(&proxies)) {
-            let expected = if way.is_believed { 200 } else { 401 };
+        for (chain, (person, proxy)) in CHAINS.iter().zip(people.iter().zip(&proxies)) {
+            let expected = if chain.is_accepted { 200 } else { 401 };
             for (who, pair, headers) in
-                [("person", &person.pair, &[][..]), ("proxy", &proxy.pair, SPEAKS_FOR_ROOT)]
+                [("person", &person.pair, &[][..]), ("proxy", &proxy.pair, ROOT_HEADERS)]
             {
                 let status = status(folder.path(), manager, pair, headers).await;
                 if status != expected {
-                    objections.push(format!(
+                    deviations.push(format!(
                         "{}: {}, as {who}: {status}, not {expected}",
                         manager.name(),
-                        way.name
+                        chain.name
                     ));
                 }
             }
         }
     }
-    assert!(objections.is_empty(), "{}", objections.join("\n"));
+    assert!(deviations.is_empty(), "{}", deviations.join("\n"));
 }
 
-const SPEAKS_FOR_ROOT: &[(&str, &str)] = &[("x-remote-user", "root"), ("x-remote-group", "system:masters")];
+const ROOT_HEADERS: &[(&str, &str)] = &[("x-remote-user", "root"), ("x-remote-group", "system:masters")];
 
-/// Of a page that only an administrator may see.
+/// The status of a page that only an administrator may read.
 async fn status(folder: &Path, manager: &Manager, pair: &Pair, headers: &[(&str, &str)]) -> u16 {
     let file = folder.join("kubeconfig");
     std::fs::write(&file, kubeconfig(manager.port(), pair).to_string()).unwrap();

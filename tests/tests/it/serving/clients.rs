@@ -21,7 +21,7 @@ pub(crate) const SCRAPER: User = User::EndpointsController;
 /// May read only the pages that every user may.
 pub(crate) const STRANGER: User = User::EndpointSliceController;
 
-/// The name in the certificate of the proxy that may speak for others.
+/// The name in the certificate of the proxy that may authenticate others.
 pub(crate) const FRONT_PROXY: &str = "front-proxy";
 
 /// Flags that make the API server publish its client CAs, which managers look up there.
@@ -36,7 +36,7 @@ pub(crate) fn apiserver_flags(folder: &Path, people: &Authority, proxies: &Autho
     ]
 }
 
-/// Gives the delegate and the scraper their rights.
+/// Grants the delegate and the scraper their rights.
 pub(crate) async fn grant(client: &Client) {
     let cluster: Api<ClusterRoleBinding> = Api::all(client.clone());
     bind(&cluster, DELEGATE, "ClusterRole", "system:auth-delegator").await;
@@ -90,7 +90,7 @@ impl Clients {
         }
     }
 
-    /// Asks as the case has it.
+    /// Sends the request of a case.
     pub(crate) async fn send(&self, case: &Case) -> Result<Page, String> {
         let mut request = http::Request::builder().method(case.method).uri(case.path);
         for (name, value) in case.sender.headers().iter().map(|(name, value)| (*name, value.as_str())) {

@@ -195,7 +195,7 @@ const FLAGS: &str = "Flags on `/flagz`";
 const GO_VERSION: &str = "Go version on `/statusz`";
 const PROFILING: &str = "`/debug/pprof`";
 
-/// As [`super::shape`] leaves it.
+/// The page after [`super::shape`].
 const NOT_FOUND: &str = "0 page not found";
 
 const STATUSZ_TEXT: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Clients that mean no good, or know no better.
+//! Malicious and broken clients.
 
 use std::io::ErrorKind;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use super::certificates::serving_with;
 use super::tls::Authority;
 
-/// More than the program keeps open at once.
+/// More than the program accepts at once.
 const MORE_CONNECTIONS_THAN_KEPT: usize = 300;
 
 /// Bytes that are not TLS: noise, another protocol, a record longer than allowed.

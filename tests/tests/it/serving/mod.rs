@@ -1,5 +1,5 @@
-//! Pages that the program serves about itself: the same requests and client certificates to upstream and to ours,
-//! certificates that change, and clients that mean no good.
+//! The program's own pages: the same requests and client certificates to upstream and to ours, certificates that
+//! change, and malicious clients.
 
 mod authorities;
 mod certificates;
@@ -30,7 +30,7 @@ fn options() -> ManagerOptions {
     let flags = [
         "--leader-elect=true",
         "--use-service-account-credentials=true",
-        // A map, to upstream; pages show maps and lists in their own ways, and an empty component too.
+        // A map, for upstream; pages print maps, lists and an empty component differently.
         "--feature-gates=AllAlpha=false,ContextualLogging=true",
     ];
     ManagerOptions {
@@ -75,8 +75,9 @@ async fn the_same_answers_as_upstream() {
         let ours = shape(&case, &send(&to_ours, &case).await);
         answers.push(Answers { case, upstream, ours });
     }
-    let objections: Vec<String> = answers.iter().filter_map(objection).chain(unfounded(&answers)).collect();
-    assert!(objections.is_empty(), "{}", objections.join("\n"));
+    let unexplained: Vec<String> =
+        answers.iter().filter_map(unexplained_difference).chain(unfounded(&answers)).collect();
+    assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
 }
 
 async fn send(clients: &Clients, case: &Case) -> Page {
@@ -84,7 +85,7 @@ async fn send(clients: &Clients, case: &Case) -> Page {
 }
 
 /// The difference, if it is unexplained.
-fn objection(answers: &Answers) -> Option<String> {
+fn unexplained_difference(answers: &Answers) -> Option<String> {
     let (mut upstream, mut ours) = (answers.upstream.clone(), answers.ours.clone());
     for difference in DIFFERENCES.iter().filter(|difference| difference.concerns(&answers.case)) {
         upstream.retain(|line| answers.ours.contains(line) || !matches(difference.upstream, line));
@@ -100,7 +101,7 @@ fn objection(answers: &Answers) -> Option<String> {
     Some(text)
 }
 
-/// Differences of the table that don't occur, in a request that they name.
+/// Differences of the table that do not occur in a request that they name.
 fn unfounded(answers: &[Answers]) -> Vec<String> {
     let mut unfounded = Vec::new();
     for difference in DIFFERENCES {

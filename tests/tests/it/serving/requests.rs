@@ -9,7 +9,7 @@ use super::clients::{SCRAPER, STRANGER};
 /// The client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// Without any proof.
+    /// Without credentials.
     Anonymous,
     /// With a token that the API server has not issued.
     InvalidToken,
@@ -32,7 +32,7 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    /// The headers that prove it, where headers do.
+    /// The headers with the sender's credentials, if they are in headers.
     pub(crate) fn headers(self) -> Vec<(&'static str, String)> {
         let token = |token: String| vec![("authorization", format!("Bearer {token}"))];
         let user = |user: User| vec![("x-remote-user", user.name().to_owned())];
@@ -69,7 +69,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Everything that is served by both, or by one of them.
+/// All pages of either program.
 const PAGES: &[&str] = &[
     "/healthz",
     "/healthz/endpoints-controller",

@@ -1,5 +1,5 @@
-//! Answers as lines, with all that may differ between two processes taken away: names of the program, numbers, the order
-//! of checks.
+//! Answers as lines, without the parts that may differ between two processes: program names, numbers, the order of
+//! checks.
 
 use ::tests::manager::Kind;
 use ::tests::pages::Page;
@@ -52,7 +52,7 @@ fn body(case: &Case, page: &Page) -> Vec<String> {
             "/flagz" | "/statusz" => without_names(&without_separators(line)),
             _ => without_names(line),
         }));
-        // Upstream keeps controllers in a map, and metrics of SLIs by label; ours come in order of time.
+        // Upstream keeps controllers in a map, and metrics of SLIs by label; ours are in order of time.
         if path != "/statusz" {
             lines.sort_unstable();
         }
@@ -91,7 +91,7 @@ fn kind_of_line(line: &str) -> &str {
     }
 }
 
-/// A sample without its value, of which Go has another way to write it down.
+/// A sample without its value, which Go formats differently.
 fn without_value(line: &str) -> &str {
     if kind_of_line(line) == SAMPLE { line.rsplit_once(' ').map_or(line, |(name, _)| name) } else { line }
 }
@@ -104,7 +104,7 @@ fn without_separators(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Puts a word in the place of the program's name, and a letter in the place of every number.
+/// Replaces the program's name by a word, and every number by a letter.
 fn without_names(text: &str) -> String {
     let names = [Kind::Ours, Kind::Upstream].map(program);
     let text = names.iter().fold(text.to_owned(), |text, name| text.replace(name, "<component>"));

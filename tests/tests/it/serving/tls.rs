@@ -46,7 +46,7 @@ impl Authority {
         self.issue(&params, folder, name)
     }
 
-    /// Writes a certificate for a server on loopback, in the place of an older one of that name.
+    /// Writes a certificate for a server on loopback. Replaces an older one of that name.
     pub(crate) fn server(&self, folder: &Path, name: &str) -> Pair {
         let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -62,7 +62,7 @@ impl Authority {
         }
     }
 
-    /// Connects to a server on loopback, if this authority vouches for it.
+    /// Connects to a server on loopback, if this authority has signed its certificate.
     pub(crate) async fn connect(&self, port: u16) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).unwrap();
@@ -75,7 +75,7 @@ impl Authority {
     }
 }
 
-/// The beginnings of a certificate for this name.
+/// The common parameters of a certificate for this name.
 pub(crate) fn named(name: &str, groups: &[&str]) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();

@@ -33,10 +33,10 @@ const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
-/// Nothing has it.
+/// The uid of no object.
 const OTHER_UID: &str = "00000000-0000-4000-8000-000000000000";
 
-/// Of any object.
+/// Changes of any object.
 const METADATA: &[Change] = &[
     change("no owners", |it| it["metadata"]["ownerReferences"] = Value::Null),
     change("owner with another uid", |it| owner(it)["uid"] = json!(OTHER_UID)),
@@ -182,19 +182,19 @@ pub(crate) enum Target {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Act {
     Put(Change),
-    /// In one request.
+    /// Two changes in one request.
     PutTwo(Change, Change),
     Delete,
-    /// A deletion that a finalizer holds up.
+    /// A deletion that a finalizer delays.
     DeleteHeld,
-    /// Deleted and created under the same name.
+    /// Deletes the object and creates it under the same name.
     Recreate(Change),
-    /// Created once more under another name.
+    /// Creates a copy under another name.
     Copy(Change),
 }
 
 impl Act {
-    /// All for a target, those with two changes aside.
+    /// All acts on a target, except those with two changes.
     pub(crate) fn all(target: Target) -> Vec<Self> {
         let (own, remade) = match target {
             Target::Slice(_) => (SLICE, RECREATED_SLICE),
@@ -208,7 +208,7 @@ impl Act {
         all
     }
 
-    /// Two that are made at once.
+    /// An act with two changes at once.
     pub(crate) fn two(target: Target, rng: &mut fastrand::Rng) -> Self {
         let own = if target == Target::Endpoints { ENDPOINTS } else { SLICE };
         // Objects that other clients write have the right headless label; upstream leaves a wrong one on them.
@@ -231,19 +231,19 @@ fn list(value: &mut Value) -> &mut Vec<Value> {
     value.as_array_mut().unwrap()
 }
 
-/// The place of the least address, as the order of endpoints is chance.
+/// The index of the lowest address, as the order of endpoints is chance.
 fn least(items: &Value) -> Option<usize> {
     let address = |item: &Value| item["addresses"][0].as_str().or(item["ip"].as_str()).map(str::to_owned);
     let items = items.as_array()?.iter().enumerate();
     items.min_by_key(|(_, item)| address(item)).map(|(number, _)| number)
 }
 
-/// The endpoint of the least address; an empty one if there is none.
+/// The endpoint with the lowest address; an empty one if there is none.
 fn first(slice: &mut Value) -> &mut Value {
     of_least(&mut slice["endpoints"])
 }
 
-/// The ready address that is the least.
+/// The lowest ready address.
 fn first_address(endpoints: &mut Value) -> &mut Value {
     of_least(&mut endpoints["subsets"][0]["addresses"])
 }
@@ -262,7 +262,7 @@ fn take_first(items: &mut Value) -> Option<Value> {
     Some(list(items).remove(number))
 }
 
-/// The first owner; another one if there is none.
+/// The first owner; a new one if there is none.
 fn owner(object: &mut Value) -> &mut Value {
     let owners = list(&mut object["metadata"]["ownerReferences"]);
     if owners.is_empty() {

@@ -32,7 +32,7 @@ use tokio::time::sleep;
 
 use self::places::Edit;
 
-/// For a repair.
+/// The limit for a repair.
 const BOUND: Duration = Duration::from_secs(15);
 
 fn variable(name: &str) -> Option<String> {
@@ -63,7 +63,7 @@ struct Side {
 }
 
 impl Side {
-    /// With the places of all edits.
+    /// Starts a side and prepares the places of all edits.
     async fn start(kind: Kind, edits: &[Edit]) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
         let barrier = Barrier::place(&cluster.client(), Controller::ALL).await;

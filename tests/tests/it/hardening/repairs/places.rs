@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::edits::{Act, Target};
 
-/// Requests at a time.
+/// Requests in flight.
 const CONCURRENCY: usize = 8;
 
 /// The type of a place's Service.
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Custom,
 }
 
-/// An edit and where it happens.
+/// An edit and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Edit {
     pub(crate) number: usize,
@@ -35,12 +35,12 @@ impl Edit {
         format!("edit-{}", self.number)
     }
 
-    /// The first ones of a sequence that the seed decides: everything once before anything twice.
+    /// The first edits of the sequence that the seed determines. Each occurs once before any occurs twice.
     pub(crate) fn sequence(seed: u64, count: usize) -> Vec<Self> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut edits = Vec::new();
         while edits.len() < count {
-            edits.extend(deck(&mut rng));
+            edits.extend(all_once(&mut rng));
         }
         edits.truncate(count);
         let edits = edits.into_iter().enumerate();
@@ -49,7 +49,7 @@ impl Edit {
 
     /// The number of edits that covers each once.
     pub(crate) fn everything_once() -> usize {
-        deck(&mut fastrand::Rng::with_seed(0)).len()
+        all_once(&mut fastrand::Rng::with_seed(0)).len()
     }
 
     /// The reason for a result that is not upstream's: a difference listed in docs/parity.md.
@@ -190,8 +190,8 @@ impl Edit {
     }
 }
 
-/// Every single edit and some of two changes, in random order.
-fn deck(rng: &mut fastrand::Rng) -> Vec<(Kind, Target, Act)> {
+/// Every single edit and some with two changes, in random order.
+fn all_once(rng: &mut fastrand::Rng) -> Vec<(Kind, Target, Act)> {
     const PLACES: [(Kind, Target); 5] = [
         (Kind::Plain, Target::Slice("IPv4")),
         (Kind::Plain, Target::Endpoints),
@@ -199,14 +199,14 @@ fn deck(rng: &mut fastrand::Rng) -> Vec<(Kind, Target, Act)> {
         (Kind::Headless, Target::Endpoints),
         (Kind::Custom, Target::Slice("IPv4")),
     ];
-    let mut deck = Vec::new();
+    let mut all_once = Vec::new();
     for (kind, target) in PLACES {
         let single = Act::all(target);
         let two: Vec<Act> = (0..single.len() / 4).map(|_| Act::two(target, rng)).collect();
-        deck.extend(single.into_iter().chain(two).map(|act| (kind, target, act)));
+        all_once.extend(single.into_iter().chain(two).map(|act| (kind, target, act)));
     }
-    rng.shuffle(&mut deck);
-    deck
+    rng.shuffle(&mut all_once);
+    all_once
 }
 
 /// Makes the places of all edits.
@@ -226,7 +226,7 @@ async fn replace(objects: &Api<DynamicObject>, name: &str, object: Value) -> kub
     objects.replace(name, &PostParams::default(), &object).await.map(drop)
 }
 
-/// As a new object under this name.
+/// The content of an object for a create under this name.
 fn remade(mut object: Value, name: &str) -> DynamicObject {
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"] {

@@ -1,175 +1,15 @@
-//! The scripted workload of the parity tests.
-//!
-//! In an exact phase no Service is touched twice without a [`World::sync`] in between, so that the controller
-//! cannot merge two changes into one write, and the number of writes is determined. Phases of changes that
-//! overlap come last: they determine content only.
+//! The changes of each phase.
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::canonical::Detail;
+use super::objects::{big, http, initial_pods, labelled, roll, select, services, web, with};
+use super::{V4, V6};
 use crate::scenario::{Pod, World};
 
-const V4: &str = "IPv4";
-const V6: &str = "IPv6";
-const ENDPOINTS: &str = "endpoints";
-const SLICES: &str = "endpointslices";
-
-/// A part of the workload, after which slices are compared and writes counted.
-#[derive(Debug, Clone, Copy)]
-pub struct Phase {
-    /// The phase as a sentence.
-    pub name: &'static str,
-    /// The extent to which it determines the result.
-    pub detail: Detail,
-    /// The resources and Services that upstream writes a different number of times in every run.
-    chance: &'static [(&'static str, &'static str)],
-    run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>,
-}
-
-impl Phase {
-    /// True if upstream writes this resource of this Service a different number of times in every run.
-    pub fn is_chance(&self, resource: &str, service: &str) -> bool {
-        let at_every_sync = resource == ENDPOINTS && WRITTEN_AT_EVERY_SYNC.contains(&service);
-        at_every_sync || self.chance.contains(&(resource, service))
-    }
-
-    const fn with_chance(self, chance: &'static [(&'static str, &'static str)]) -> Self {
-        Self { chance, ..self }
-    }
-
-    /// Makes the changes, and returns when the controllers have handled them.
-    pub async fn run(&self, world: &World) {
-        (self.run)(world).await;
-        world.settle().await;
-    }
-}
-
-/// The phases in order; each builds on the ones before.
-pub const PHASES: &[Phase] = &[
-    exact("create pods, then Services of all kinds", |w| create(w).boxed()),
-    exact("pods become ready and not ready", |w| readiness(w).boxed()),
-    exact("pods terminate", |w| termination(w).boxed()),
-    exact("pods go, finish, come back", |w| replacement(w).boxed()),
-    exact("pods change labels and addresses", |w| relabelling(w).boxed()),
-    exact("Services change labels", |w| service_labels(w).boxed()),
-    exact("Services change ports", |w| service_ports(w).boxed()),
-    exact("Services change selectors; 130 endpoints become 250", |w| selectors(w).boxed())
-        .with_chance(MIRRORED_FOR_A_WHILE),
-    exact("a large Service grows pod by pod", |w| growth(w).boxed()),
-    exact("Services change type and families", |w| types(w).boxed()),
-    exact("Services are deleted and created again", |w| recreation(w).boxed()).with_chance(DELETED_BY_TWO),
-    exact("slices change under the controller", |w| interference(w).boxed()),
-    exact("a missing node appears", |w| missing_node(w).boxed()),
-    exact("a large Service shrinks", |w| shrinking(w).boxed()),
-    overlapping("a rollout of 40 pods, everything at once", |w| rollout(w).boxed()),
-];
-
-/// Services whose Endpoints upstream writes at every sync, because they carry a label that the controller sets itself.
-/// The number of changes that share a sync is a matter of timing.
-pub const WRITTEN_AT_EVERY_SYNC: &[&str] = &["reserved"];
-
-/// When the selector is back, mirrored slices are deleted on account of the Service and of its Endpoints. The second
-/// request finds them gone, or is not made because its sync sees that.
-const MIRRORED_FOR_A_WHILE: &[(&str, &str)] = &[(SLICES, "early")];
-
-/// The API server deletes the Endpoints of a Service together with it, and so does the controller. The order of the two
-/// decides whether the controller's request finds them, and whether it creates them once more in between.
-const DELETED_BY_TWO: &[(&str, &str)] = &[
-    (ENDPOINTS, "web"),
-    (ENDPOINTS, "empty"),
-    (ENDPOINTS, "named"),
-    (ENDPOINTS, "portless"),
-    (ENDPOINTS, "same"),
-];
-
-pub(crate) const fn exact(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Exact, chance: &[], run }
-}
-
-const fn overlapping(name: &'static str, run: for<'a> fn(&'a World) -> BoxFuture<'a, ()>) -> Phase {
-    Phase { name, detail: Detail::Content, chance: &[], run }
-}
-
-fn web(number: u16) -> Pod {
-    Pod::new(&format!("web-{number}"), "web", number).port("http", 8080, "TCP").port("stats", 9102, "TCP")
-}
-
-fn big(number: u16) -> Pod {
-    let generation = if number < 130 { "1" } else { "2" };
-    let pod = Pod::new(&format!("big-{number}"), "big", 0x1000 + number);
-    pod.label("generation", generation).node(if number.is_multiple_of(2) { "a" } else { "b" })
-}
-
-fn roll(number: u16) -> Pod {
-    Pod::new(&format!("roll-{number}"), "roll", 0x2000 + number).node("b")
-}
-
-fn initial_pods() -> Vec<Pod> {
-    let named = |name: &str, number| Pod::new(name, "named", number).port("metrics", 9153, "TCP");
-    let stateful = |name: &str, number| {
-        Pod::new(name, "state", number).spec("hostname", json!(name)).spec("subdomain", json!("state"))
-    };
-    let proxy = json!([
-        // An init container that ends gets no traffic; a sidecar does.
-        {"name": "setup", "image": "none", "ports": [{"name": "proxy", "containerPort": 1}]},
-        {"name": "proxy", "image": "none", "restartPolicy": "Always",
-         "ports": [{"name": "proxy", "containerPort": 15001}]},
-    ]);
-    let mut pods = vec![
-        web(0),
-        web(1).node("b"),
-        web(2).ready(Some(false)),
-        web(3).node("c").ready(None),
-        // The same name on different numbers, on the wrong protocol, and missing.
-        named("named-a", 100).port("http", 8080, "TCP"),
-        named("named-b", 101).port("http", 9090, "TCP"),
-        named("named-c", 102).port("http", 8080, "UDP"),
-        Pod::new("named-d", "named", 103),
-        Pod::new("sidecar-a", "sidecar", 110).spec("initContainers", proxy.clone()),
-        Pod::new("sidecar-b", "sidecar", 111).spec("initContainers", proxy).port("proxy", 8443, "TCP"),
-        stateful("state-0", 120),
-        stateful("state-1", 121).ready(Some(false)),
-        Pod::new("state-2", "state", 122).spec("hostname", json!("other")),
-        Pod::new("end-succeeded", "end", 130).phase("Succeeded").ready(Some(false)),
-        Pod::new("end-failed", "end", 131).phase("Failed").ready(Some(false)),
-        Pod::new("end-pending", "end", 132).phase("Pending").ready(Some(false)).ips(&[]),
-        Pod::new("end-running", "end", 133),
-        Pod::new("same-a", "same", 140).ips(&["10.1.9.9"]),
-        Pod::new("same-b", "same", 141).ips(&["10.1.9.9"]),
-        Pod::new("six", "six", 142).ips(&["fd00:9::1"]),
-        Pod::new("lost-a", "lost", 150),
-        Pod::new("lost-b", "lost", 151).node("missing"),
-    ];
-    pods.extend((0..130).map(big));
-    pods
-}
-
-fn labelled(app: &str) -> Value {
-    json!({"app": app, "tier": "front"})
-}
-
-fn http() -> Value {
-    json!([{"name": "http", "port": 80, "targetPort": 8080, "appProtocol": "kubernetes.io/h2c"}])
-}
-
-fn select(app: &str, ports: &Value) -> Value {
-    json!({"selector": {"app": app}, "ports": ports})
-}
-
-pub(crate) fn with(mut spec: Value, fields: Value) -> Value {
-    let (Value::Object(spec_fields), Value::Object(more)) = (&mut spec, fields) else {
-        unreachable!("specs are objects")
-    };
-    spec_fields.extend(more);
-    spec
-}
-
-async fn create(w: &World) {
+pub(super) async fn create(w: &World) {
     w.pods(initial_pods()).await;
     foreign_slice(w).await;
     w.sync().await;
@@ -183,71 +23,6 @@ async fn create(w: &World) {
     w.expect_sizes("big", V4, &[100, 30]).await;
 }
 
-/// Services of every kind, each with its labels.
-fn services() -> Vec<(&'static str, Value, Value)> {
-    let many_ports = json!([
-        {"name": "dns", "port": 53, "protocol": "UDP"},
-        {"name": "dns-tcp", "port": 53},
-        {"name": "metrics", "port": 9153, "targetPort": "stats"},
-        {"name": "sctp", "port": 7, "protocol": "SCTP"},
-        {"name": "https", "port": 443, "targetPort": 8443, "appProtocol": "https"},
-        {"name": "absent", "port": 444, "targetPort": "nowhere"},
-    ]);
-    let by_name = json!([
-        {"name": "http", "port": 80, "targetPort": "http"},
-        {"name": "metrics", "port": 9153, "targetPort": "metrics"},
-    ]);
-    let unnamed = json!([{"port": 80, "targetPort": "proxy"}]);
-    let reserved = json!({
-        "app": "reserved",
-        "kubernetes.io/service-name": "someone",
-        "endpointslice.kubernetes.io/managed-by": "someone",
-        "service.kubernetes.io/headless": "no",
-    });
-    let headless = |spec| with(spec, json!({"clusterIP": "None"}));
-    let families = |spec, policy: &str, families: &[&str]| {
-        with(spec, json!({"ipFamilyPolicy": policy, "ipFamilies": families}))
-    };
-    let plain = |app| (json!({}), select(app, &http()));
-    let entry = |name, (labels, spec)| (name, labels, spec);
-    vec![
-        ("web", labelled("web"), select("web", &http())),
-        ("web6", labelled("web"), families(select("web", &http()), "SingleStack", &[V6])),
-        ("dual", labelled("web"), families(select("web", &many_ports), "RequireDualStack", &[V6, V4])),
-        ("early", labelled("web"), with(select("web", &http()), json!({"publishNotReadyAddresses": true}))),
-        ("node-port", json!({}), with(select("web", &http()), json!({"type": "NodePort"}))),
-        ("balancer", json!({}), with(select("web", &http()), json!({"type": "LoadBalancer"}))),
-        ("named", json!({}), select("named", &by_name)),
-        ("sidecar", json!({}), select("sidecar", &unnamed)),
-        ("state", labelled("state"), headless(select("state", &http()))),
-        ("portless", json!({}), headless(json!({"selector": {"app": "web"}}))),
-        (
-            "headless-dual",
-            json!({}),
-            families(headless(select("web", &http())), "PreferDualStack", &[V4, V6]),
-        ),
-        ("big", labelled("big"), json!({"selector": {"app": "big", "generation": "1"}, "ports": http()})),
-        ("reserved", reserved, select("web", &http())),
-        ("external", json!({}), json!({"type": "ExternalName", "externalName": "example.com"})),
-        (
-            "external-selecting",
-            json!({}),
-            with(
-                select("web", &http()),
-                json!({
-            "type": "ExternalName", "externalName": "example.com"}),
-            ),
-        ),
-        ("unselecting", json!({}), json!({"ports": http()})),
-        ("roll", json!({}), select("roll", &http())),
-        entry("empty", plain("no-pod")),
-        entry("end", plain("end")),
-        entry("same", plain("same")),
-        ("six", json!({}), families(select("six", &http()), "PreferDualStack", &[V4, V6])),
-        entry("lost", plain("lost")),
-    ]
-}
-
 /// A slice of the Service without selector, made by hand; no controller may touch it.
 async fn foreign_slice(w: &World) {
     let slice = json!({
@@ -259,7 +34,7 @@ async fn foreign_slice(w: &World) {
     w.slices().create(&PostParams::default(), &serde_json::from_value(slice).unwrap()).await.unwrap();
 }
 
-async fn readiness(w: &World) {
+pub(super) async fn readiness(w: &World) {
     w.ready("web-2", true).await;
     w.ready("state-1", true).await;
     w.ready("named-a", false).await;
@@ -278,7 +53,7 @@ async fn readiness(w: &World) {
     w.expect("state", V4, 3, 2).await;
 }
 
-async fn termination(w: &World) {
+pub(super) async fn termination(w: &World) {
     w.terminate("web-1").await;
     w.terminate("state-1").await;
     w.terminate("named-b").await;
@@ -294,7 +69,7 @@ async fn termination(w: &World) {
     w.expect("end", V4, 1, 0).await;
 }
 
-async fn replacement(w: &World) {
+pub(super) async fn replacement(w: &World) {
     w.gone("web-1").await;
     w.gone("named-b").await;
     w.gone("state-1").await;
@@ -319,7 +94,7 @@ async fn replacement(w: &World) {
     w.expect("same", V4, 1, 1).await;
 }
 
-async fn relabelling(w: &World) {
+pub(super) async fn relabelling(w: &World) {
     w.relabel("web-3", json!({"app": "no-pod"})).await;
     w.relabel("named-c", json!({"unrelated": "label"})).await;
     w.sync().await;
@@ -337,7 +112,7 @@ async fn relabelling(w: &World) {
     w.expect("six", V6, 0, 0).await;
 }
 
-async fn service_labels(w: &World) {
+pub(super) async fn service_labels(w: &World) {
     let change = |labels| json!({"metadata": {"labels": labels}});
     w.change_service("web", change(json!({"tier": "back", "new": ""}))).await;
     w.change_service("dual", change(json!({"app": null, "tier": null}))).await;
@@ -353,7 +128,7 @@ async fn service_labels(w: &World) {
     w.expect("web", V4, 1, 1).await;
 }
 
-async fn service_ports(w: &World) {
+pub(super) async fn service_ports(w: &World) {
     let change = |ports| json!({"spec": {"ports": ports}});
     // A slice does not depend on the port of a Service alone, but on its name, target and appProtocol.
     w.change_service(
@@ -388,7 +163,7 @@ async fn service_ports(w: &World) {
     w.expect_sizes("big", V4, &[100, 30]).await;
 }
 
-async fn selectors(w: &World) {
+pub(super) async fn selectors(w: &World) {
     let change = |selector| json!({"spec": {"selector": selector}});
     w.pods((130..250).map(big)).await;
     w.sync().await;
@@ -410,7 +185,7 @@ async fn selectors(w: &World) {
     w.expect_sizes("big", V4, &[100, 100, 50]).await;
 }
 
-async fn growth(w: &World) {
+pub(super) async fn growth(w: &World) {
     for number in 250..254 {
         w.pod(big(number)).await;
         w.sync().await;
@@ -419,7 +194,7 @@ async fn growth(w: &World) {
     w.expect_sizes("big", V4, &[100, 100, 55]).await;
 }
 
-async fn types(w: &World) {
+pub(super) async fn types(w: &World) {
     let external = json!({"spec": {"type": "ExternalName", "externalName": "example.com",
         "clusterIP": null, "clusterIPs": null, "ipFamilies": null, "ipFamilyPolicy": null}});
     w.change_service("node-port", json!({"spec": {"type": "ClusterIP", "ports": [
@@ -452,7 +227,7 @@ async fn types(w: &World) {
     w.expect("balancer", V4, 2, 1).await;
 }
 
-async fn recreation(w: &World) {
+pub(super) async fn recreation(w: &World) {
     for name in ["web", "empty", "named", "portless", "same"] {
         w.delete_service(name).await;
     }
@@ -473,7 +248,7 @@ async fn recreation(w: &World) {
 /// Changes by another client that are repaired a second later, or left alone. Left out: removing `managed-by` from a
 /// slice that upstream wrote itself. Upstream takes its cache of the Service for stale from then on, and never syncs it
 /// again.
-async fn interference(w: &World) {
+pub(super) async fn interference(w: &World) {
     let slices: &Api<EndpointSlice> = w.slices();
     let of =
         async |service: &str, family: &str| w.slices_of(service, family).await.unwrap().remove(0).name_any();
@@ -508,7 +283,7 @@ async fn interference(w: &World) {
     w.ready("web-4", true).await;
 }
 
-async fn missing_node(w: &World) {
+pub(super) async fn missing_node(w: &World) {
     w.expect("lost", V4, 1, 1).await;
     w.node("missing", Some("z")).await;
     // A node alone triggers no sync: the retry may be far away, and the Service's next change may come too early.
@@ -524,13 +299,13 @@ async fn missing_node(w: &World) {
     }
 }
 
-async fn shrinking(w: &World) {
+pub(super) async fn shrinking(w: &World) {
     w.change_service("big", json!({"spec": {"selector": {"generation": "2"}}})).await;
     // Of three slices one goes, one loses the first generation, and one stays as it is.
     w.expect_sizes("big", V4, &[100, 25]).await;
 }
 
-async fn rollout(w: &World) {
+pub(super) async fn rollout(w: &World) {
     w.pods((0..40).map(|number| roll(number).ready(Some(false)))).await;
     futures::future::join_all((0..40).map(|number| async move {
         let name = format!("roll-{number}");

@@ -1,0 +1,67 @@
+//! A manager with its metrics endpoint.
+
+use crate::cluster::{self, Cluster, User};
+use crate::credentials;
+use crate::manager::{Kind, Manager, ManagerOptions};
+use crate::pages::{Page, Pages};
+use crate::ports;
+use crate::wait::{self, LIMIT};
+
+/// A manager that serves its metrics, and a client for them.
+#[derive(Debug)]
+pub struct Observed {
+    /// The manager.
+    pub manager: Manager,
+    pages: Pages,
+}
+
+impl Observed {
+    /// Starts a manager with its server. Ours always serves; upstream gets the flags for it.
+    pub async fn start(kind: Kind, cluster: &Cluster, options: &ManagerOptions) -> Self {
+        match kind {
+            Kind::Ours => {
+                let manager = Manager::ours(cluster, options).await;
+                let pages = manager.pages().clone();
+                Self { manager, pages }
+            }
+            Kind::Upstream => Self::upstream(cluster, options).await,
+        }
+    }
+
+    async fn upstream(cluster: &Cluster, options: &ManagerOptions) -> Self {
+        let [port] = ports::free();
+        let folder = cluster.folder().join("kube-controller-manager");
+        let mut options = options.clone();
+        // The last value of a flag is the effective one.
+        options.flags.extend([
+            format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--cert-dir={}", folder.display()),
+            "--authorization-always-allow-paths=/healthz,/metrics".to_owned(),
+        ]);
+        let manager = Manager::upstream(cluster, &options);
+        // As with the API server: the certificate, then the authority that signed it, written at the start.
+        let authority = folder.join("kube-controller-manager.crt");
+        let kubeconfig = folder.join("scraper.kubeconfig");
+        let client = wait::until("the certificate of kube-controller-manager", LIMIT, || async {
+            std::fs::metadata(&authority).map_err(|error| error.to_string())?;
+            let url = format!("https://127.0.0.1:{port}");
+            let text = credentials::kubeconfig(User::Admin, &url, &authority);
+            std::fs::write(&kubeconfig, text).map_err(|error| error.to_string())?;
+            cluster::client(&kubeconfig).await
+        })
+        .await;
+        Self { manager, pages: Pages::by(client) }
+    }
+
+    /// Gets the metrics.
+    pub async fn scrape(&self) -> Page {
+        wait::until("metrics", LIMIT, || async {
+            match self.pages.get("/metrics").await? {
+                page if page.status == 200 => Ok(page),
+                page => Err(format!("{}: {}", page.status, page.text)),
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,245 @@
+//! Generates traces: tracks the existing objects, and draws the next operation.
+
+use std::collections::BTreeMap;
+
+use super::endpoints;
+use super::operation::{Chance, Operation, Readiness, Step};
+use super::rng::Rng;
+use super::services::{self, Service};
+use nodes::NODES;
+use pods::Pod;
+
+mod nodes;
+mod pods;
+
+/// With fewer than these, most operations create.
+const FEW_PODS: usize = 10;
+const FEW_SERVICES: usize = 5;
+
+/// Generates one trace.
+#[derive(Debug)]
+pub(crate) struct Generator {
+    rng: Rng,
+    /// Allows topology-aware hints for Services.
+    topology: bool,
+    /// Generates custom Endpoints.
+    custom_endpoints: bool,
+    chance: Chance,
+    services: BTreeMap<&'static str, Service>,
+    pods: BTreeMap<String, Pod>,
+    nodes: BTreeMap<&'static str, bool>,
+    /// The number of pods, and of addresses, so far.
+    pods_made: usize,
+    addresses: u16,
+}
+
+/// The kinds of operations, with their relative frequency.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    CreatePod,
+    BindPod,
+    StartPod,
+    FlipPod,
+    MovePod,
+    FinishPod,
+    TerminatePod,
+    RemovePod,
+    RelabelPod,
+    CreateService,
+    DeleteService,
+    ServicePorts,
+    ServiceSelector,
+    ServiceLabels,
+    ServiceNothing,
+    ServicePublishing,
+    ServiceTraffic,
+    ServiceTopology,
+    ServiceKind,
+    ServiceFamilies,
+    CreateNode,
+    LabelNode,
+    NodeReadiness,
+    DeleteNode,
+    SetEndpoints,
+    DeleteEndpoints,
+}
+
+const CHOICES: [(Choice, usize); 24] = [
+    (Choice::CreatePod, 18),
+    (Choice::BindPod, 4),
+    (Choice::StartPod, 12),
+    (Choice::FlipPod, 16),
+    (Choice::MovePod, 4),
+    (Choice::FinishPod, 4),
+    (Choice::TerminatePod, 7),
+    (Choice::RemovePod, 8),
+    (Choice::RelabelPod, 9),
+    (Choice::CreateService, 9),
+    (Choice::DeleteService, 3),
+    (Choice::ServicePorts, 7),
+    (Choice::ServiceSelector, 6),
+    (Choice::ServiceLabels, 7),
+    (Choice::ServiceNothing, 2),
+    (Choice::ServicePublishing, 4),
+    (Choice::ServiceTraffic, 6),
+    (Choice::ServiceTopology, 4),
+    (Choice::ServiceKind, 4),
+    (Choice::ServiceFamilies, 5),
+    (Choice::CreateNode, 3),
+    (Choice::LabelNode, 3),
+    (Choice::NodeReadiness, 2),
+    (Choice::DeleteNode, 1),
+];
+
+/// Choices with custom Endpoints.
+const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
+
+impl Generator {
+    pub(crate) fn new(seed: u64, topology: bool, custom_endpoints: bool) -> Self {
+        Self {
+            rng: Rng::new(seed),
+            topology,
+            custom_endpoints,
+            chance: Chance::default(),
+            services: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            nodes: NODES[..3].iter().map(|name| (*name, true)).collect(),
+            pods_made: 0,
+            addresses: 0,
+        }
+    }
+
+    /// The next step. A longer trace of a seed begins with a shorter one.
+    pub(crate) fn step(&mut self) -> Step {
+        let more: &[(Choice, usize)] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
+        let choices = || CHOICES.iter().chain(more);
+        let sum: usize = choices().map(|(_, weight)| weight).sum();
+        let operation = loop {
+            // A cluster in use is the interesting start for changes of all kinds.
+            if (self.pods.len() < FEW_PODS || self.services.len() < FEW_SERVICES) && self.rng.percent(60) {
+                let fewer_pods = self.services.len() >= FEW_SERVICES || self.rng.percent(60);
+                let operation = if fewer_pods { self.create_pod() } else { self.create_service() };
+                if let Some(operation) = operation {
+                    break operation;
+                }
+            }
+            let mut left = self.rng.below(sum);
+            let choice = choices().find(|(_, weight)| {
+                let found = left < *weight;
+                left = left.saturating_sub(*weight);
+                found
+            });
+            let (choice, _) = choice.expect("the number is below the sum");
+            if let Some(operation) = self.operation(*choice) {
+                break operation;
+            }
+        };
+        let named = |which: fn(&Service) -> bool| {
+            self.services.iter().filter(move |(_, service)| which(service)).map(|(name, _)| *name)
+        };
+        // Slices that are no longer kept up to date, such as those of a deleted Service, keep their hints.
+        for name in named(|service| service.is_synced() && !service.has_topology_mode()) {
+            self.chance.hints.remove(name);
+        }
+        self.chance.hints.extend(named(Service::has_topology_mode));
+        self.chance.trigger_times.extend(&self.chance.hints);
+        self.chance.reserved = named(Service::has_reserved_label).collect();
+        self.chance.headless.extend(named(Service::is_external_name));
+        let synced: Vec<String> = named(Service::is_synced).map(ToOwned::to_owned).collect();
+        let touch = is_silent(&operation, &synced);
+        Step { touch, operation, synced, chance: self.chance.clone() }
+    }
+
+    /// None if there is no object for the operation.
+    fn operation(&mut self, choice: Choice) -> Option<Operation> {
+        match choice {
+            Choice::CreatePod => self.create_pod(),
+            Choice::BindPod => self.bind_pod(),
+            Choice::StartPod => self.start_pod(),
+            Choice::FlipPod => self.flip_pod(),
+            Choice::MovePod => self.move_pod(),
+            Choice::FinishPod => self.finish_pod(),
+            Choice::TerminatePod => self.terminate_pod(),
+            Choice::RemovePod => self.remove_pod(),
+            Choice::RelabelPod => self.relabel_pod(),
+            Choice::CreateService => self.create_service(),
+            Choice::DeleteService => self.delete_service(),
+            Choice::ServiceTopology if !self.topology => None,
+            Choice::CreateNode => self.create_node(),
+            Choice::LabelNode => self.label_node(),
+            Choice::NodeReadiness => self.node_readiness(),
+            Choice::DeleteNode => self.delete_node(),
+            Choice::SetEndpoints => Some(endpoints::set(&mut self.rng)),
+            Choice::DeleteEndpoints => Some(endpoints::delete(&mut self.rng)),
+            _ => self.change_service(choice),
+        }
+    }
+
+    fn create_service(&mut self) -> Option<Operation> {
+        let missing = services::NAMES.into_iter().filter(|name| !self.services.contains_key(name));
+        let name = self.rng.any(missing)?;
+        let (service, operation) = Service::create(&mut self.rng, name, self.topology, self.custom_endpoints);
+        self.services.insert(name, service);
+        Some(operation)
+    }
+
+    fn delete_service(&mut self) -> Option<Operation> {
+        let name = self.rng.any(self.services.keys().copied())?;
+        self.services.remove(name);
+        Some(Operation::DeleteService { name: name.to_owned() })
+    }
+
+    fn change_service(&mut self, choice: Choice) -> Option<Operation> {
+        let rng = &mut self.rng;
+        let service = rng.any(self.services.values_mut())?;
+        Some(match choice {
+            Choice::ServicePorts => service.change_ports(rng),
+            Choice::ServiceSelector => service.change_selector(rng),
+            Choice::ServiceLabels => service.change_labels(rng),
+            Choice::ServicePublishing => service.change_publishing(),
+            Choice::ServiceTraffic => service.change_traffic_distribution(rng),
+            Choice::ServiceTopology => service.change_topology_mode(rng),
+            Choice::ServiceKind => service.change_kind(rng),
+            Choice::ServiceFamilies => return service.change_families(rng),
+            _ => service.change_nothing(rng),
+        })
+    }
+}
+
+/// True for operations that upstream notices only when something else happens; see the table of [`super`].
+fn is_silent(operation: &Operation, synced: &[String]) -> bool {
+    match operation {
+        // Endpoints that the controller keeps itself.
+        Operation::SetEndpoints { name, .. } => synced.contains(name),
+        Operation::BindPod { .. } | Operation::ChangePodStatus { what: "pod ends", .. } => true,
+        // Changes not the readiness, but its time.
+        Operation::ChangePodStatus { status, .. } => status.ready == Some(Readiness::Absent),
+        operation => operation.is_of_node(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn trace(seed: u64, steps: usize) -> Vec<Step> {
+        let mut generator = Generator::new(seed, false, false);
+        (0..steps).map(|_| generator.step()).collect()
+    }
+
+    #[test]
+    fn a_trace_is_a_function_of_its_seed_and_a_longer_one_begins_like_a_shorter_one() {
+        assert_eq!(trace(1, 200)[..100], trace(1, 100));
+        assert_ne!(trace(1, 100), trace(2, 100));
+    }
+
+    #[test]
+    fn every_operation_occurs_in_every_long_trace() {
+        for seed in 0..20 {
+            let kinds: BTreeSet<&str> = trace(seed, 400).iter().map(|step| step.operation.kind()).collect();
+            assert!(kinds.len() >= 24, "seed {seed}: {kinds:?}");
+        }
+    }
+}

@@ -5,13 +5,13 @@
 //!
 //! [format]: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
+mod observed;
+mod parser;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use observed::Observed;
 use parser::Parser;
-
-mod observed;
-mod parser;
 
 /// The labels of a series, `le` aside.
 pub type Labels = BTreeMap<String, String>;

@@ -31,13 +31,17 @@ mod apply;
 mod endpoints;
 mod generator;
 mod operation;
+mod options;
+mod report;
 mod rng;
 mod run;
 mod services;
 pub mod view;
 
 pub use operation::{Chance, Operation, PodStatus, Readiness, Step};
-pub use run::{Options, Report, run};
+pub use options::Options;
+pub use report::Report;
+pub use run::run;
 
 /// The default of the option for topology-aware hints.
 pub const TOPOLOGY: bool = true;

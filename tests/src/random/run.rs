@@ -1,7 +1,7 @@
 //! Runs a trace under upstream and under ours at the same time, step by step, and compares after every barrier.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Endpoints, Service};
@@ -9,12 +9,13 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
 use super::apply::{apply, delete_mirrored, touch};
-use super::generator::Generator;
 use super::operation::Step;
+use super::options::Options;
+use super::report::Report;
 use super::view::{Pair, View};
 use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
-use crate::manager::{Controller, Kind, ManagerOptions};
+use crate::manager::{Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::scenario::NAMESPACE;
 
@@ -24,112 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The time that upstream gets to mirror without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
-
-/// A trace and the conditions of its run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Names the trace.
-    pub seed: u64,
-    /// Its length.
-    pub operations: usize,
-    /// `--max-endpoints-per-slice`; derived from the seed if `None`.
-    pub max: Option<u32>,
-    /// Operations between two barriers. With 1, everything that upstream determines is compared, including the number
-    /// of writes. With more, changes overlap, and only endpoints are compared.
-    pub overlap: usize,
-    /// Allows topology-aware hints for Services.
-    pub topology: bool,
-    /// The controllers that run. With the mirroring controller, there are custom Endpoints.
-    pub controllers: &'static [Controller],
-    /// The program compared with upstream: ours, or upstream itself, which shows what is left to chance.
-    pub candidate: Kind,
-}
-
-impl Options {
-    /// The usual run of a seed.
-    pub fn new(seed: u64, operations: usize) -> Self {
-        Self {
-            seed,
-            operations,
-            max: None,
-            overlap: 1,
-            topology: super::TOPOLOGY,
-            controllers: Controller::ALL,
-            candidate: Kind::Ours,
-        }
-    }
-
-    /// The steps.
-    pub fn trace(&self) -> Vec<Step> {
-        let custom_endpoints = self.controllers.contains(&Controller::EndpointSliceMirroring);
-        let mut generator = Generator::new(self.seed, self.topology, custom_endpoints);
-        (0..self.operations).map(|_| generator.step()).collect()
-    }
-
-    /// The maximum of endpoints per slice. Odd seeds run with slices so small that Services need several of them; with
-    /// even seeds every group of endpoints fits into one, so that every write is determined.
-    pub fn max(&self) -> u32 {
-        self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
-    }
-
-    /// The command that runs it again.
-    pub fn command(&self) -> String {
-        let mut command = format!("hack/parity --operations {}", self.operations);
-        if let Some(max) = self.max {
-            write!(command, " --max {max}").unwrap();
-        }
-        if self.overlap > 1 {
-            write!(command, " --overlap {}", self.overlap).unwrap();
-        }
-        if self.topology != super::TOPOLOGY {
-            command.push_str(if self.topology { " --topology" } else { " --no-topology" });
-        }
-        if self.controllers != Controller::ALL {
-            write!(command, " --controllers {}", Controller::list(self.controllers)).unwrap();
-        }
-        if self.candidate == Kind::Upstream {
-            command.push_str(" --self");
-        }
-        write!(command, " {}", self.seed).unwrap();
-        command
-    }
-}
-
-/// The result of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Report {
-    determined: [Writes; 2],
-    undetermined: [Writes; 2],
-    /// Comparisons that had to wait.
-    late: usize,
-    /// Of the groups with several slices, those with equal fills, and all.
-    packed: (usize, usize),
-    final_groups: usize,
-    elapsed: Duration,
-}
-
-impl Report {
-    /// All writes of upstream, and of ours.
-    pub fn writes(&self) -> [usize; 2] {
-        [0, 1].map(|side| self.determined[side].total() + self.undetermined[side].total())
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { determined, undetermined, late, packed, final_groups, elapsed } = self;
-        writeln!(f, "  determined writes:   upstream {}   ours {}", determined[0], determined[1])?;
-        if undetermined != &[Writes::default(); 2] {
-            writeln!(f, "  undetermined writes: upstream {}   ours {}", undetermined[0], undetermined[1])?;
-            writeln!(f, "  groups of several slices: {} of {} had equal fills", packed.0, packed.1)?;
-        }
-        write!(
-            f,
-            "  {final_groups} groups of slices in the end; taken over without a write both ways; {late} comparisons waited; {} s",
-            elapsed.as_secs()
-        )
-    }
-}
 
 /// Both clusters and their common state.
 struct Race<'a> {

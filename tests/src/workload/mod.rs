@@ -4,6 +4,9 @@
 //! cannot merge two changes into one write, and the number of writes is determined. Phases of changes that
 //! overlap come last: they determine content only.
 
+mod objects;
+mod phases;
+
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -11,9 +14,6 @@ pub(crate) use objects::with;
 
 use crate::canonical::Detail;
 use crate::scenario::World;
-
-mod objects;
-mod phases;
 
 const V4: &str = "IPv4";
 const V6: &str = "IPv6";

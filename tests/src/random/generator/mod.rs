@@ -1,5 +1,8 @@
 //! Generates traces: tracks the existing objects, and draws the next operation.
 
+mod nodes;
+mod pods;
+
 use std::collections::BTreeMap;
 
 use super::endpoints;
@@ -8,9 +11,6 @@ use super::rng::Rng;
 use super::services::{self, Service};
 use nodes::NODES;
 use pods::Pod;
-
-mod nodes;
-mod pods;
 
 /// With fewer than these, most operations create.
 const FEW_PODS: usize = 10;

@@ -1,0 +1,77 @@
+//! The options of a run.
+
+use std::fmt::Write as _;
+
+use super::generator::Generator;
+use super::operation::Step;
+use crate::manager::{Controller, Kind};
+
+/// A trace and the conditions of its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Names the trace.
+    pub seed: u64,
+    /// Its length.
+    pub operations: usize,
+    /// `--max-endpoints-per-slice`; derived from the seed if `None`.
+    pub max: Option<u32>,
+    /// Operations between two barriers. With 1, everything that upstream determines is compared, including the number
+    /// of writes. With more, changes overlap, and only endpoints are compared.
+    pub overlap: usize,
+    /// Allows topology-aware hints for Services.
+    pub topology: bool,
+    /// The controllers that run. With the mirroring controller, there are custom Endpoints.
+    pub controllers: &'static [Controller],
+    /// The program compared with upstream: ours, or upstream itself, which shows what is left to chance.
+    pub candidate: Kind,
+}
+
+impl Options {
+    /// The usual run of a seed.
+    pub fn new(seed: u64, operations: usize) -> Self {
+        Self {
+            seed,
+            operations,
+            max: None,
+            overlap: 1,
+            topology: super::TOPOLOGY,
+            controllers: Controller::ALL,
+            candidate: Kind::Ours,
+        }
+    }
+
+    /// The steps.
+    pub fn trace(&self) -> Vec<Step> {
+        let custom_endpoints = self.controllers.contains(&Controller::EndpointSliceMirroring);
+        let mut generator = Generator::new(self.seed, self.topology, custom_endpoints);
+        (0..self.operations).map(|_| generator.step()).collect()
+    }
+
+    /// The maximum of endpoints per slice. Odd seeds run with slices so small that Services need several of them; with
+    /// even seeds every group of endpoints fits into one, so that every write is determined.
+    pub fn max(&self) -> u32 {
+        self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
+    }
+
+    /// The command that runs it again.
+    pub fn command(&self) -> String {
+        let mut command = format!("hack/parity --operations {}", self.operations);
+        if let Some(max) = self.max {
+            write!(command, " --max {max}").unwrap();
+        }
+        if self.overlap > 1 {
+            write!(command, " --overlap {}", self.overlap).unwrap();
+        }
+        if self.topology != super::TOPOLOGY {
+            command.push_str(if self.topology { " --topology" } else { " --no-topology" });
+        }
+        if self.controllers != Controller::ALL {
+            write!(command, " --controllers {}", Controller::list(self.controllers)).unwrap();
+        }
+        if self.candidate == Kind::Upstream {
+            command.push_str(" --self");
+        }
+        write!(command, " {}", self.seed).unwrap();
+        command
+    }
+}

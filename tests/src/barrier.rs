@@ -178,7 +178,7 @@ impl Barrier {
             .patch(NAMESPACE, &PatchParams::default(), &label)
             .await
             .expect("changing the barrier node");
-        wait::until("controllers to know of a change of a node", LIMIT, || async {
+        wait::until("controllers to see a change of a node", LIMIT, || async {
             self.round().await;
             let by_pod = self.slice_of(BY_POD).await?;
             let seen = by_pod.endpoints.iter().flatten().next().and_then(|endpoint| endpoint.zone.clone());

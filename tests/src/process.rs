@@ -222,7 +222,7 @@ pub fn output(program: &Path, args: &[&str], limit: Duration) -> Output {
     }
     let in_time = ended();
     let _ = child.kill();
-    let output = child.wait_with_output().expect("reading what a child said");
+    let output = child.wait_with_output().expect("reading the output of a child");
     assert!(in_time, "{args:?} does not end: {}", String::from_utf8_lossy(&output.stderr));
     output
 }

@@ -18,10 +18,14 @@ fn refusal(args: &[&str]) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
     assert!(!text.contains("panicked"), "{args:?}: {text}");
-    let said: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !is_log(line)).collect();
-    assert_eq!(said.len(), 1, "{args:?} must say one line beside its log, says: {text}");
-    assert_eq!(said.last().copied(), text.lines().last(), "{args:?} must say it at the end, says: {text}");
-    said.concat()
+    let printed: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !is_log(line)).collect();
+    assert_eq!(printed.len(), 1, "{args:?} must print one line beside its log, printed: {text}");
+    assert_eq!(
+        printed.last().copied(),
+        text.lines().last(),
+        "{args:?} must print it at the end, printed: {text}"
+    );
+    printed.concat()
 }
 
 /// True if a line has the head of a log line: its severity and the date, `I1231 `.
@@ -30,20 +34,20 @@ fn is_log(line: &str) -> bool {
     "IWEF".contains(severity) && rest.split(' ').next().is_some_and(|date| date.parse::<u16>().is_ok())
 }
 
-fn assert_says(args: &[&str], words: &[&str]) {
+fn assert_prints(args: &[&str], words: &[&str]) {
     let line = refusal(args);
-    assert!(words.iter().all(|word| line.contains(word)), "{args:?} must name {words:?}, says: {line}");
+    assert!(words.iter().all(|word| line.contains(word)), "{args:?} must name {words:?}, printed: {line}");
 }
 
 #[test]
 fn an_unknown_flag() {
-    assert_says(&["--no-such-flag=1"], &["--no-such-flag"]);
+    assert_prints(&["--no-such-flag=1"], &["--no-such-flag"]);
 }
 
 #[test]
 fn an_unknown_feature_gate() {
     let args = ["--feature-gates=NoSuchGate=true", "--leader-elect=false"];
-    assert_says(&args, &["--feature-gates: unrecognized feature gate: NoSuchGate"]);
+    assert_prints(&args, &["--feature-gates: unrecognized feature gate: NoSuchGate"]);
 }
 
 #[test]
@@ -55,7 +59,7 @@ fn a_configuration_file_with_an_unknown_field() {
                 EndpointSliceController: {MaxEndpoints: 5}\n";
     std::fs::write(&file, text).unwrap();
     let flag = format!("--config={}", file.display());
-    assert_says(&[&flag], &["manager.yaml", "EndpointSliceController.MaxEndpoints: unknown field"]);
+    assert_prints(&[&flag], &["manager.yaml", "EndpointSliceController.MaxEndpoints: unknown field"]);
 }
 
 /// The output of a program with `--help`.
@@ -103,12 +107,12 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
 #[test]
 fn an_unknown_controller() {
     let args = ["--controllers=endpointslice-controller,no-such-controller", "--leader-elect=false"];
-    assert_says(&args, &["no-such-controller"]);
+    assert_prints(&args, &["no-such-controller"]);
 }
 
 #[test]
 fn a_missing_kubeconfig() {
-    assert_says(&["--kubeconfig=/no/such/file", "--secure-port=0"], &["/no/such/file"]);
+    assert_prints(&["--kubeconfig=/no/such/file", "--secure-port=0"], &["/no/such/file"]);
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn a_malformed_kubeconfig() {
     let file = folder.path().join("broken.kubeconfig");
     std::fs::write(&file, "clusters: [what").unwrap();
     let flag = format!("--kubeconfig={}", file.display());
-    assert_says(&[&flag, "--secure-port=0"], &["broken.kubeconfig"]);
+    assert_prints(&[&flag, "--secure-port=0"], &["broken.kubeconfig"]);
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn an_unreachable_api_server() {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}]}"#;
     std::fs::write(&file, config).unwrap();
     let flag = format!("--kubeconfig={}", file.display());
-    assert_says(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
+    assert_prints(&[&flag, "--leader-elect=false", "--secure-port=0"], &["127.0.0.1:1"]);
 }
 
 /// Starts the program with a stderr that is full and has no reader; stdout is the same, as in a container whose logs

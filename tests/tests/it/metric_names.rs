@@ -93,7 +93,7 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("go_", "the runtime of Go"),
     ("informer_queued_items", "events go straight from the connection to the cache, there is no queue"),
     ("node_collector_", "of a controller that does not run here"),
-    ("rest_client_exec_plugin_", "plugins are called by the kube library, which does not tell"),
+    ("rest_client_exec_plugin_", "plugins are called by the kube library, which does not report it"),
     ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
 ];
 

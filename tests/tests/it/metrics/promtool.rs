@@ -31,8 +31,8 @@ fn promtool(text: &str) -> Option<String> {
     };
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     // Code 3 is for style; any other means that the text is malformed.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "promtool: {}: {said}", output.status);
-    Some(said)
+    assert!(matches!(output.status.code(), Some(0 | 3)), "promtool: {}: {printed}", output.status);
+    Some(printed)
 }

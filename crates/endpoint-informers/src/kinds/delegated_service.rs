@@ -11,7 +11,7 @@ use crate::resource::{NoIndex, Resource};
 
 /// A Service with the label `service.kubernetes.io/endpoint-controller-name`: its name, and whether it has a selector.
 ///
-/// It is not among [`State::services`], so that no change of a pod leads to it. It is cached for one question: was a
+/// It is not among `State::services`, so that no change of a pod leads to it. It is cached for one question: was a
 /// Service that has left the main watch deleted, or delegated? The event is the same for both: `DELETED`, with the
 /// object in its last state. If the Service is not listed here, it was deleted and the garbage collector removes its
 /// slices; if it is, our controllers delete their slices. A change of the label's value, or of anything else, is no

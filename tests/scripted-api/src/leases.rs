@@ -1,16 +1,11 @@
-//! An API server with one Lease, and processes that contend for it.
+//! An API server with one Lease.
 
 use std::future::pending;
 use std::io::ErrorKind;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use controller_kit::election::{
-    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
-};
-use controller_kit::recorder::Recorder;
 use http::{Method, Request, Response};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Event;
@@ -18,11 +13,8 @@ use kube::client::Body;
 use kube_api::{ApiClient, Encoding};
 use kube_protobuf::{Message, Unknown, wrap};
 use parking_lot::Mutex;
-use prometheus_client::registry::Registry;
 use serde_json::json;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 pub const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/controllers";
@@ -275,8 +267,7 @@ impl Stored {
         }
     }
 
-    /// Reports a holder that took the Lease although it was neither expired nor released, or miscounted the
-    /// transitions.
+    /// Reports the take-over of a Lease that was neither expired nor released, and a wrong count of transitions.
     fn violation(&self, by: &str, old: &LeaseSpec, new: &LeaseSpec) -> Option<String> {
         let holder = |spec: &LeaseSpec| spec.holder_identity.clone().unwrap_or_default();
         let (old_holder, new_holder) = (holder(old), holder(new));
@@ -310,65 +301,6 @@ fn decode<T: Message + serde::de::DeserializeOwned>(sent: &Sent) -> T {
     }
 }
 
-/// A process that contends for the Lease.
-pub struct Candidate {
-    pub identity: String,
-    pub leadership: Leadership,
-    pub election: JoinHandle<Result<(), LeaseLost>>,
-    pub registry: Registry,
-    stop: oneshot::Sender<()>,
-}
-
-impl Candidate {
-    pub fn start(server: &Arc<LeaseServer>, name: &str) -> Self {
-        Self::start_with(server, name, Config::default(), Encoding::Protobuf)
-    }
-
-    /// Starts a process and waits until it leads.
-    pub async fn leading(server: &Arc<LeaseServer>, name: &str) -> Self {
-        let candidate = Self::start(server, name);
-        assert!(candidate.leadership.gained().await);
-        candidate
-    }
-
-    pub fn start_with(server: &Arc<LeaseServer>, name: &str, config: Config, encoding: Encoding) -> Self {
-        Self::start_stopping(server, name, config, encoding, Vec::new())
-    }
-
-    /// A process that is stopped (as by SIGSTOP) at times: each stop has its delay after the start, and its duration.
-    pub fn start_stopping(
-        server: &Arc<LeaseServer>,
-        name: &str,
-        config: Config,
-        encoding: Encoding,
-        stops: Vec<(Duration, Duration)>,
-    ) -> Self {
-        let client = server.client(name, encoding);
-        let (recorder, events) = Recorder::new(client.clone(), "endpoint-controller-manager");
-        tokio::spawn(events.run(pending()));
-        let mut registry = Registry::default();
-        let metrics = ElectionMetrics::register(&mut registry);
-        let identity = Identity::unique(name);
-        let lock = LeaseLock::new(client, "kube-system", "controllers");
-        let (elector, leadership) = Elector::new(config, lock, identity.clone(), recorder, metrics);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let run = elector.run(async move { drop(stopped.await) });
-        let election = tokio::spawn(stopping(run, stops));
-        Self { identity: identity.to_string(), leadership, election, registry, stop }
-    }
-
-    /// Ends the process in order, after its last worker.
-    pub async fn stop(self) -> Result<(), LeaseLost> {
-        drop(self.stop);
-        self.election.await.unwrap()
-    }
-
-    /// Ends the process as by SIGKILL.
-    pub fn kill(&self) {
-        self.election.abort();
-    }
-}
-
 /// The first write has this fate; all other requests are executed and answered.
 pub fn first_write(end: End) -> impl FnMut(&Sent) -> Fate + Send + 'static {
     let mut first = true;
@@ -377,26 +309,4 @@ pub fn first_write(end: End) -> impl FnMut(&Sent) -> Fate + Send + 'static {
         first &= !spoilt;
         if spoilt { end.into() } else { Fate::default() }
     }
-}
-
-/// The metrics in the text format.
-pub fn metrics(registry: &Registry) -> String {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
-    text
-}
-
-/// Polls a future except while it is stopped.
-async fn stopping<T>(run: impl Future<Output = T>, stops: Vec<(Duration, Duration)>) -> T {
-    let mut run = pin!(run);
-    let start = Instant::now();
-    for (after, length) in stops {
-        tokio::select! {
-            biased;
-            () = sleep_until(start + after) => {}
-            done = &mut run => return done,
-        }
-        sleep(length).await;
-    }
-    run.await
 }

@@ -15,6 +15,7 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+pub mod candidates;
 pub mod http2;
 pub mod leases;
 pub mod loopback;

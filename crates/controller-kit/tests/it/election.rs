@@ -10,7 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube_api::Encoding;
 use tokio::time::{Instant, sleep};
 
-use scripted_api::leases::{Candidate, End, Fate, LeaseServer, first_write, metrics};
+use scripted_api::candidates::{Candidate, metrics};
+use scripted_api::leases::{End, Fate, LeaseServer, first_write};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);

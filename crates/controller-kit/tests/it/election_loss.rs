@@ -8,7 +8,8 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube_api::{ApiError, Encoding};
 use tokio::time::{Instant, sleep};
 
-use scripted_api::leases::{Candidate, End, Fate, LEASES, LeaseServer, first_write, metrics};
+use scripted_api::candidates::{Candidate, metrics};
+use scripted_api::leases::{End, Fate, LEASES, LeaseServer, first_write};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);

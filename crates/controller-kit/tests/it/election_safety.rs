@@ -12,7 +12,8 @@ use proptest::test_runner::FileFailurePersistence;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use scripted_api::leases::{Candidate, End, Fate, LeaseServer};
+use scripted_api::candidates::Candidate;
+use scripted_api::leases::{End, Fate, LeaseServer};
 
 /// A process from start to end, with its own durations.
 #[derive(Clone, Debug)]

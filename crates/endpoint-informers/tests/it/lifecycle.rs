@@ -21,7 +21,8 @@ use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use scripted_api::leases::{Candidate, End, Fate, LeaseServer};
+use scripted_api::candidates::Candidate;
+use scripted_api::leases::{End, Fate, LeaseServer};
 
 const SECOND: Duration = Duration::from_secs(1);
 

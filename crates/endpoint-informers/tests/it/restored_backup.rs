@@ -19,7 +19,8 @@ use kube_protobuf::Message;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use scripted_api::leases::{Candidate, LeaseServer};
+use scripted_api::candidates::Candidate;
+use scripted_api::leases::LeaseServer;
 use scripted_api::script::{Answer, Script, Step};
 use scripted_api::wire::Wire;
 

@@ -23,7 +23,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch as channel;
 use tokio::time::{Instant, sleep, timeout};
 
-use scripted_api::leases::{Candidate, LeaseServer};
+use scripted_api::candidates::Candidate;
+use scripted_api::leases::LeaseServer;
 use scripted_api::wire::{Wire, message, pod};
 
 const SECOND: Duration = Duration::from_secs(1);

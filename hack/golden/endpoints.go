@@ -52,7 +52,7 @@ func playEndpoints(d dice) []line {
 	return append(lines, playSyncs(d)...)
 }
 
-// repackCase is upstream's RepackSubsets on subsets as somebody might have written them by hand.
+// repackCase is upstream's RepackSubsets on subsets as a user might have written them.
 func repackCase(d dice) *endpointsCase {
 	// Decoded once, so that no two ports share the memory of their application protocol, as in any object that was read.
 	text, err := json.Marshal(handWritten(d))

@@ -100,7 +100,7 @@ func (w *world) syncs() *endpointsCase {
 	return record
 }
 
-// neverRests is true where upstream writes in every sync, so that nobody knows how often it wrote.
+// neverRests is true where upstream writes in every sync, so that its number of writes is arbitrary.
 func (w *world) neverRests() bool {
 	_, headless := w.service.Labels[corev1.IsHeadlessService]
 	_, managed := w.service.Labels[managedBy]

@@ -22,7 +22,7 @@ type mirrorCase struct {
 }
 
 // playMirroring goes through a few syncs of one Endpoints object: each finds what the one before left behind, after
-// something has changed or somebody has been at the slices.
+// something has changed or another client has changed the slices.
 func playMirroring(dice dice) []line {
 	world := newMirrorWorld(dice)
 	cases := []line{}

@@ -129,7 +129,7 @@ func (w *mirrorWorld) setService() {
 	}
 }
 
-// tamper is what somebody else does to a slice.
+// tamper is the change of a slice by another client.
 func (w *mirrorWorld) tamper(slice *discoveryv1.EndpointSlice) {
 	yes := true
 	node := "node-7"

@@ -154,7 +154,7 @@ func (g *golden) position(endpoint any) int {
 	return position
 }
 
-// unread fields are always there in JSON, and nobody looks at them here.
+// unread fields are always there in JSON, and are not compared here.
 var unread = []string{"nodeInfo", "daemonEndpoints", "podIP"}
 
 // plain is the JSON form of an object without what says nothing: nulls and empty objects, except empty hints.

@@ -11,7 +11,7 @@
 //! * `handlers`: from a change to the Services it affects; `sync`: the sync of one Service.
 //! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
 //!
-//! Where it differs from upstream on purpose, `docs/parity.md` says so.
+//! `docs/parity.md` lists the intended differences from upstream.
 
 mod controller;
 mod desired;

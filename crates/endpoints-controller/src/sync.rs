@@ -149,10 +149,10 @@ impl EndpointsController {
 
     /// Decides about Endpoints whose Service is not in our watch.
     ///
-    /// If the Service was deleted it goes, whoever made it, as upstream does it. If the Service belongs to another
-    /// controller, only what we made for its selector goes (KEP-4770): the Endpoints of a Service without one are its
-    /// users', even if a label from earlier days says otherwise. Whatever appears under the name of a Service that is
-    /// long gone stays, unless it is a late create of our own.
+    /// If the Service was deleted, they are deleted too, as upstream does, also if another client created them. If the
+    /// Service is delegated, only Endpoints that we wrote for its selector are deleted (KEP-4770): those of a Service
+    /// without a selector belong to its users, even if they have our label. Endpoints that appear after their Service was
+    /// deleted stay, unless they are a late create of ours.
     fn left_behind(&self, key: &ObjectKey, stored: &Arc<CachedEndpoints>, state: &State) -> Snapshot {
         let mut tracker = self.tracker.lock();
         let late = tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers);

@@ -176,7 +176,7 @@ mod tests {
 
     /// One change and its repair; returns the author that is to be reported.
     fn repair(limiter: &mut RepairLimiter, name: &str, now: Instant) -> Option<Author> {
-        limiter.record_change(&key(name), manager("rude"), Duration::ZERO, now);
+        limiter.record_change(&key(name), manager("other-client"), Duration::ZERO, now);
         limiter.begin_sync(&key(name));
         limiter.count_write(&key(name), now);
         limiter.sync_succeeded(&key(name), now)
@@ -194,7 +194,7 @@ mod tests {
         let (mut limiter, now) = (RepairLimiter::default(), Instant::now());
         let reported: Vec<_> = (0..10).map(|_| repair(&mut limiter, "web", now)).collect();
         assert_eq!(reported[..9], vec![None; 9]);
-        assert_eq!(reported[9], Some(manager("rude")));
+        assert_eq!(reported[9], Some(manager("other-client")));
         assert_eq!(delay(&mut limiter, "web", now), INTERVAL);
         assert_eq!(delay(&mut limiter, "db", now), Duration::ZERO, "another Service");
         let mut now = now;
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_failed_write_counts_as_a_repair() {
         let (mut limiter, now) = (RepairLimiter::default(), Instant::now());
-        limiter.record_change(&key("web"), manager("rude"), Duration::ZERO, now);
+        limiter.record_change(&key("web"), manager("other-client"), Duration::ZERO, now);
         for _ in 0..10 {
             limiter.begin_sync(&key("web"));
             limiter.count_write(&key("web"), now);

@@ -1,4 +1,4 @@
-//! What controllers of EndpointSlices have in common: one sync from its reads to its writes.
+//! The parts that controllers of EndpointSlices share: one sync from its reads to its writes.
 //!
 //! ```text
 //! SliceExpectations::begin_sync ─> Snapshot ─> plan ─> SliceController::apply ─> Applied ─> SliceMetrics

@@ -163,7 +163,7 @@ async fn a_write_with_an_unknown_outcome_is_not_sent_again() {
     }
 }
 
-/// Nobody listens: the server is asked again a few times, and then the caller decides.
+/// No server listens: the request is repeated a few times, and then the caller decides.
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_is_retried_after_pauses() {
     let server = Server::start([]).await;

@@ -26,7 +26,7 @@ use scripted_api::leases::{End, Fate, LeaseServer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What happened, each with the seconds since the start and whether the Lease was held.
+/// Steps, each with the seconds since the start and whether the Lease was held.
 type Log = Vec<(u64, bool, &'static str)>;
 
 #[derive(Clone)]

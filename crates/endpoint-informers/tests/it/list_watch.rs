@@ -605,7 +605,7 @@ async fn streaming_lists_are_retried_later() {
     }
 }
 
-/// Some proxies answer everything with an empty object. Nobody has deleted all pods.
+/// Some proxies answer everything with an empty object. That does not mean that all pods were deleted.
 #[tokio::test(start_paused = true)]
 async fn a_list_without_a_resource_version_is_rejected() {
     for wire in Wire::BOTH {

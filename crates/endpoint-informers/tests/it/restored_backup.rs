@@ -58,7 +58,7 @@ fn watch_nodes(script: &Arc<Script>, guard: &VersionGuard) -> Informers {
     informers
 }
 
-/// Whoever contends for the Lease reads or writes it every two seconds, and sees its version fall.
+/// A process that contends for the Lease reads or writes it every two seconds, and sees its version fall.
 #[tokio::test(start_paused = true)]
 async fn a_leader_and_a_standby_relist_when_the_version_of_the_lease_falls() {
     for leads in [true, false] {

@@ -69,6 +69,8 @@ impl Side {
         let barrier = Barrier::place(&cluster.client(), Controller::ALL).await;
         let options = ManagerOptions::of(Controller::ALL);
         let manager = Manager::start(kind, &cluster, &options).await;
+        // At start-up, upstream deletes Endpoints whose Service its cache does not have yet.
+        barrier.settle().await;
         places::prepare(&cluster.client(), edits).await;
         for edit in edits {
             let client = cluster.client();

@@ -1,0 +1,250 @@
+//! Chains of client certificates, as upstream verifies them.
+
+use super::*;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use std::time::Duration;
+
+type Change = fn(&mut CertificateParams);
+
+/// A certificate that signs others in tests, whatever its constraints.
+struct TestCa {
+    certificate: rcgen::Certificate,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+fn params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+fn authority(change: Change) -> CertificateParams {
+    let mut params = params("authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    change(&mut params);
+    params
+}
+
+fn root(change: Change) -> TestCa {
+    let (params, key) = (authority(change), KeyPair::generate().unwrap());
+    TestCa { certificate: params.self_signed(&key).unwrap(), issuer: Issuer::new(params, key) }
+}
+
+impl TestCa {
+    fn intermediate(&self, name: &str, change: Change) -> Self {
+        let (mut params, key) = (authority(change), KeyPair::generate().unwrap());
+        params.distinguished_name.push(DnType::CommonName, name);
+        Self { certificate: params.signed_by(&key, &self.issuer).unwrap(), issuer: Issuer::new(params, key) }
+    }
+
+    fn client(&self, change: Change) -> CertificateDer<'static> {
+        let mut params = params("client");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
+        params.signed_by(&KeyPair::generate().unwrap(), &self.issuer).unwrap().der().clone()
+    }
+
+    fn der(&self) -> CertificateDer<'static> {
+        self.certificate.der().clone()
+    }
+}
+
+fn bundle(roots: &[&TestCa]) -> CaBundle {
+    let pem: String = roots.iter().map(|root| root.certificate.pem()).collect();
+    CaBundle::new("--client-ca-file", pem.into_bytes()).unwrap()
+}
+
+fn now() -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_secs(1_800_000_000)) // in 2027
+}
+
+fn expired(params: &mut CertificateParams) {
+    params.not_after = date_time_ymd(2026, 12, 31);
+}
+
+fn not_yet_valid(params: &mut CertificateParams) {
+    params.not_before = date_time_ymd(2030, 1, 1);
+}
+
+fn unchanged(_: &mut CertificateParams) {}
+
+fn for_servers_only(params: &mut CertificateParams) {
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+}
+
+fn signs_data_only(params: &mut CertificateParams) {
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+}
+
+fn no_intermediates(params: &mut CertificateParams) {
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+}
+
+fn explicitly_no_ca(params: &mut CertificateParams) {
+    params.is_ca = IsCa::ExplicitNoCa;
+}
+
+fn without_basic_constraints(params: &mut CertificateParams) {
+    params.is_ca = IsCa::NoCa;
+}
+
+fn with_unknown_critical_extension(params: &mut CertificateParams) {
+    let mut extension = rcgen::CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 1], vec![5, 0]);
+    extension.set_criticality(true);
+    params.custom_extensions = vec![extension];
+}
+
+/// Expectations are those of `crypto/x509`; most of them are compared with a real server by the test `serving` of `tests`.
+#[test]
+fn a_ca_signs_only_what_its_constraints_allow() {
+    use webpki::Error;
+    let errors: [(Change, fn(&Error) -> bool); 8] = [
+        (expired, |error| matches!(error, Error::CertExpired { .. })),
+        (not_yet_valid, |error| matches!(error, Error::CertNotValidYet { .. })),
+        (explicitly_no_ca, |error| matches!(error, Error::EndEntityUsedAsCa)),
+        (without_basic_constraints, |error| matches!(error, Error::EndEntityUsedAsCa)),
+        (signs_data_only, |error| matches!(error, Error::EndEntityUsedAsCa)),
+        (for_servers_only, |error| matches!(error, Error::RequiredEkuNotFoundContext(_))),
+        (with_unknown_critical_extension, |error| matches!(error, Error::UnsupportedCriticalExtension)),
+        (unchanged, |_| false),
+    ];
+    for (index, (change, is_expected)) in errors.into_iter().enumerate() {
+        let (changed, good) = (root(change), root(unchanged));
+        let intermediate = good.intermediate("intermediate", change);
+        let direct = bundle(&[&changed]).verify(&[changed.client(unchanged)], now());
+        let indirect = bundle(&[&good]).verify(&[intermediate.client(unchanged), intermediate.der()], now());
+        for result in [direct, indirect] {
+            match result {
+                Ok(_) => assert_eq!(index, 7, "accepted case {index}"),
+                Err(VerifyError::Path(error)) => assert!(is_expected(&error), "case {index}: {error:?}"),
+                Err(error) => panic!("case {index}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_has_at_most_the_intermediates_that_each_ca_allows() {
+    let verify = |top: Change, middle: Change| {
+        let root = root(top);
+        let first = root.intermediate("first", middle);
+        let second = first.intermediate("second", unchanged);
+        let short = bundle(&[&root]).verify(&[first.client(unchanged), first.der()], now());
+        let chain = [second.client(unchanged), second.der(), first.der()];
+        (short.is_ok(), bundle(&[&root]).verify(&chain, now()).is_ok())
+    };
+    let one_below: Change = |params| params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
+    assert_eq!(verify(unchanged, unchanged), (true, true));
+    assert_eq!(verify(one_below, unchanged), (true, false));
+    assert_eq!(verify(no_intermediates, unchanged), (false, false));
+    assert_eq!(verify(unchanged, no_intermediates), (true, false));
+}
+
+#[test]
+fn the_accepted_purposes_equal_those_of_go() {
+    let any: Change = |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
+    let both: Change = |params| {
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    };
+    let none: Change = |params| params.extended_key_usages.clear();
+    for (change, is_ok) in [(any, true), (both, true), (none, true), (for_servers_only, false)] {
+        let (changed, good) = (root(change), root(unchanged));
+        assert_eq!(bundle(&[&changed]).verify(&[changed.client(unchanged)], now()).is_ok(), is_ok);
+        assert_eq!(bundle(&[&good]).verify(&[good.client(change)], now()).is_ok(), is_ok);
+    }
+}
+
+/// `Roots.contains` in `Verify`: only validity and purpose are checked, and it verifies no other certificate.
+#[test]
+fn a_certificate_in_the_bundle_that_is_no_ca_verifies_only_itself() {
+    let own = root(|params| {
+        explicitly_no_ca(params);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    });
+    let bundle_of = bundle(&[&own]);
+    bundle_of.verify(&[own.der()], now()).unwrap();
+    bundle_of.verify(&[own.client(unchanged)], now()).unwrap_err();
+    for change in [expired, for_servers_only, with_unknown_critical_extension] {
+        let own = root(change);
+        bundle(&[&own]).verify(&[own.der()], now()).unwrap_err();
+    }
+    let elsewhere = root(unchanged);
+    bundle(&[&root(unchanged)]).verify(&[elsewhere.der()], now()).unwrap_err();
+}
+
+/// A CA that was renewed with the same key: its old certificate has expired, the new one is valid.
+#[test]
+fn one_valid_certificate_of_a_renewed_ca_is_enough() {
+    let (old, key) = (authority(expired), KeyPair::generate().unwrap());
+    let old = TestCa { certificate: old.self_signed(&key).unwrap(), issuer: Issuer::new(old, key) };
+    let new = authority(unchanged).self_signed(old.issuer.key()).unwrap();
+    let pem = old.certificate.pem() + &new.pem();
+    let both = CaBundle::new("--client-ca-file", pem.into_bytes()).unwrap();
+    both.verify(&[old.client(unchanged)], now()).unwrap();
+    bundle(&[&old]).verify(&[old.client(unchanged)], now()).unwrap_err();
+}
+
+#[test]
+fn a_verification_is_valid_until_the_first_certificate_expires() {
+    let soon: Change = |params| params.not_after = date_time_ymd(2028, 1, 1);
+    let end = UnixTime::since_unix_epoch(Duration::from_secs(1_830_297_600));
+    for changes in [[soon, unchanged, unchanged], [unchanged, soon, unchanged], [unchanged, unchanged, soon]]
+    {
+        let [top, middle, bottom] = changes;
+        let root = root(top);
+        let intermediate = root.intermediate("intermediate", middle);
+        let chain = [intermediate.client(bottom), intermediate.der()];
+        assert_eq!(bundle(&[&root]).verify(&chain, now()).unwrap(), end);
+    }
+}
+
+/// A certificate of version 1, which has no extensions, can be a root but not an intermediate.
+#[test]
+fn a_root_of_version_1_may_sign() {
+    let made = root(unchanged);
+    let old = version_1(&made.der());
+    let bundle_of_old = CaBundle::of("--client-ca-file", Vec::new(), vec![old]).unwrap();
+    bundle_of_old.verify(&[made.client(unchanged)], now()).unwrap();
+    let top = root(unchanged);
+    let below = top.intermediate("below", unchanged);
+    bundle(&[&top]).verify(&[below.client(unchanged), version_1(&below.der())], now()).unwrap_err();
+}
+
+/// Removes the version at the beginning and the extensions at the end; the signature is invalid then.
+fn version_1(certificate: &CertificateDer<'_>) -> CertificateDer<'static> {
+    use x509_cert::der::asn1::AnyRef;
+    use x509_cert::der::{Decode, Encode, Reader, SliceReader, Tag};
+    let parts = |of: &AnyRef<'_>| {
+        let (mut parts, bytes) = (Vec::new(), of.value().to_vec());
+        let mut reader = SliceReader::new(&bytes).unwrap();
+        while !reader.is_finished() {
+            parts.push(AnyRef::decode(&mut reader).unwrap().to_der().unwrap());
+        }
+        parts
+    };
+    let sequence = |parts: &[Vec<u8>]| AnyRef::new(Tag::Sequence, &parts.concat()).unwrap().to_der().unwrap();
+    let outer = parts(&AnyRef::from_der(certificate).unwrap());
+    let fields = parts(&AnyRef::from_der(&outer[0]).unwrap());
+    let fields = sequence(&fields[1..fields.len() - 1]);
+    CertificateDer::from(sequence(&[fields, outer[1].clone(), outer[2].clone()]))
+}
+
+#[test]
+fn a_chain_with_too_many_intermediates_is_refused_unchecked() {
+    let root = root(unchanged);
+    let bundle = bundle(&[&root]);
+    let with = |intermediates: usize| {
+        let mut chain = vec![root.client(unchanged)];
+        chain.extend(std::iter::repeat_n(root.der(), intermediates));
+        bundle.verify(&chain, now()).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(with(0), Ok(()));
+    assert_eq!(with(MAX_INTERMEDIATES), Ok(()));
+    assert_eq!(with(MAX_INTERMEDIATES + 1).unwrap_err(), "too many intermediate certificates");
+}

@@ -4,7 +4,17 @@
 
 pub mod environment;
 mod kinds;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod list;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod selectors;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod snapshot;
 mod status;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod store;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod watch;
 
 pub use environment::Environment;
 pub use status::{Cause, Details, Status};

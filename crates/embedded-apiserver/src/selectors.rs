@@ -1,0 +1,20 @@
+//! Selectors of lists and watches, and their matching on encoded objects.
+//!
+//! An object is scanned for what a selector asks, never decoded: a label costs a pass over the metadata, a field a pass over
+//! the messages on its path.
+
+mod fields;
+mod labels;
+mod lexer;
+mod names;
+mod quote;
+mod scan;
+mod selection;
+mod shards;
+
+pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
+pub(crate) use labels::LabelSelector;
+pub(crate) use quote::go_quote;
+pub(crate) use scan::metadata_text;
+pub(crate) use selection::Selection;
+pub(crate) use shards::ShardSelector;

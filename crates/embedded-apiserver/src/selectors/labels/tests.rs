@@ -1,0 +1,69 @@
+use super::*;
+
+/// `ObjectMeta` with labels.
+fn metadata(labels: &[(&str, &str)]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    for (key, value) in labels {
+        let (key_length, value_length) = (key.len() as u8, value.len() as u8);
+        metadata.extend([0x5a, key_length + value_length + 4, 0x0a, key_length]);
+        metadata.extend(key.as_bytes());
+        metadata.extend([0x12, value_length]);
+        metadata.extend(value.as_bytes());
+    }
+    metadata
+}
+
+fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
+    LabelSelector::parse(selector).unwrap().matches(&metadata(labels))
+}
+
+#[test]
+fn errors_are_those_of_a_real_api_server() {
+    let cases: Vec<(String, String)> =
+        serde_json::from_str(include_str!("../../../testdata/label_selectors.json")).unwrap();
+    assert!(cases.len() > 60);
+    for (selector, message) in cases {
+        let parsed = LabelSelector::parse(&selector);
+        assert_eq!(parsed.err().unwrap_or_default(), message, "{selector}");
+    }
+}
+
+#[test]
+fn requirements_match_as_documented() {
+    let labels = [("app", "web"), ("level", "7"), ("empty", "")];
+    for selector in [
+        "",
+        "app",
+        "!gone",
+        "app=web",
+        "app==web",
+        "app!=db",
+        "gone!=x",
+        "app in (db,web)",
+        "app notin (db)",
+        "gone notin (x)",
+        "level>6",
+        "level<8",
+        "empty=",
+        "empty in ()",
+        "app,level=7",
+    ] {
+        assert!(matches(selector, &labels), "{selector}");
+    }
+    for selector in [
+        "gone",
+        "!app",
+        "app=db",
+        "app!=web",
+        "gone=",
+        "app in (db)",
+        "app notin (web)",
+        "level>7",
+        "level<7",
+        "app>1",
+        "gone>1",
+        "app,level=8",
+    ] {
+        assert!(!matches(selector, &labels), "{selector}");
+    }
+}

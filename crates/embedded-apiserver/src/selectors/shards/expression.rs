@@ -1,0 +1,184 @@
+//! The part of CEL that shard selectors consist of: calls, paths and literals, joined by `||`.
+
+/// Nesting of parentheses and calls.
+const MAX_DEPTH: usize = 16;
+
+/// One expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Expression {
+    Call {
+        function: String,
+        arguments: Vec<Expression>,
+    },
+    Name(String),
+    Select {
+        of: Box<Expression>,
+        field: String,
+    },
+    Text(String),
+    /// A number, by the Go type of its value.
+    Number(&'static str),
+}
+
+impl Expression {
+    /// Its number in `github.com/google/cel-go common/ast`, which error messages contain.
+    pub(super) fn kind(&self) -> u8 {
+        match self {
+            Self::Call { .. } => 1,
+            Self::Name(_) => 3,
+            Self::Text(_) | Self::Number(_) => 5,
+            Self::Select { .. } => 7,
+        }
+    }
+
+    /// The text of a path such as `object.metadata.uid`; otherwise the kind of what is not part of a path.
+    pub(super) fn path(&self) -> Result<String, u8> {
+        match self {
+            Self::Name(name) => Ok(name.clone()),
+            Self::Select { of, field } => Ok(format!("{}.{field}", of.path()?)),
+            other => Err(other.kind()),
+        }
+    }
+}
+
+/// Parses expressions that are joined by `||`.
+///
+/// # Errors
+/// A message that names the unexpected input.
+pub(super) fn parse(source: &str) -> Result<Vec<Expression>, String> {
+    let mut parser = Parser { rest: source, depth: 0 };
+    let alternatives = parser.alternatives()?;
+    parser.skip_spaces();
+    if parser.rest.is_empty() { Ok(alternatives) } else { Err(parser.unexpected()) }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn alternatives(&mut self) -> Result<Vec<Expression>, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("expression recursion limit exceeded".to_owned());
+        }
+        let mut alternatives = self.operand()?;
+        while self.accept("||") {
+            alternatives.extend(self.operand()?);
+        }
+        self.depth -= 1;
+        Ok(alternatives)
+    }
+
+    /// One expression, or those in parentheses.
+    fn operand(&mut self) -> Result<Vec<Expression>, String> {
+        if self.accept("(") {
+            let inner = self.alternatives()?;
+            return if self.accept(")") { Ok(inner) } else { Err(self.unexpected()) };
+        }
+        self.single().map(|expression| vec![expression])
+    }
+
+    fn single(&mut self) -> Result<Expression, String> {
+        self.skip_spaces();
+        match self.rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => self.text(quote),
+            Some(digit) if digit.is_ascii_digit() => Ok(self.number()),
+            Some(first) if first.is_ascii_alphabetic() || first == '_' => self.path_or_call(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn text(&mut self, quote: char) -> Result<Expression, String> {
+        let inner = self.rest.get(1..).unwrap_or_default();
+        match inner.split_once(quote) {
+            Some((text, rest)) if !text.contains(['\\', '\n', '\r']) => {
+                self.rest = rest;
+                Ok(Expression::Text(text.to_owned()))
+            }
+            _ => Err(format!("token recognition error at: '{}'", self.rest)),
+        }
+    }
+
+    fn number(&mut self) -> Expression {
+        let digits = self.take_while(|character| character.is_ascii_alphanumeric() || character == '.');
+        let hexadecimal = digits.starts_with("0x");
+        if digits.ends_with(['u', 'U']) {
+            Expression::Number("uint64")
+        } else if !hexadecimal && digits.contains(['.', 'e', 'E']) {
+            Expression::Number("float64")
+        } else {
+            Expression::Number("int64")
+        }
+    }
+
+    /// A name, fields of it, and calls. The receiver of a call is no argument.
+    fn path_or_call(&mut self) -> Result<Expression, String> {
+        let mut expression = Expression::Name(self.name()?);
+        loop {
+            if let Expression::Name(function) | Expression::Select { field: function, .. } = &expression
+                && self.rest.trim_start().starts_with('(')
+            {
+                let function = function.clone();
+                expression = Expression::Call { function, arguments: self.arguments()? };
+            } else if self.accept(".") {
+                expression = Expression::Select { of: Box::new(expression), field: self.name()? };
+            } else {
+                return Ok(expression);
+            }
+        }
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Expression>, String> {
+        let mut arguments = Vec::new();
+        self.accept("(");
+        if self.accept(")") {
+            return Ok(arguments);
+        }
+        loop {
+            let mut alternatives = self.alternatives()?;
+            arguments.push(match alternatives.pop() {
+                Some(only) if alternatives.is_empty() => only,
+                _ => Expression::Call { function: "_||_".to_owned(), arguments: Vec::new() },
+            });
+            if self.accept(")") {
+                return Ok(arguments);
+            }
+            if !self.accept(",") {
+                return Err(self.unexpected());
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<String, String> {
+        self.skip_spaces();
+        let name = self.take_while(|character| character.is_ascii_alphanumeric() || character == '_');
+        if name.is_empty() { Err(self.unexpected()) } else { Ok(name.to_owned()) }
+    }
+
+    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
+        let length = self.rest.find(|character| !accepts(character)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        taken
+    }
+
+    fn accept(&mut self, token: &str) -> bool {
+        self.skip_spaces();
+        let Some(rest) = self.rest.strip_prefix(token) else { return false };
+        self.rest = rest;
+        true
+    }
+
+    fn skip_spaces(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn unexpected(&self) -> String {
+        match self.rest.chars().next() {
+            None => "mismatched input '<EOF>'".to_owned(),
+            Some(character) => format!("token recognition error at: '{character}'"),
+        }
+    }
+}

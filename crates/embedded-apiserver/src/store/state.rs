@@ -1,0 +1,123 @@
+//! The objects of one resource, now and at an older version.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use super::log::Event;
+use super::object::Stored;
+
+/// An object as an element of an ordered set that is searched by key. The key is stored once, in the object.
+#[derive(Debug)]
+struct ByKey(Arc<Stored>);
+
+impl Borrow<str> for ByKey {
+    fn borrow(&self) -> &str {
+        self.0.key()
+    }
+}
+
+impl Ord for ByKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.key().cmp(other.0.key())
+    }
+}
+
+impl PartialOrd for ByKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl Eq for ByKey {}
+
+/// The current objects of one resource in the order of their keys.
+#[derive(Debug, Default)]
+pub(super) struct Objects(BTreeSet<ByKey>);
+
+impl Objects {
+    pub(super) fn get(&self, key: &str) -> Option<&Arc<Stored>> {
+        self.0.get(key).map(|object| &object.0)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn put(&mut self, object: Arc<Stored>) {
+        self.0.replace(ByKey(object));
+    }
+
+    pub(super) fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    /// Calls `visit` for the objects whose keys begin with `prefix` and are not less than `start`.
+    pub(super) fn visit<'a>(
+        &'a self,
+        prefix: &str,
+        start: &str,
+        mut visit: impl FnMut(&'a Arc<Stored>) -> ControlFlow<()>,
+    ) {
+        for object in self.range(prefix, start) {
+            if visit(object).is_break() {
+                break;
+            }
+        }
+    }
+
+    /// As [`Self::visit`], before the changes of `events`, which are the newest of this resource, newest first.
+    ///
+    /// Cost: the events, and the objects that are visited.
+    pub(super) fn visit_before<'a>(
+        &'a self,
+        events: impl Iterator<Item = &'a Event>,
+        prefix: &str,
+        start: &str,
+        mut visit: impl FnMut(&'a Arc<Stored>) -> ControlFlow<()>,
+    ) {
+        // The oldest event of a key has the state before all of them. It comes last and stays.
+        let mut changed = BTreeMap::<&str, Option<&Arc<Stored>>>::new();
+        for event in events {
+            let key = event.object.key();
+            if key.starts_with(prefix) && key >= start {
+                changed.insert(key, event.previous.as_ref());
+            }
+        }
+        let mut changed = changed.into_iter().peekable();
+        for object in self.range(prefix, start) {
+            while let Some((_, before)) = changed.next_if(|(key, _)| *key < object.key()) {
+                if before.is_some_and(|before| visit(before).is_break()) {
+                    return;
+                }
+            }
+            let before = match changed.next_if(|(key, _)| *key == object.key()) {
+                Some((_, before)) => before,
+                None => Some(object),
+            };
+            if before.is_some_and(|before| visit(before).is_break()) {
+                return;
+            }
+        }
+        for (_, before) in changed {
+            if before.is_some_and(|before| visit(before).is_break()) {
+                return;
+            }
+        }
+    }
+
+    fn range(&self, prefix: &str, start: &str) -> impl Iterator<Item = &Arc<Stored>> {
+        let first = if start < prefix { prefix } else { start };
+        self.0
+            .range::<str, _>((Bound::Included(first), Bound::Unbounded))
+            .map(|object| &object.0)
+            .take_while(move |object| object.key().starts_with(prefix))
+    }
+}

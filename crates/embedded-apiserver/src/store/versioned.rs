@@ -1,0 +1,297 @@
+//! The store itself.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+use super::log::{Compacted, Event, EventKind, Log};
+use super::object::{Resource, Stored};
+use super::options::StoreOptions;
+use super::splice::Template;
+use super::state::Objects;
+
+/// The version of a store without a write, as of an empty etcd.
+const FIRST_VERSION: u64 = 1;
+
+/// Number of events that one reading of the log examines, so that a reader does not keep writers waiting.
+const MAX_EXAMINED: usize = 4096;
+
+/// All objects of a server.
+///
+/// One lock guards the objects and the log, for some microseconds at a time; encoding and selecting happen outside of it.
+/// Cost of a write: O(log n) and one copy of the object.
+#[derive(Debug)]
+pub(crate) struct Store {
+    inner: RwLock<Inner>,
+    /// The last version of each resource, to wake its watches.
+    changed: Vec<watch::Sender<u64>>,
+    /// The last version of all, to wake reads of future versions.
+    version: watch::Sender<u64>,
+    closed: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    objects: Vec<Objects>,
+    log: Log,
+}
+
+/// The state that a write expects to replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expect {
+    /// No object.
+    Absent,
+    /// The object of this version.
+    Version(u64),
+    /// Any object, but one.
+    Present,
+}
+
+/// A write does not fit the state. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There is an object already.
+    Exists(Arc<Stored>),
+    /// There is no object.
+    NotFound,
+    /// The object has another version.
+    Changed(Arc<Stored>),
+}
+
+/// A read at a version that cannot be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadError {
+    /// The version is older than the log.
+    Compacted(Compacted),
+    /// The version is in the future; the field is the current one.
+    Future(u64),
+}
+
+/// The keys that a read covers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span<'a> {
+    /// The beginning of the keys: empty for all, or `namespace/`.
+    pub(crate) prefix: &'a str,
+    /// The least key; empty for the first.
+    pub(crate) start: &'a str,
+}
+
+/// The current version, and the version of the last compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watermark {
+    pub(crate) version: u64,
+    pub(crate) compacted: u64,
+}
+
+impl Store {
+    /// An empty store for this number of resources.
+    pub(crate) fn new(resources: usize, options: StoreOptions) -> Self {
+        Self::restore(resources, options, FIRST_VERSION, Vec::new())
+    }
+
+    /// A store with these objects, at a version that is not less than any of theirs. Its history begins now.
+    pub(crate) fn restore(
+        resources: usize,
+        options: StoreOptions,
+        version: u64,
+        stored: Vec<(Resource, String, u64, Vec<u8>)>,
+    ) -> Self {
+        let mut objects: Vec<Objects> = (0..resources).map(|_| Objects::default()).collect();
+        let mut last = version.max(FIRST_VERSION);
+        for (resource, key, version, body) in stored {
+            last = last.max(version);
+            if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
+                objects.put(Arc::new(Stored::new(version, &key, Template::cut(&body).stamp(version))));
+            }
+        }
+        Self {
+            inner: RwLock::new(Inner { objects, log: Log::new(last, options) }),
+            changed: (0..resources).map(|_| watch::Sender::new(last)).collect(),
+            version: watch::Sender::new(last),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    /// The version of the last write.
+    pub(crate) fn version(&self) -> u64 {
+        self.inner.read().log.version()
+    }
+
+    /// The versions between which the history is complete.
+    pub(crate) fn watermark(&self) -> Watermark {
+        let inner = self.inner.read();
+        Watermark { version: inner.log.version(), compacted: inner.log.compacted().0 }
+    }
+
+    /// The current object.
+    pub(crate) fn get(&self, resource: Resource, key: &str) -> Option<Arc<Stored>> {
+        self.inner.read().objects(resource)?.get(key).cloned()
+    }
+
+    /// Number of current objects.
+    pub(crate) fn len(&self, resource: Resource) -> usize {
+        self.inner.read().objects(resource).map_or(0, Objects::len)
+    }
+
+    /// Writes an object. `body` is its message; its resourceVersion is replaced by the version of this write.
+    ///
+    /// # Errors
+    /// The state is not the expected one.
+    pub(crate) fn put(
+        &self,
+        resource: Resource,
+        key: &str,
+        expect: Expect,
+        body: &[u8],
+    ) -> Result<Arc<Stored>, Refused> {
+        let template = Template::cut(body);
+        let mut inner = self.inner.write();
+        let previous = inner.expect(resource, key, expect)?;
+        let version = inner.log.version() + 1;
+        let object = Arc::new(Stored::new(version, key, template.stamp(version)));
+        if let Some(objects) = inner.objects.get_mut(usize::from(resource.0)) {
+            objects.put(Arc::clone(&object));
+        }
+        let kind = if previous.is_some() { EventKind::Modified } else { EventKind::Added };
+        inner.log.push(Event { resource, kind, object: Arc::clone(&object), previous });
+        drop(inner);
+        self.wake(resource, version);
+        Ok(object)
+    }
+
+    /// Deletes an object and returns its last state with the version of the deletion, as the DELETED event has it.
+    ///
+    /// # Errors
+    /// The state is not the expected one.
+    pub(crate) fn delete(
+        &self,
+        resource: Resource,
+        key: &str,
+        expect: Expect,
+    ) -> Result<Arc<Stored>, Refused> {
+        let mut inner = self.inner.write();
+        let Some(previous) = inner.expect(resource, key, expect)? else { return Err(Refused::NotFound) };
+        let version = inner.log.version() + 1;
+        let object = Arc::new(Stored::new(version, key, Template::cut(previous.body()).stamp(version)));
+        if let Some(objects) = inner.objects.get_mut(usize::from(resource.0)) {
+            objects.remove(key);
+        }
+        let kind = EventKind::Deleted;
+        inner.log.push(Event { resource, kind, object: Arc::clone(&object), previous: Some(previous) });
+        drop(inner);
+        self.wake(resource, version);
+        Ok(object)
+    }
+
+    /// Calls `visit` in the order of keys for the objects at a version, or now, and returns the version of what was
+    /// visited. Visits happen under the lock for reading: they must be short.
+    ///
+    /// # Errors
+    /// The version is compacted or in the future.
+    pub(crate) fn visit(
+        &self,
+        resource: Resource,
+        version: Option<u64>,
+        span: Span<'_>,
+        visit: impl FnMut(&Arc<Stored>) -> ControlFlow<()>,
+    ) -> Result<u64, ReadError> {
+        let inner = self.inner.read();
+        let current = inner.log.version();
+        let version = version.unwrap_or(current);
+        if version > current {
+            return Err(ReadError::Future(current));
+        }
+        let events = inner.log.after(version).map_err(ReadError::Compacted)?;
+        let Some(objects) = inner.objects(resource) else { return Ok(version) };
+        if version == current {
+            objects.visit(span.prefix, span.start, visit);
+        } else {
+            let events = events.rev().filter(|event| event.resource == resource);
+            objects.visit_before(events, span.prefix, span.start, visit);
+        }
+        Ok(version)
+    }
+
+    /// The changes of a resource after a version that `wanted` accepts, up to `max` of them, and the version up to which
+    /// the log was read.
+    ///
+    /// # Errors
+    /// Some of the changes are gone.
+    pub(crate) fn events_after(
+        &self,
+        resource: Resource,
+        version: u64,
+        max: usize,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> Result<(Vec<Event>, u64), Compacted> {
+        let inner = self.inner.read();
+        let mut read_up_to = version;
+        let mut events = Vec::new();
+        for event in inner.log.after(version)?.take(MAX_EXAMINED) {
+            read_up_to = event.version();
+            if event.resource == resource && wanted(event) {
+                events.push(event.clone());
+                if events.len() >= max {
+                    break;
+                }
+            }
+        }
+        Ok((events, read_up_to))
+    }
+
+    /// Drops the history up to a version: older lists and watches get 410 from now on.
+    pub(crate) fn compact(&self, version: u64) {
+        self.inner.write().log.compact(version);
+    }
+
+    /// A receiver that changes with each write of a resource.
+    pub(crate) fn subscribe(&self, resource: Resource) -> Option<watch::Receiver<u64>> {
+        self.changed.get(usize::from(resource.0)).map(watch::Sender::subscribe)
+    }
+
+    /// A receiver of the current version.
+    pub(crate) fn versions(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Ends all watches, and those that begin later.
+    pub(crate) fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    /// A receiver that becomes true with [`Self::close`].
+    pub(crate) fn closed(&self) -> watch::Receiver<bool> {
+        self.closed.subscribe()
+    }
+
+    /// Wakes the readers. Writers may get here in another order than they wrote, so the greatest version stays.
+    fn wake(&self, resource: Resource, version: u64) {
+        let advance = |last: &mut u64| *last = version.max(*last);
+        if let Some(changed) = self.changed.get(usize::from(resource.0)) {
+            changed.send_modify(advance);
+        }
+        self.version.send_modify(advance);
+    }
+}
+
+impl Inner {
+    fn objects(&self, resource: Resource) -> Option<&Objects> {
+        self.objects.get(usize::from(resource.0))
+    }
+
+    /// The current object, if it is what the writer expects.
+    fn expect(&self, resource: Resource, key: &str, expect: Expect) -> Result<Option<Arc<Stored>>, Refused> {
+        let current = self.objects(resource).and_then(|objects| objects.get(key)).cloned();
+        match (current, expect) {
+            (None, Expect::Absent) => Ok(None),
+            (None, Expect::Version(_) | Expect::Present) => Err(Refused::NotFound),
+            (Some(current), Expect::Absent) => Err(Refused::Exists(current)),
+            (Some(current), Expect::Version(version)) if current.version() != version => {
+                Err(Refused::Changed(current))
+            }
+            (Some(current), Expect::Version(_) | Expect::Present) => Ok(Some(current)),
+        }
+    }
+}

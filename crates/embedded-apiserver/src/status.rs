@@ -71,7 +71,8 @@ impl Status {
     /// 409: an object of this name exists.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         let of = qualified(resource, group);
-        Self::new(409, "AlreadyExists", format!("{of} \"{name}\" already exists")).about(group, resource, name)
+        Self::new(409, "AlreadyExists", format!("{of} \"{name}\" already exists"))
+            .about(group, resource, name)
     }
 
     /// 409: the write does not fit the stored object.
@@ -134,7 +135,9 @@ impl Status {
 impl Details {
     fn to_json(&self) -> Value {
         let mut details = Map::new();
-        for (key, value) in [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)] {
+        for (key, value) in
+            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
+        {
             insert_unless_empty(&mut details, key, value);
         }
         if !self.causes.is_empty() {

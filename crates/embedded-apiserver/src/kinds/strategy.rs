@@ -1,4 +1,6 @@
-//! The rules of a kind, as functions that the write verbs call in a fixed order.
+//! The rules of a kind, as functions that [`write`](super::write) calls in upstream's order.
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -6,8 +8,17 @@ use crate::environment::Environment;
 use crate::status::Status;
 
 use super::Kind;
+use super::allocation::{Allocators, Reservation};
+use super::field::Errors;
+
+/// Answers what a rule asks about other objects.
+pub(crate) trait Cluster: Send + Sync {
+    /// The labels of a node; absent if there is no such node.
+    fn node_labels(&self, name: &str) -> Option<Value>;
+}
 
 /// The request in which a strategy is called.
+#[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) kind: &'a Kind,
     /// The namespace of the path; empty for cluster-scoped kinds.
@@ -16,54 +27,64 @@ pub(crate) struct Scope<'a> {
     pub(crate) subresource: &'a str,
     pub(crate) dry_run: bool,
     pub(crate) environment: &'a dyn Environment,
-}
-
-/// One failed check of one field, as `field.Error` of apimachinery prints it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FieldError {
-    /// The type as in `Status.details.causes[].reason`, such as `FieldValueInvalid`.
-    pub(crate) reason: &'static str,
-    /// The path, such as `spec.ports[0].port`.
-    pub(crate) field: String,
-    /// The message without the path.
-    pub(crate) detail: String,
+    pub(crate) allocators: &'a Arc<Allocators>,
+    pub(crate) cluster: &'a dyn Cluster,
 }
 
 /// The rules of a kind. Objects are canonical trees: fields are absent if Go's encoder would leave them out.
 ///
-/// Order of a create: decode, [`default`](Self::default), [`prepare_for_create`](Self::prepare_for_create), metadata is
-/// filled, [`validate`](Self::validate), [`allocate`](Self::allocate), commit. Of an update: decode, `default`,
-/// [`prepare_for_update`](Self::prepare_for_update), [`validate_update`](Self::validate_update), `allocate`, commit.
+/// [`default`](Self::default) and the conversions to and from the storage type are functions of the object alone; the
+/// others work on the storage type (upstream's internal type) and are called by [`super::before_create`] and
+/// [`super::before_update`].
 pub(crate) trait Strategy: Send + Sync {
-    /// Fills the defaults of a decoded object, at every write and before patches are validated.
+    /// Fills the defaults of a decoded object, at every write and before patches are validated, and does what upstream's
+    /// conversion to the internal type and back does to it.
     fn default(&self, _object: &mut Value) {}
+
+    /// Turns an object of the requested version into the storage type. Only Events have two.
+    fn to_storage(&self, _object: &mut Value) {}
+
+    /// Turns a stored object into the requested version. Only Events have two.
+    fn from_storage(&self, _object: &mut Value) {}
+
+    /// Does what upstream's built-in admission plugins do to the object. `old` is absent at creation.
+    ///
+    /// # Errors
+    /// A plugin refuses the object.
+    fn admit(&self, _scope: &Scope<'_>, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Allocates what is unique in the cluster, such as cluster IPs, before the object is validated (upstream's
+    /// `BeginCreate` and `BeginUpdate`). `old` is absent at creation.
+    ///
+    /// # Errors
+    /// Nothing is left to allocate, or the requested value is taken.
+    fn begin(
+        &self,
+        _scope: &Scope<'_>,
+        _object: &mut Value,
+        _old: Option<&Value>,
+    ) -> Result<Reservation, Status> {
+        Ok(Reservation::default())
+    }
 
     /// Clears what clients may not set and fills what the server sets.
     fn prepare_for_create(&self, _scope: &Scope<'_>, _object: &mut Value) {}
 
     /// Checks a new object.
-    fn validate(&self, _scope: &Scope<'_>, _object: &Value) -> Vec<FieldError> {
-        Vec::new()
-    }
+    fn validate(&self, _scope: &Scope<'_>, _object: &Value, _errors: &mut Errors) {}
 
     /// Restores what this request may not change, and bumps `metadata.generation` where the kind has one.
     fn prepare_for_update(&self, _scope: &Scope<'_>, _object: &mut Value, _old: &Value) {}
 
     /// Checks a changed object.
-    fn validate_update(&self, _scope: &Scope<'_>, _object: &Value, _old: &Value) -> Vec<FieldError> {
-        Vec::new()
-    }
+    fn validate_update(&self, _scope: &Scope<'_>, _object: &Value, _old: &Value, _errors: &mut Errors) {}
 
-    /// Allocates what is unique in the cluster, such as cluster IPs. `old` is absent at creation, `object` at deletion.
-    ///
-    /// # Errors
-    /// Nothing is left to allocate, or the requested value is taken.
-    fn allocate(&self, _scope: &Scope<'_>, _object: Option<&mut Value>, _old: Option<&Value>) -> Result<(), Status> {
-        Ok(())
-    }
+    /// Changes the object after it was found valid.
+    fn canonicalize(&self, _object: &mut Value) {}
 
-    /// Whether a `PUT` of an unknown name creates it (Leases, EndpointSlices and some others do not: see upstream's
-    /// `AllowCreateOnUpdate`).
+    /// Whether a `PUT` of an unknown name creates it (upstream's `AllowCreateOnUpdate`).
     fn creates_on_update(&self) -> bool {
         false
     }
@@ -73,13 +94,31 @@ pub(crate) trait Strategy: Send + Sync {
         true
     }
 
-    /// Texts for the `Warning` header.
+    /// Texts for the `Warning` header. `old` is absent at creation.
     fn warnings(&self, _scope: &Scope<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         Vec::new()
     }
+
+    /// The grace period in seconds of a deletion, from the one that the client asks for (`CheckGracefulDelete`). Absent if
+    /// the kind knows no graceful deletion; 0 deletes at once.
+    fn grace_period(&self, _object: &Value, _requested: Option<i64>) -> Option<i64> {
+        None
+    }
+
+    /// Whether the garbage collector follows owners and dependents of this kind (`DefaultGarbageCollectionPolicy`).
+    fn is_collected(&self) -> bool {
+        true
+    }
+
+    /// Releases what a deleted object had allocated.
+    fn release(&self, _allocators: &Allocators, _object: &Value) {}
+
+    /// Reserves what a stored object has allocated, when objects are loaded without the rules.
+    fn adopt(&self, _allocators: &Allocators, _object: &Value) {}
+
+    /// The fields that writes to the subresource reset, as dotted paths: server-side apply does not own them
+    /// (`GetResetFields`).
+    fn reset_fields(&self, _subresource: &str) -> &'static [&'static str] {
+        &[]
+    }
 }
-
-/// The rules of kinds that are only stored.
-pub(crate) struct Plain;
-
-impl Strategy for Plain {}

@@ -1,0 +1,225 @@
+//! IP addresses and networks as `k8s.io/utils/net` and `net/netip` parse and print them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::field::{Errors, Path};
+use super::go;
+
+/// Parses an address as Go did before version 1.17: leading zeros are decimal (`ParseIPSloppy`). An IPv4 address that is
+/// mapped to IPv6 is an IPv4 address.
+pub(crate) fn parse(text: &str) -> Option<IpAddr> {
+    if text.contains(':') {
+        let address: Ipv6Addr = match text.rsplit_once(':') {
+            Some((head, tail)) if tail.contains('.') => format!("{head}:{}", v4(tail)?).parse().ok()?,
+            _ => text.parse().ok()?,
+        };
+        return Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4));
+    }
+    v4(text).map(IpAddr::V4)
+}
+
+fn v4(text: &str) -> Option<Ipv4Addr> {
+    let mut bytes = [0_u8; 4];
+    let mut parts = text.split('.');
+    for byte in &mut bytes {
+        let part = parts.next()?;
+        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let digits = part.trim_start_matches('0');
+        *byte = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+    }
+    parts.next().is_none().then(|| Ipv4Addr::from(bytes))
+}
+
+/// Whether the text is an IPv6 address.
+pub(crate) fn is_v6(text: &str) -> bool {
+    matches!(parse(text), Some(IpAddr::V6(_)))
+}
+
+/// Whether the text is an IPv4 address.
+pub(crate) fn is_v4(text: &str) -> bool {
+    matches!(parse(text), Some(IpAddr::V4(_)))
+}
+
+/// Whether the text is what `netip.ParseAddr` takes: no leading zeros.
+fn is_strict(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok()
+}
+
+fn is_mapped(text: &str) -> bool {
+    text.contains(':') && is_v4(text)
+}
+
+/// Checks an address that must be valid unless it was there before (`IsValidIPForLegacyField`, with upstream's gate
+/// `StrictIPCIDRValidation` on, as since 1.36). Says whether it is.
+pub(crate) fn check(errors: &mut Errors, path: &Path<'_>, text: &str, before: &[&str]) -> bool {
+    if before.contains(&text) {
+        return true;
+    }
+    if parse(text).is_none() {
+        errors.invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+        return false;
+    }
+    if !is_strict(text) {
+        errors.invalid(path, text, "must not have leading 0s");
+        return false;
+    }
+    if is_mapped(text) {
+        errors.invalid(path, text, "must not be an IPv4-mapped IPv6 address");
+        return false;
+    }
+    true
+}
+
+/// Checks an address that must be in canonical form too (`IsValidIP`). Says whether it is.
+pub(crate) fn check_canonical(errors: &mut Errors, path: &Path<'_>, text: &str) -> bool {
+    if !check(errors, path, text, &[]) {
+        return false;
+    }
+    let canonical = parse(text).map(|ip| ip.to_string()).unwrap_or_default();
+    if canonical != text {
+        let canonical = go::quote(&canonical);
+        errors.invalid(path, text, &format!("must be in canonical form ({canonical})"));
+        return false;
+    }
+    true
+}
+
+/// Checks that an address can be one of an endpoint (`ValidateEndpointIP`).
+pub(crate) fn check_endpoint(errors: &mut Errors, path: &Path<'_>, text: &str) {
+    let Some(ip) = parse(text) else {
+        errors.invalid(path, text, "must be a valid IP address");
+        return;
+    };
+    if ip.is_unspecified() {
+        errors.invalid(path, text, &format!("may not be unspecified ({text})"));
+    }
+    if ip.is_loopback() {
+        errors.invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    }
+    let (link_local, link_local_multicast) = match ip {
+        IpAddr::V4(ip) => (ip.is_link_local(), matches!(ip.octets(), [224, 0, 0, _])),
+        IpAddr::V6(ip) => {
+            let [a, b, ..] = ip.octets();
+            (ip.is_unicast_link_local(), a == 0xff && b & 0x0f == 0x02)
+        }
+    };
+    if link_local {
+        errors.invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    }
+    if link_local_multicast {
+        errors.invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    }
+}
+
+/// The warning about an unusual spelling (`GetWarningsForIP`).
+pub(crate) fn warning(path: &Path<'_>, text: &str) -> Option<String> {
+    let ip = parse(text)?;
+    let spelled = go::quote(text);
+    if !is_strict(text) || is_mapped(text) {
+        let better = go::quote(&ip.to_string());
+        return Some(format!("{path}: non-standard IP address {spelled} is invalid: use {better}"));
+    }
+    if ip.is_ipv6() && ip.to_string() != text {
+        let better = go::quote(&ip.to_string());
+        return Some(format!(
+            "{path}: IPv6 address {spelled} should be in RFC 5952 canonical format ({better})"
+        ));
+    }
+    None
+}
+
+/// A network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// The address as given, with its host bits.
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u32,
+}
+
+impl Network {
+    /// Parses `10.96.0.0/16` as `ParseCIDRSloppy` does.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = text.split_once('/')?;
+        let address = parse(address)?;
+        let is_number = !prefix.is_empty() && prefix.len() <= 3 && prefix.bytes().all(|b| b.is_ascii_digit());
+        let prefix = is_number.then(|| prefix.parse::<u32>().ok())??;
+        (prefix <= Self::bits(address)).then_some(Self { address, prefix })
+    }
+
+    pub(crate) const fn bits(address: IpAddr) -> u32 {
+        if address.is_ipv4() { 32 } else { 128 }
+    }
+
+    /// The first address.
+    pub(crate) fn first(self) -> IpAddr {
+        match self.address {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - self.prefix).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask))
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - self.prefix).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask))
+            }
+        }
+    }
+
+    /// Whether the address is in it.
+    pub(crate) fn contains(self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4()
+            && Self { address, prefix: self.prefix }.first() == self.first()
+    }
+
+    /// The network without host bits, as Go prints it.
+    pub(crate) fn text(self) -> String {
+        format!("{}/{}", self.first(), self.prefix)
+    }
+}
+
+/// Checks a network that must be valid unless it was there before (`IsValidCIDRForLegacyField`).
+pub(crate) fn check_network(errors: &mut Errors, path: &Path<'_>, text: &str, before: &[&str]) {
+    if before.contains(&text) {
+        return;
+    }
+    let Some(network) = Network::parse(text) else {
+        errors.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+        return;
+    };
+    let address = text.split_once('/').map_or(text, |(address, _)| address);
+    let prefix = text.split_once('/').map_or("", |(_, prefix)| prefix);
+    if !is_strict(address) || (prefix.len() > 1 && prefix.starts_with('0')) {
+        errors.invalid(path, text, "must not have leading 0s in IP or prefix length");
+    } else if is_mapped(address) {
+        errors.invalid(path, text, "must not have an IPv4-mapped IPv6 address");
+    } else if network.first() != network.address {
+        errors.invalid(path, text, "must not have bits set beyond the prefix length");
+    }
+}
+
+/// The warnings about unusual spellings (`GetWarningsForCIDR`).
+pub(crate) fn network_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
+    let Some(network) = Network::parse(text) else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    let spelled = go::quote(text);
+    let canonical = go::quote(&network.text());
+    if network.first() != network.address {
+        let single = go::quote(&format!("{}/{}", network.address, Network::bits(network.address)));
+        warnings.push(format!(
+            "{path}: CIDR value {spelled} is ambiguous in this context (should be {canonical} or {single}?)"
+        ));
+    }
+    let address = text.split_once('/').map_or(text, |(address, _)| address);
+    if !is_strict(address) || is_mapped(address) {
+        warnings.push(format!("{path}: non-standard CIDR value {spelled} is invalid: use {canonical}"));
+    }
+    if warnings.is_empty() && network.address.is_ipv6() && network.text() != text {
+        warnings.push(format!(
+            "{path}: IPv6 CIDR value {spelled} should be in RFC 5952 canonical format ({canonical})"
+        ));
+    }
+    warnings
+}

@@ -102,6 +102,7 @@ struct Shared<K> {
     /// Wakes the deadline waiter for a deadline that is earlier than the one it sleeps for.
     deadline_waiter: Notify,
     drained: Notify,
+    resting: Notify,
     series: Option<Series>,
 }
 
@@ -200,14 +201,19 @@ impl<K: QueueKey> WorkQueue<K> {
     ///
     /// Dropping the future loses no key.
     pub async fn get(&self) -> Option<Item<K>> {
-        let mut guard = GetGuard { shared: &self.shared, is_deadline_waiter: false };
+        let mut guard = GetGuard { shared: &self.shared, is_waiting: false, is_deadline_waiter: false };
         loop {
             let mut woken = pin!(self.shared.workers.notified());
             let next = self.shared.with(|core, now| {
                 let next = core.next(guard.is_deadline_waiter, now);
-                if matches!(next, Next::Wait | Next::WaitUntil(_)) {
+                let waits = matches!(next, Next::Wait | Next::WaitUntil(_));
+                if waits {
                     // Under the lock, so that no later change is missed.
                     woken.as_mut().enable();
+                }
+                if waits != guard.is_waiting {
+                    core.count_waiting(waits);
+                    guard.is_waiting = waits;
                 }
                 guard.is_deadline_waiter = matches!(next, Next::WaitUntil(_));
                 (next, now)
@@ -251,6 +257,34 @@ impl<K: QueueKey> WorkQueue<K> {
         self.drained().await;
     }
 
+    /// Waits until the queue is [idle](Self::idle_now), and returns the keys that keep failing.
+    ///
+    /// Never returns without a worker, or while a key is added again and again.
+    pub async fn idle(&self, patience: u32) -> Vec<K> {
+        loop {
+            let mut woken = pin!(self.shared.resting.notified());
+            woken.as_mut().enable();
+            if let Some(failing) = self.idle_now(patience) {
+                return failing;
+            }
+            woken.await;
+        }
+    }
+
+    /// The keys that keep failing, if the queue is idle: a worker waits for a key, and there is none, except those that
+    /// have failed at least `patience` times in a row and wait for their next retry. `None` if it is not.
+    ///
+    /// Cost: O(n) in the number of delayed keys, under the queue's lock.
+    pub fn idle_now(&self, patience: u32) -> Option<Vec<K>> {
+        self.shared.core.lock().idle(patience)
+    }
+
+    /// A number that grows with each add of a key that was not queued, and each delayed add. Between two moments at which
+    /// the queue was idle, nothing happened if the number is the same.
+    pub fn activity(&self) -> u64 {
+        self.shared.core.lock().activity()
+    }
+
     async fn drained(&self) {
         loop {
             let mut woken = pin!(self.shared.drained.notified());
@@ -270,6 +304,7 @@ impl<K: QueueKey> Shared<K> {
             workers: Notify::new(),
             deadline_waiter: Notify::new(),
             drained: Notify::new(),
+            resting: Notify::new(),
             series,
         }
     }
@@ -298,6 +333,9 @@ impl<K: QueueKey> Shared<K> {
         if wake.drained {
             self.drained.notify_waiters();
         }
+        if wake.resting {
+            self.resting.notify_waiters();
+        }
         result
     }
 
@@ -309,13 +347,19 @@ impl<K: QueueKey> Shared<K> {
 /// A call of `get` in progress. If it is dropped as the deadline waiter, another idle worker takes over.
 struct GetGuard<'a, K: QueueKey> {
     shared: &'a Shared<K>,
+    is_waiting: bool,
     is_deadline_waiter: bool,
 }
 
 impl<K: QueueKey> Drop for GetGuard<'_, K> {
     fn drop(&mut self) {
-        if self.is_deadline_waiter {
-            self.shared.with(|core, _| core.remove_deadline_waiter());
+        if self.is_waiting {
+            self.shared.with(|core, _| {
+                core.count_waiting(false);
+                if self.is_deadline_waiter {
+                    core.remove_deadline_waiter();
+                }
+            });
         }
     }
 }

@@ -69,6 +69,8 @@ pub(super) struct Core<K> {
     shut_down: bool,
     /// True if an idle worker sleeps until the earliest deadline, for all of them.
     deadline_waiter: bool,
+    /// The number of idle workers, the deadline waiter included.
+    waiting: usize,
     adds: u64,
     retries: u64,
     moves: u64,
@@ -84,6 +86,7 @@ impl<K: QueueKey> Core<K> {
             limiter: Limiter::new(limit),
             shut_down: false,
             deadline_waiter: false,
+            waiting: 0,
             adds: 0,
             retries: 0,
             moves: 0,
@@ -210,6 +213,31 @@ impl<K: QueueKey> Core<K> {
         self.deadline_waiter = false;
     }
 
+    /// A worker has begun or ceased to wait for a key.
+    pub(super) fn count_waiting(&mut self, waits: bool) {
+        self.waiting = if waits { self.waiting + 1 } else { self.waiting.saturating_sub(1) };
+    }
+
+    /// The keys of an idle queue: those that wait for a retry and have failed `patience` times in a row. None if the queue
+    /// has other keys, or no worker. O(n) in the number of delayed keys.
+    pub(super) fn idle(&self, patience: u32) -> Option<Vec<K>> {
+        let fails = |(wait, key): (Wait, &K)| {
+            (wait == Wait::Retry && self.failures(key) >= patience).then(|| key.clone())
+        };
+        if self.is_resting() { self.delays.keys().map(fails).collect() } else { None }
+    }
+
+    /// The number of adds and delayed adds, ever.
+    pub(super) fn activity(&self) -> u64 {
+        self.adds + self.retries
+    }
+
+    /// True if a worker waits for a key, and no key is ready or held.
+    fn is_resting(&self) -> bool {
+        let keys = self.ready.len() + self.dirty.len() + self.processing.len();
+        self.waiting > 0 && keys == 0
+    }
+
     /// Ends the processing of `key`. Returns how long it took.
     pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
         self.add_due(now);
@@ -256,6 +284,7 @@ impl<K: QueueKey> Core<K> {
             ready: self.ready.len() > 0,
             earliest: self.delays.earliest(),
             deadline_waiter: self.deadline_waiter,
+            resting: self.is_resting(),
             phase: self.phase(),
         }
     }

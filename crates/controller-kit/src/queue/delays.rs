@@ -44,6 +44,11 @@ impl<K: QueueKey> Delays<K> {
         self.by_key.get(&(wait, key.clone())).copied()
     }
 
+    /// The delayed keys, in no order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (Wait, &K)> {
+        self.by_key.keys().map(|(wait, key)| (*wait, key))
+    }
+
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.by_deadline.first_key_value().map(|((deadline, _), _)| *deadline)
     }

@@ -19,6 +19,8 @@ pub(super) struct QueueState {
     pub(super) earliest: Option<Instant>,
     /// True if an idle worker sleeps until the earliest deadline.
     pub(super) deadline_waiter: bool,
+    /// True if a worker waits for a key, and no key is ready or held. Keys may be delayed.
+    pub(super) resting: bool,
     pub(super) phase: Phase,
 }
 
@@ -45,6 +47,8 @@ pub(super) struct Wake {
     pub(super) all_workers: bool,
     /// The tasks that wait for the queue to drain.
     pub(super) drained: bool,
+    /// The tasks that wait for the queue to be idle.
+    pub(super) resting: bool,
 }
 
 impl QueueState {
@@ -64,6 +68,7 @@ impl QueueState {
             deadline_waiter: earlier && after.deadline_waiter,
             all_workers: after.phase > Phase::Open && self.phase == Phase::Open,
             drained: after.phase == Phase::Drained && self.phase < Phase::Drained,
+            resting: after.resting && !self.resting,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The public API of the queue, on a paused clock: time moves only when every task sleeps.
 
+mod idle;
 mod interleavings;
 mod model;
 mod wake_ups;

@@ -37,6 +37,10 @@ impl ControllerTask {
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
+
+    pub(super) fn queue(&self) -> WorkQueue<ObjectKey> {
+        self.queue.clone()
+    }
 }
 
 /// Controllers at work.

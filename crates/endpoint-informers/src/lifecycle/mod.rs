@@ -12,6 +12,7 @@
 mod controllers;
 mod election;
 mod error;
+mod quiet;
 
 use std::mem;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use controllers::RunningControllers;
 use election::LeaseHandle;
 pub use election::PendingElection;
 pub use error::LifecycleError;
+pub use quiet::{Failing, Quiet};
 
 /// The progress of a process, for its health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,12 @@ impl Lifecycle {
     /// The names of the controllers.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.controllers.iter().map(ControllerTask::name)
+    }
+
+    /// A way to wait until these controllers have nothing left to do; to be taken before they run.
+    pub fn quiet(&self) -> Quiet {
+        let queues = self.controllers.iter().map(|task| (task.name(), task.queue()));
+        Quiet::new(self.caches.clone(), queues.collect())
     }
 
     /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write

@@ -11,6 +11,7 @@ mod http2;
 mod label_selector;
 mod lifecycle;
 mod list_watch;
+mod quiet;
 mod relist;
 mod restored_backup;
 mod slice_writer;

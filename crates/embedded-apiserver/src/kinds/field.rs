@@ -67,6 +67,14 @@ pub(crate) enum Bad<'a> {
     Plain(i64),
     /// Anything else, also strings of a named type: printed as JSON.
     Json(Cow<'a, Value>),
+    /// Printed as it is.
+    Raw(String),
+}
+
+impl From<String> for Bad<'_> {
+    fn from(printed: String) -> Self {
+        Self::Raw(printed)
+    }
 }
 
 impl<'a> From<&'a str> for Bad<'a> {
@@ -98,6 +106,7 @@ impl fmt::Display for Bad<'_> {
         match self {
             Self::Text(text) => formatter.write_str(&go::quote(text)),
             Self::Plain(number) => number.fmt(formatter),
+            Self::Raw(printed) => formatter.write_str(printed),
             Self::Json(value) => formatter.write_str(&go::json(value)),
         }
     }

@@ -1,6 +1,7 @@
 //! The table of kinds: one entry each, with its names, its schema type and its rules.
 
 mod allocation;
+mod checks;
 mod content;
 mod endpoints;
 mod endpointslice;
@@ -47,6 +48,8 @@ pub(crate) struct Kind {
     pub(crate) subresources: &'static [Subresource],
     /// Labels of field selectors besides `metadata.name` and `metadata.namespace`. Paths are those of the storage type.
     pub(crate) selectable_fields: &'static [SelectableField],
+    /// The text of the `Warning` header of every request.
+    pub(crate) deprecation: Option<&'static str>,
     pub(crate) strategy: &'static dyn Strategy,
 }
 

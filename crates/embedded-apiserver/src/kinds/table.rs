@@ -47,6 +47,7 @@ const BASE: Kind = Kind {
     verbs: ALL,
     subresources: &[],
     selectable_fields: &[],
+    deprecation: None,
     strategy: &Endpoints,
 };
 
@@ -59,6 +60,7 @@ pub(crate) static KINDS: &[Kind] = &[
         short_names: &["ep"],
         type_name: "k8s.io/api/core/v1.Endpoints",
         storage: "endpoints",
+        deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
         strategy: &Endpoints,
         ..BASE
     },

@@ -1,8 +1,154 @@
 //! Services: `pkg/registry/core/service`.
 
-use crate::kinds::strategy::Strategy;
+mod allocate;
+mod families;
+mod spec;
+mod update;
+mod validate;
+mod warnings;
+
+use serde_json::{Value, json};
+
+use crate::kinds::allocation::{Allocators, Reservation};
+use crate::kinds::field::{Errors, Path};
+use crate::kinds::strategy::{Scope, Strategy};
+use crate::kinds::{ip, metadata, tree};
+use crate::status::Status;
+
+use spec::Spec;
 
 /// The rules of Services.
 pub(crate) struct Service;
 
-impl Strategy for Service {}
+impl Strategy for Service {
+    fn default(&self, object: &mut Value) {
+        if let Some(spec) = tree::present_mut(object, "spec") {
+            default_spec(spec);
+        }
+        if Spec::of(object).service_type() == "LoadBalancer"
+            && let Some(status) = tree::present_mut(object, "status")
+            && let Some(balancer) = tree::present_mut(status, "loadBalancer")
+        {
+            for ingress in tree::list_mut(balancer, "ingress") {
+                if !tree::text(ingress, "ip").is_empty() {
+                    tree::set_default(ingress, "ipMode", "VIP");
+                }
+            }
+        }
+    }
+
+    fn begin(
+        &self,
+        scope: &Scope<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<Reservation, Status> {
+        match old {
+            None => {
+                update::normalize_cluster_ips(object, None);
+                allocate::for_create(scope, object)
+            }
+            Some(old) => {
+                update::patch_allocated(object, old);
+                update::normalize_cluster_ips(object, Some(old));
+                allocate::for_update(scope, object, old)
+            }
+        }
+    }
+
+    fn prepare_for_create(&self, _scope: &Scope<'_>, object: &mut Value) {
+        tree::set(object, "status", json!({ "loadBalancer": {} }));
+    }
+
+    fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
+        if scope.subresource == "status" {
+            tree::copy(object, "spec", old);
+            return;
+        }
+        tree::copy(object, "status", old);
+        update::drop_type_dependent(object, old);
+    }
+
+    fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
+        metadata::validate(object, true, crate::kinds::content::label_name, errors);
+        validate::service(object, None, errors);
+    }
+
+    fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
+        metadata::validate_update(object, old, errors);
+        if scope.subresource == "status" {
+            validate::status(object, old, errors);
+            return;
+        }
+        update::validate(Spec::of(object), Spec::of(old), errors);
+        validate::service(object, Some(old), errors);
+    }
+
+    fn canonicalize(&self, object: &mut Value) {
+        // Upstream stores it by accident and drops it at every read.
+        if Spec::of(object).service_type() == "ExternalName"
+            && let Some(spec) = tree::present_mut(object, "spec")
+        {
+            tree::remove(spec, "internalTrafficPolicy");
+        }
+    }
+
+    fn creates_on_update(&self) -> bool {
+        true
+    }
+
+    fn warnings(&self, scope: &Scope<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if scope.subresource != "status" {
+            return warnings::service(object);
+        }
+        let path = Path::root("status.loadBalancer.ingress");
+        let ingress = tree::list(tree::at(object, &["status", "loadBalancer"]), "ingress");
+        let named = ingress.iter().map(|ingress| tree::text(ingress, "ip")).enumerate();
+        named.filter_map(|(index, text)| ip::warning(&path.index(index), text)).collect()
+    }
+
+    fn release(&self, allocators: &Allocators, object: &Value) {
+        allocators.release(allocate::claims(Spec::of(object)));
+    }
+
+    fn adopt(&self, allocators: &Allocators, object: &Value) {
+        allocators.adopt(allocate::claims(Spec::of(object)));
+    }
+
+    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
+        if subresource == "status" { &["spec"] } else { &["status"] }
+    }
+}
+
+/// `SetDefaults_Service`.
+fn default_spec(spec: &mut Value) {
+    tree::set_default_text(spec, "sessionAffinity", "None");
+    match tree::text(spec, "sessionAffinity") {
+        "None" => tree::remove(spec, "sessionAffinityConfig"),
+        "ClientIP" => {
+            let timeout = tree::at(spec, &["sessionAffinityConfig", "clientIP", "timeoutSeconds"]);
+            if timeout.is_null() {
+                tree::set(spec, "sessionAffinityConfig", json!({ "clientIP": { "timeoutSeconds": 10800 } }));
+            }
+        }
+        _ => {}
+    }
+    tree::set_default_text(spec, "type", "ClusterIP");
+    for port in tree::list_mut(spec, "ports") {
+        tree::set_default_text(port, "protocol", "TCP");
+        let target = tree::field(port, "targetPort");
+        if target.is_null() || target.as_i64() == Some(0) || target.as_str() == Some("") {
+            let number = tree::int(port, "port");
+            tree::set(port, "targetPort", number);
+        }
+    }
+    if Spec(spec).is_externally_accessible() {
+        tree::set_default_text(spec, "externalTrafficPolicy", "Cluster");
+    }
+    if matches!(tree::text(spec, "type"), "NodePort" | "LoadBalancer" | "ClusterIP") {
+        tree::set_default(spec, "internalTrafficPolicy", "Cluster");
+    }
+    if tree::text(spec, "type") == "LoadBalancer" {
+        tree::set_default(spec, "allocateLoadBalancerNodePorts", true);
+    }
+}

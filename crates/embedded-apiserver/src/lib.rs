@@ -2,10 +2,14 @@
 //!
 //! [`ApiServer`] is a [`tower::Service`]: a `kube::Client` runs on it in process, or over HTTP and HTTPS.
 
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod codec;
 pub mod environment;
 mod kinds;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod list;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod schema;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod selectors;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]

@@ -1,0 +1,112 @@
+//! Places in a body, and what can be wrong there.
+
+use std::fmt;
+
+use crate::codec::text::quote;
+use crate::schema::Field;
+
+/// The parameter `fieldValidation` of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum FieldValidation {
+    /// Unknown and duplicate fields are not looked for.
+    Ignore,
+    /// They become `Warning` headers; the default of the server.
+    #[default]
+    Warn,
+    /// They fail the request.
+    Strict,
+}
+
+/// An unknown or duplicate field. Displays as in Go: `unknown field "spec.foo"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Unknown(String),
+    Duplicate(String),
+    /// A text of another encoding, such as YAML's duplicate keys.
+    Other(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(path) => write!(f, "unknown field {}", quote(path)),
+            Self::Duplicate(path) => write!(f, "duplicate field {}", quote(path)),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A body that cannot be decoded, in Go's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct DecodeError(pub(crate) String);
+
+/// A place in a body: a chain up to the root, on the stack of the decoder.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) above: Option<&'a Place<'a>>,
+    pub(super) step: Step<'a>,
+}
+
+/// The last step to a place.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'a> {
+    Root,
+    /// A field, and the name of the struct that has it.
+    Field(&'static str, &'static Field),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub(super) const ROOT: Self = Self { above: None, step: Step::Root };
+
+    pub(super) fn then(&'a self, step: Step<'a>) -> Self {
+        Self { above: Some(self), step }
+    }
+
+    fn steps(&self) -> Vec<Step<'a>> {
+        let chain = std::iter::successors(Some(*self), |place| place.above.copied());
+        let mut steps: Vec<_> = chain.map(|place| place.step).collect();
+        steps.reverse();
+        steps
+    }
+
+    /// The error of a value that does not fit `kind`, as `json.UnmarshalTypeError` prints it.
+    pub(super) fn mismatch(&self, value: &str, kind: &str) -> String {
+        let steps = self.steps();
+        let mut path = Vec::new();
+        let mut owner = None;
+        for step in steps {
+            if let Step::Field(of, field) = step {
+                path.extend(field.embedded.iter().copied().chain([field.json]));
+                owner = Some(of);
+            }
+        }
+        match owner {
+            Some(owner) => {
+                let path = path.join(".");
+                format!("json: cannot unmarshal {value} into Go struct field {owner}.{path} of type {kind}")
+            }
+            None => format!("json: cannot unmarshal {value} into Go value of type {kind}"),
+        }
+    }
+
+    /// The path to a member, as strict decoding prints it.
+    pub(super) fn path_to(&self, member: &str) -> String {
+        let mut path = String::new();
+        for step in self.steps().into_iter().chain([Step::Key(member)]) {
+            match step {
+                Step::Root => continue,
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Key(name) | Step::Field(_, &Field { json: name, .. }) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(name);
+                }
+            }
+        }
+        path
+    }
+}

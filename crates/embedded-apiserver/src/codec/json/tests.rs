@@ -1,0 +1,43 @@
+use serde_json::Value;
+
+use super::*;
+use crate::codec::testdata::bodies;
+
+/// Go keeps the text of managed fields, with duplicates and the order of keys; a tree does not.
+fn is_the_same(of: &'static Type, tree: &Value, json: &str, want: &str) -> bool {
+    json == want || decode(of, want.as_bytes(), FieldValidation::Ignore).is_ok_and(|(want, _)| want == *tree)
+}
+
+#[test]
+fn wrong_bodies_are_decoded_and_refused_as_by_go() {
+    let mut wrong = 0;
+    for body in bodies() {
+        let text = String::from_utf8_lossy(&body.text);
+        let want = &body.outcome;
+        let problem = match decode(body.of, &body.text, FieldValidation::Strict) {
+            Ok((tree, problems)) => {
+                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                let mut json = Vec::new();
+                encode(body.of, &tree, &mut json);
+                let json = String::from_utf8(json).unwrap();
+                let strict = want["strict"].as_array().cloned().unwrap_or_default();
+                if want["error"] != Value::Null {
+                    format!("accepted, but Go says {}", want["error"])
+                } else if Value::from(problems.clone()) != Value::from(strict.clone()) {
+                    format!("problems {problems:?} instead of {strict:?}")
+                } else if !is_the_same(body.of, &tree, &json, want["json"].as_str().unwrap()) {
+                    format!("{json}\ninstead of\n{}", want["json"])
+                } else {
+                    continue;
+                }
+            }
+            Err(error) if want["error"] == *error.0 => continue,
+            Err(error) => format!("{error}\ninstead of\n{}", want["error"]),
+        };
+        wrong += 1;
+        if wrong < 15 {
+            println!("{}\n{text}\n{problem}\n", body.of.path);
+        }
+    }
+    assert_eq!(wrong, 0);
+}

@@ -1,0 +1,152 @@
+//! Protobuf to tree.
+
+use kube_protobuf::{DecodeError, Fields, Value as Wire};
+use serde_json::{Map, Value};
+
+use crate::codec::native::{self, IntOrString};
+use crate::codec::quantity;
+use crate::codec::time::{self, Layout};
+use crate::schema::{Entry, Message, Node, Part, Shape, Type};
+
+/// Decodes the message of a type to its canonical tree, without `kind` and `apiVersion`. Unknown fields are dropped.
+///
+/// Cost: linear; nesting is limited by that of the types.
+///
+/// # Errors
+/// The bytes are no message, or a known field has another wire type. Text that is not UTF-8 is no error: each wrong byte
+/// becomes U+FFFD.
+pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
+    object(of, bytes, None)
+}
+
+fn object(of: &'static Type, bytes: &[u8], previous: Option<Value>) -> Result<Value, DecodeError> {
+    let mut map = match previous {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    fields_of(of, &of.message, bytes, &mut map)?;
+    for &position in &of.always {
+        if let Some(field) = of.fields.get(position)
+            && !map.contains_key(field.json)
+        {
+            map.insert(field.json.to_owned(), field.node.zero());
+        }
+    }
+    Ok(Value::Object(map))
+}
+
+fn fields_of(
+    of: &'static Type,
+    message: &'static Message,
+    bytes: &[u8],
+    map: &mut Map<String, Value>,
+) -> Result<(), DecodeError> {
+    let mut fields = Fields::new(message.name, bytes);
+    while let Some((number, wire)) = fields.next_field()? {
+        match message.entry(number).map(|Entry { part, .. }| part) {
+            None => {}
+            Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map)?,
+            Some(Part::Field(position)) => {
+                let Some(field) = of.fields.get(*position) else { continue };
+                // lists and maps come in pieces, and a message may come twice
+                let previous = match field.node.shape {
+                    Shape::List(_) | Shape::Items(_) | Shape::Map(_) | Shape::Struct(_) => {
+                        map.remove(field.json)
+                    }
+                    _ => None,
+                };
+                let value = node(&field.node, &fields, wire, previous)?;
+                if field.omits(&value) {
+                    map.remove(field.json);
+                } else {
+                    map.insert(field.json.to_owned(), value);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Decodes one occurrence of a field, and adds it to what came before if it is a list, map or message.
+fn node(
+    of: &'static Node,
+    fields: &Fields<'_>,
+    wire: Wire<'_>,
+    previous: Option<Value>,
+) -> Result<Value, DecodeError> {
+    Ok(match &of.shape {
+        Shape::String => Value::String(text(fields.bytes(wire)?)),
+        Shape::Bool => Value::Bool(fields.boolean(wire)?),
+        Shape::Int32 => Value::from(fields.int32(wire)?),
+        Shape::Int64 => Value::from(fields.int64(wire)?),
+        Shape::Time => moment(Layout::Seconds, fields.bytes(wire)?)?,
+        Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?)?,
+        Shape::Quantity => {
+            let amount = text(native::only_bytes("Quantity", fields.bytes(wire)?)?);
+            Value::String(
+                quantity::canonical(&amount).map_or_else(|_| amount.clone(), std::borrow::Cow::into_owned),
+            )
+        }
+        Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
+            IntOrString::Int(int) => Value::from(int),
+            IntOrString::Text(bytes) => Value::String(text(bytes)),
+        },
+        Shape::FieldsV1 | Shape::RawExtension => {
+            serde_json::from_slice(native::only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
+        }
+        Shape::Struct(inner) => object(inner.get(), fields.bytes(wire)?, previous)?,
+        Shape::List(item) => {
+            let mut items = array(previous);
+            items.push(node(item, fields, wire, None)?);
+            Value::Array(items)
+        }
+        Shape::Items(item) => {
+            let mut items = array(previous);
+            let mut inner = Fields::new("items", fields.bytes(wire)?);
+            while let Some((number, wire)) = inner.next_field()? {
+                if number == 1 {
+                    items.push(node(item, &inner, wire, None)?);
+                }
+            }
+            Value::Array(items)
+        }
+        Shape::Map(value) => {
+            let mut map = match previous {
+                Some(Value::Object(map)) => map,
+                _ => Map::new(),
+            };
+            let (key, value) = entry(value, fields.bytes(wire)?)?;
+            map.insert(key, value);
+            Value::Object(map)
+        }
+    })
+}
+
+fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError> {
+    let mut fields = Fields::new("entry", bytes);
+    let (mut key, mut value) = (String::new(), None);
+    while let Some((number, wire)) = fields.next_field()? {
+        match number {
+            1 => key = text(fields.bytes(wire)?),
+            2 => value = Some(node(of, &fields, wire, None)?),
+            _ => {}
+        }
+    }
+    Ok((key, value.unwrap_or_else(|| of.zero())))
+}
+
+fn array(previous: Option<Value>) -> Vec<Value> {
+    match previous {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    }
+}
+
+fn moment(layout: Layout, bytes: &[u8]) -> Result<Value, DecodeError> {
+    let moment = native::timestamp(bytes)?.rounded(layout);
+    Ok(if moment.is_zero() { Value::Null } else { Value::String(time::to_string(layout, moment)) })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

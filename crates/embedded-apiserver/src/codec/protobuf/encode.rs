@@ -1,0 +1,121 @@
+//! Tree to protobuf.
+
+use serde_json::{Map, Value};
+
+use super::write::Writer;
+use crate::codec::fields_v1;
+use crate::codec::quantity;
+use crate::codec::time::{self, Layout, Moment};
+use crate::schema::{MAX_FIELDS, Message, Node, Part, Shape, Type};
+
+/// Encodes a canonical tree as the message of its type, byte for byte as Go's `Marshal`. `kind` and `apiVersion` are not part
+/// of it.
+///
+/// Cost: linear, one pass. A value of another type than the schema's counts as zero; [`json::normalise`] finds those.
+///
+/// [`json::normalise`]: crate::codec::json::normalise
+pub(crate) fn encode(of: &'static Type, tree: &Value) -> Vec<u8> {
+    let mut writer = Writer::default();
+    object(&mut writer, of, tree);
+    writer.finish()
+}
+
+/// The fields of an object by their positions in its type.
+type Slots<'a> = [Option<&'a Value>; MAX_FIELDS];
+
+fn object(writer: &mut Writer, of: &'static Type, tree: &Value) {
+    let mut slots: Slots<'_> = [None; MAX_FIELDS];
+    for (name, value) in tree.as_object().into_iter().flatten() {
+        if let Some(slot) = of.position(name).and_then(|position| slots.get_mut(position)) {
+            *slot = Some(value);
+        }
+    }
+    message(writer, of, &of.message, &slots);
+}
+
+fn message(writer: &mut Writer, of: &'static Type, message_of: &'static Message, slots: &Slots<'_>) {
+    for entry in &message_of.entries {
+        match &entry.part {
+            Part::Inlined(inner) => writer.nested(entry.number, |writer| message(writer, of, inner, slots)),
+            Part::Field(position) => {
+                let Some(field) = of.fields.get(*position) else { continue };
+                let value = slots.get(*position).copied().flatten().unwrap_or(&Value::Null);
+                if !(value.is_null() && field.node.pointer) {
+                    node(writer, entry.number, &field.node, value);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a field of any type; null is its zero value.
+fn node(writer: &mut Writer, number: u32, of: &'static Node, value: &Value) {
+    match &of.shape {
+        Shape::String => writer.bytes(number, value.as_str().unwrap_or_default().as_bytes()),
+        Shape::Bool => writer.varint_field(number, u64::from(value.as_bool().unwrap_or_default())),
+        Shape::Int32 | Shape::Int64 => writer.int(number, value.as_i64().unwrap_or_default()),
+        Shape::Time => moment(writer, number, Layout::Seconds, value),
+        Shape::MicroTime => moment(writer, number, Layout::Micros, value),
+        Shape::Quantity => {
+            let text = value.as_str().unwrap_or("0");
+            let amount = quantity::canonical(text).unwrap_or("0".into());
+            writer.nested(number, |writer| writer.bytes(1, amount.as_bytes()));
+        }
+        Shape::IntOrString => writer.nested(number, |writer| {
+            let text = value.as_str();
+            writer.int(1, i64::from(text.is_some()));
+            writer.int(2, value.as_i64().unwrap_or_default());
+            writer.bytes(3, text.unwrap_or_default().as_bytes());
+        }),
+        Shape::FieldsV1 => writer.nested(number, |writer| {
+            if !value.is_null() {
+                writer.bytes(1, &fields_v1::to_vec(value));
+            }
+        }),
+        Shape::RawExtension => writer.nested(number, |writer| {
+            if !value.is_null() {
+                writer.bytes(1, value.to_string().as_bytes());
+            }
+        }),
+        Shape::Struct(inner) => writer.nested(number, |writer| object(writer, inner.get(), value)),
+        Shape::List(item) => {
+            for value in value.as_array().into_iter().flatten() {
+                node(writer, number, item, value);
+            }
+        }
+        Shape::Items(item) => writer.nested(number, |writer| {
+            for value in value.as_array().into_iter().flatten() {
+                node(writer, 1, item, value);
+            }
+        }),
+        Shape::Map(item) => {
+            if let Some(map) = value.as_object() {
+                entries(writer, number, item, map);
+            }
+        }
+    }
+}
+
+/// Writes the entries of a map. The tree sorts keys by bytes, as Go's generated code does.
+fn entries(writer: &mut Writer, number: u32, of: &'static Node, map: &Map<String, Value>) {
+    for (key, value) in map {
+        writer.nested(number, |writer| {
+            writer.bytes(1, key.as_bytes());
+            node(writer, 2, of, value);
+        });
+    }
+}
+
+fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
+    let moment = value
+        .as_str()
+        .and_then(|text| time::parse(layout, text).ok())
+        .unwrap_or(Moment::ZERO)
+        .rounded(layout);
+    writer.nested(number, |writer| {
+        if !moment.is_zero() {
+            writer.int(1, moment.seconds);
+            writer.int(2, i64::from(moment.nanos));
+        }
+    });
+}

@@ -1,0 +1,18 @@
+//! Protobuf of any type of the schema, byte for byte as Go's generated code writes it: fields by number, maps by key, scalars
+//! that are no pointers even if they are zero.
+
+mod decode;
+mod encode;
+mod scan;
+mod splice;
+mod to_json;
+mod write;
+
+pub(crate) use decode::decode;
+pub(crate) use encode::encode;
+pub(crate) use scan::{Path, entries};
+pub(crate) use splice::{resource_version, set_resource_version};
+pub(crate) use to_json::to_json;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Fields of the wire format, appended to a buffer.
+
+/// Writes messages. The length of a nested message is put before it when it is complete.
+#[derive(Default)]
+pub(super) struct Writer {
+    out: Vec<u8>,
+}
+
+const VARINT: u32 = 0;
+const DELIMITED: u32 = 2;
+
+impl Writer {
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+
+    #[inline]
+    pub(super) fn bytes(&mut self, number: u32, bytes: &[u8]) {
+        self.varint(u64::from(number << 3 | DELIMITED));
+        self.varint(bytes.len() as u64);
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// An int32 or int64: negative numbers take ten bytes.
+    #[inline]
+    pub(super) fn int(&mut self, number: u32, value: i64) {
+        self.varint_field(number, value.cast_unsigned());
+    }
+
+    #[inline]
+    pub(super) fn varint_field(&mut self, number: u32, value: u64) {
+        self.varint(u64::from(number << 3 | VARINT));
+        self.varint(value);
+    }
+
+    /// A message in a field. Cost: its bytes move once more if it has 128 bytes or more.
+    pub(super) fn nested(&mut self, number: u32, write: impl FnOnce(&mut Self)) {
+        self.varint(u64::from(number << 3 | DELIMITED));
+        let start = self.out.len();
+        self.out.push(0);
+        write(self);
+        let length = self.out.len() - start - 1;
+        if let (Ok(byte @ 0..0x80), Some(place)) = (u8::try_from(length), self.out.get_mut(start)) {
+            *place = byte;
+            return;
+        }
+        let (encoded, size) = varint(length as u64);
+        let prefix = encoded.get(..size).unwrap_or_default().iter().copied();
+        self.out.splice(start..=start, prefix);
+    }
+
+    #[inline]
+    fn varint(&mut self, value: u64) {
+        if let Ok(byte @ 0..0x80) = u8::try_from(value) {
+            return self.out.push(byte);
+        }
+        let (encoded, size) = varint(value);
+        self.out.extend_from_slice(encoded.get(..size).unwrap_or_default());
+    }
+}
+
+/// A varint and its length.
+pub(super) fn varint(mut value: u64) -> ([u8; 10], usize) {
+    let mut encoded = [0_u8; 10];
+    let mut size = 0;
+    for place in &mut encoded {
+        let low = u8::try_from(value & 0x7f).unwrap_or(0);
+        value >>= 7;
+        size += 1;
+        if value == 0 {
+            *place = low;
+            break;
+        }
+        *place = low | 0x80;
+    }
+    (encoded, size)
+}

@@ -1,0 +1,77 @@
+use std::collections::HashSet;
+
+use super::*;
+
+#[test]
+fn the_file_of_types_is_well_formed() {
+    let types = load::parse(include_str!("../../schema/types.txt")).unwrap();
+    assert!(types.len() > 200, "{} types", types.len());
+}
+
+#[test]
+fn fields_fit_the_slots_of_encoders_and_have_distinct_names() {
+    for of in types() {
+        assert!(of.fields.len() <= MAX_FIELDS, "{}: {} fields", of.path, of.fields.len());
+        let names: HashSet<_> = of.fields.iter().map(|field| field.json).collect();
+        assert_eq!(names.len(), of.fields.len(), "{}", of.path);
+        for (position, field) in of.fields.iter().enumerate() {
+            assert_eq!(of.position(field.json), Some(position), "{}.{}", of.path, field.json);
+        }
+        assert_eq!(of.position("noSuchField"), None);
+    }
+}
+
+#[test]
+fn types_do_not_contain_themselves() {
+    fn depth(of: &Type, above: &mut Vec<&'static str>) -> usize {
+        assert!(!above.contains(&of.path), "{} contains itself: {above:?}", of.path);
+        above.push(of.path);
+        let deepest =
+            of.fields.iter().filter_map(|field| inner(&field.node)).map(|of| depth(of, above)).max();
+        above.pop();
+        deepest.unwrap_or(0) + 1
+    }
+    fn inner(node: &Node) -> Option<&'static Type> {
+        match &node.shape {
+            Shape::Struct(of) => Some(of.get()),
+            Shape::List(item) | Shape::Items(item) | Shape::Map(item) => inner(item),
+            _ => None,
+        }
+    }
+    let deepest = types().iter().map(|of| depth(of, &mut Vec::new())).max();
+    assert!(deepest.unwrap() < 20, "{deepest:?}");
+}
+
+#[test]
+fn facts_of_known_fields_are_right() {
+    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
+    assert_eq!(pod.name, "Pod");
+    assert_eq!(
+        pod.fields.iter().map(|field| field.json).collect::<Vec<_>>(),
+        ["kind", "apiVersion", "metadata", "spec", "status"]
+    );
+    assert!(matches!(pod.message.entry(2).unwrap().part, Part::Field(3)));
+
+    let service = Type::named("k8s.io/api/core/v1.ServiceSpec").unwrap();
+    let ports = service.field("ports").unwrap();
+    assert_eq!((ports.patch_strategy, ports.patch_merge_key), ("merge", "port"));
+    assert_eq!(ports.list_type, Some(ListType::Map(vec!["port", "protocol"])));
+    assert_eq!(ports.node.go, "[]v1.ServicePort");
+
+    let resources = Type::named("k8s.io/api/core/v1.ResourceRequirements").unwrap();
+    assert_eq!(resources.field("limits").unwrap().node.go, "v1.ResourceList");
+
+    let volume = Type::named("k8s.io/api/core/v1.Volume").unwrap();
+    assert_eq!(volume.field("emptyDir").unwrap().embedded, ["VolumeSource"]);
+}
+
+#[test]
+fn zero_values_are_what_go_prints() {
+    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
+    assert_eq!(pod.zero(), serde_json::json!({"metadata": {}, "spec": {"containers": null}, "status": {}}));
+    let slice = Type::named("k8s.io/api/discovery/v1.EndpointSlice").unwrap();
+    assert_eq!(
+        slice.zero(),
+        serde_json::json!({"metadata": {}, "addressType": "", "endpoints": null, "ports": null})
+    );
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// roots are the kinds that embedded-apiserver serves, with their lists, and the types of requests and answers. All other
+// types follow from these.
+var roots = []reflect.Type{
+	of[corev1.Namespace](), of[corev1.NamespaceList](),
+	of[corev1.Node](), of[corev1.NodeList](),
+	of[corev1.Pod](), of[corev1.PodList](),
+	of[corev1.Service](), of[corev1.ServiceList](),
+	of[corev1.Endpoints](), of[corev1.EndpointsList](),
+	of[corev1.Event](), of[corev1.EventList](),
+	of[corev1.ServiceAccount](), of[corev1.ServiceAccountList](),
+	of[discoveryv1.EndpointSlice](), of[discoveryv1.EndpointSliceList](),
+	of[eventsv1.Event](), of[eventsv1.EventList](),
+	of[coordinationv1.Lease](), of[coordinationv1.LeaseList](),
+	of[appsv1.ReplicaSet](), of[appsv1.ReplicaSetList](),
+	of[appsv1.Deployment](), of[appsv1.DeploymentList](),
+	of[appsv1.StatefulSet](), of[appsv1.StatefulSetList](),
+	of[authenticationv1.TokenReview](), of[authenticationv1.TokenRequest](),
+	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),
+	of[authorizationv1.LocalSubjectAccessReview](),
+	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.WatchEvent](),
+	of[metav1.PartialObjectMetadata](), of[metav1.PartialObjectMetadataList](),
+	of[runtime.TypeMeta](),
+}
+
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -22,3 +22,4 @@ mod watch;
 
 pub use environment::Environment;
 pub use status::{Cause, Details, Status};
+pub use store::StoreOptions;

@@ -1,1 +1,25 @@
-//! Lists.
+//! Lists: what a request asks for, which version answers it, and the answer as a stream.
+//!
+//! The rules are those of kube-apiserver 1.36 with its watch cache: `k8s.io/apiserver pkg/storage/cacher` decides which
+//! version answers, `pkg/storage/etcd3` answers what the cache cannot, and Events have no cache.
+
+mod answer;
+mod errors;
+mod fresh;
+mod options;
+mod read;
+mod request;
+mod token;
+mod validation;
+mod version;
+
+pub(crate) use answer::{ItemWriter, json_chunks, protobuf_chunks};
+pub(crate) use errors::too_large;
+pub(crate) use fresh::wait_for;
+pub(crate) use options::ListOptions;
+pub(crate) use read::{Page, list};
+pub(crate) use request::{Request, Target};
+pub(crate) use version::parse_version;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// An error as clients see it: `meta/v1 Status` with status `Failure`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +16,8 @@ pub struct Status {
     pub message: String,
     /// The object and the causes.
     pub details: Option<Box<Details>>,
+    /// Where to continue a list whose version is compacted: `metadata.continue`. Usually empty.
+    pub continue_token: String,
 }
 
 /// The subject of an error.
@@ -49,7 +51,7 @@ pub struct Cause {
 impl Status {
     /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason: Cow::Borrowed(reason), message: message.into(), details: None }
+        Self { code, reason: Cow::Borrowed(reason), message: message.into(), details: None, continue_token: String::new() }
     }
 
     /// Adds the subject: group, resource (or kind) and name.
@@ -120,7 +122,9 @@ impl Status {
         let mut status = Map::new();
         status.insert("kind".into(), "Status".into());
         status.insert("apiVersion".into(), "v1".into());
-        status.insert("metadata".into(), json!({}));
+        let mut metadata = Map::new();
+        insert_unless_empty(&mut metadata, "continue", &self.continue_token);
+        status.insert("metadata".into(), metadata.into());
         status.insert("status".into(), "Failure".into());
         insert_unless_empty(&mut status, "message", &self.message);
         insert_unless_empty(&mut status, "reason", &self.reason);

@@ -18,8 +18,10 @@ mod versioned;
 pub(crate) use log::{Compacted, Event, EventKind};
 pub(crate) use object::{Resource, Stored, key};
 pub use options::StoreOptions;
-pub(crate) use splice::Template;
+pub(crate) use splice::{Template, varint};
 pub(crate) use versioned::{Expect, ReadError, Refused, Span, Store, Watermark};
 
+#[cfg(test)]
+pub(crate) mod example;
 #[cfg(test)]
 mod tests;

@@ -1,1 +1,16 @@
-//! Watches.
+//! Watches: the changes of a selection from a version on.
+//!
+//! The rules are those of kube-apiserver 1.36 with its watch cache: `k8s.io/apiserver pkg/storage/cacher`, and for Events,
+//! which have no cache, `pkg/storage/etcd3/watcher.go`.
+
+mod bookmarks;
+mod events;
+mod frames;
+mod stream;
+
+pub(crate) use events::{WatchEvent, WatchKind};
+pub(crate) use frames::{EventEncoder, json_frame, protobuf_frame};
+pub(crate) use stream::{Watch, watch};
+
+#[cfg(test)]
+mod tests;

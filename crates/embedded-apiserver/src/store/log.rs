@@ -32,7 +32,7 @@ pub(crate) enum EventKind {
     Deleted,
 }
 
-/// Events after this version are complete; older ones are gone.
+/// Events after this version are complete; some older ones are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Compacted(pub(crate) u64);
 
@@ -42,17 +42,33 @@ pub(crate) struct Compacted(pub(crate) u64);
 pub(super) struct Log {
     events: VecDeque<Event>,
     compacted: u64,
+    /// The version of the last compaction on demand.
+    floor: u64,
+    /// The version of the last event of each resource that is gone. Busy resources push the events of quiet ones out
+    /// unless there are none, so that a quiet watch stays valid.
+    gone: Vec<u64>,
     bytes: usize,
     bounds: StoreOptions,
 }
 
 impl Log {
-    pub(super) fn new(version: u64, bounds: StoreOptions) -> Self {
-        Self { events: VecDeque::new(), compacted: version, bytes: 0, bounds }
+    pub(super) fn new(resources: usize, version: u64, bounds: StoreOptions) -> Self {
+        let gone = vec![version; resources];
+        Self { events: VecDeque::new(), compacted: version, floor: version, gone, bytes: 0, bounds }
     }
 
-    pub(super) fn compacted(&self) -> Compacted {
-        Compacted(self.compacted)
+    /// The version after which all events are here.
+    pub(super) fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
+    /// The oldest version at which a read of a resource can begin.
+    pub(super) fn oldest(&self, resource: Resource) -> u64 {
+        self.floor.max(self.gone(resource))
+    }
+
+    fn gone(&self, resource: Resource) -> u64 {
+        self.gone.get(usize::from(resource.0)).copied().unwrap_or(self.compacted)
     }
 
     /// The version of the last change.
@@ -73,23 +89,34 @@ impl Log {
     /// Drops the events up to a version.
     pub(super) fn compact(&mut self, version: u64) {
         while self.compacted < version && self.drop_oldest() {}
+        self.floor = self.floor.max(version.min(self.compacted));
     }
 
     fn drop_oldest(&mut self) -> bool {
         let Some(event) = self.events.pop_front() else { return false };
         self.bytes -= only_in_log(&event);
         self.compacted += 1;
+        if let Some(gone) = self.gone.get_mut(usize::from(event.resource.0)) {
+            *gone = self.compacted;
+        }
         true
     }
 
-    /// The changes after a version, newest last.
+    /// The changes after a version, newest last; those of the resource are complete.
     ///
     /// # Errors
-    /// Some of them are gone.
-    pub(super) fn after(&self, version: u64) -> Result<impl DoubleEndedIterator<Item = &Event>, Compacted> {
-        let skipped = version.checked_sub(self.compacted).ok_or(self.compacted())?;
-        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX).min(self.events.len());
-        Ok(self.events.range(skipped..))
+    /// Some changes of the resource are gone.
+    pub(super) fn after(
+        &self,
+        resource: Resource,
+        version: u64,
+    ) -> Result<impl DoubleEndedIterator<Item = &Event>, Compacted> {
+        let gone = self.gone(resource);
+        if version < gone {
+            return Err(Compacted(gone));
+        }
+        let skipped = usize::try_from(version.saturating_sub(self.compacted)).unwrap_or(usize::MAX);
+        Ok(self.events.range(skipped.min(self.events.len())..))
     }
 }
 

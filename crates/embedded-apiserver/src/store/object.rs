@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use super::splice::Template;
+
 /// A kind of stored objects, as an index. Several API versions of a kind share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Resource(pub(crate) u16);
@@ -28,6 +30,11 @@ impl Stored {
         Self { version, key: key.into(), body: Bytes::from(body) }
     }
 
+    /// The same object with another version, as an event of its deletion has it.
+    pub(crate) fn at_version(&self, version: u64) -> Self {
+        Self::new(version, &self.key, Template::cut(&self.body).stamp(version))
+    }
+
     /// The version of the commit that wrote it, which is also its `metadata.resourceVersion`.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -50,6 +57,13 @@ impl Stored {
 
     /// The protobuf message of the storage type, without an envelope.
     pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+}
+
+/// The message.
+impl AsRef<[u8]> for Stored {
+    fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }

@@ -3,18 +3,11 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
+use super::example::numbered;
 use super::*;
 
 const PODS: Resource = Resource(0);
 const NODES: Resource = Resource(1);
-
-/// An object with a name, and a payload outside of the metadata.
-fn body(name: &str, payload: u8) -> Vec<u8> {
-    let mut body = vec![0x0a, name.len() as u8 + 2, 0x0a, name.len() as u8];
-    body.extend(name.as_bytes());
-    body.extend([0x10, payload]);
-    body
-}
 
 fn version_of(body: &[u8]) -> String {
     kube_protobuf::meta(body).unwrap().resource_version.to_owned()
@@ -49,7 +42,7 @@ fn the_version_is_written_into_the_metadata() {
 #[test]
 fn a_write_must_fit_the_state() {
     let store = Store::new(2, StoreOptions::default());
-    let put = |expect| store.put(PODS, "ns/a", expect, &body("a", 1));
+    let put = |expect| store.put(PODS, "ns/a", expect, &numbered("a", 1));
     assert_eq!(put(Expect::Present), Err(Refused::NotFound));
     assert_eq!(put(Expect::Version(1)), Err(Refused::NotFound));
     let first = put(Expect::Absent).unwrap();
@@ -69,7 +62,7 @@ fn a_write_must_fit_the_state() {
 fn keys_are_in_the_order_of_etcd() {
     let store = Store::new(1, StoreOptions::default());
     for key in ["a/x", "a-b/x", "a.b/x", "ab/x"] {
-        store.put(PODS, key, Expect::Absent, &body("x", 0)).unwrap();
+        store.put(PODS, key, Expect::Absent, &numbered("x", 0)).unwrap();
     }
     let objects = all(&store, PODS, None).unwrap();
     let keys: Vec<_> = objects.iter().map(|object| object.key()).collect();
@@ -82,9 +75,9 @@ fn the_log_is_bounded_by_events_and_by_bytes() {
     let bytes = StoreOptions { history_bytes: 40, ..StoreOptions::default() };
     for (options, compacted) in [(events, 8), (bytes, 8)] {
         let store = Store::new(1, options);
-        store.put(PODS, "a", Expect::Absent, &body("a", 0)).unwrap();
+        store.put(PODS, "a", Expect::Absent, &numbered("a", 0)).unwrap();
         for payload in 0..9 {
-            store.put(PODS, "a", Expect::Present, &body("a", payload)).unwrap();
+            store.put(PODS, "a", Expect::Present, &numbered("a", payload)).unwrap();
         }
         assert_eq!(store.watermark(), Watermark { version: 11, compacted });
         let error = store.events_after(PODS, compacted - 1, 10, |_| true).unwrap_err();
@@ -137,7 +130,7 @@ fn run(operations: Vec<Operation>) -> (Store, Vec<State>, u64) {
                     None => Expect::Absent,
                     Some((version, _)) => Expect::Version(*version),
                 };
-                store.put(resource, &key, expect, &body("x", payload)).unwrap();
+                store.put(resource, &key, expect, &numbered("x", payload)).unwrap();
                 next[usize::from(resource.0)].insert(key, (version, payload));
                 states.push(next);
             }
@@ -201,9 +194,10 @@ proptest! {
         loop {
             let (events, read_up_to) = match store.events_after(PODS, position, 3, |_| true) {
                 Ok(read) => read,
-                Err(error) => {
-                    prop_assert!((from as u64) < compacted);
-                    prop_assert_eq!(error, Compacted(compacted));
+                Err(Compacted(gone)) => {
+                    let last = (1..=compacted as usize).rev().find(|&version| states[version][0] != states[version - 1][0]);
+                    prop_assert!((from as u64) < gone);
+                    prop_assert_eq!(Some(gone as usize), last.or(Some(1)));
                     return Ok(());
                 }
             };

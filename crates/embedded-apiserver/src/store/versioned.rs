@@ -107,7 +107,7 @@ impl Store {
             }
         }
         Self {
-            inner: RwLock::new(Inner { objects, log: Log::new(last, options) }),
+            inner: RwLock::new(Inner { objects, log: Log::new(resources, last, options) }),
             changed: (0..resources).map(|_| watch::Sender::new(last)).collect(),
             version: watch::Sender::new(last),
             closed: watch::Sender::new(false),
@@ -122,7 +122,7 @@ impl Store {
     /// The versions between which the history is complete.
     pub(crate) fn watermark(&self) -> Watermark {
         let inner = self.inner.read();
-        Watermark { version: inner.log.version(), compacted: inner.log.compacted().0 }
+        Watermark { version: inner.log.version(), compacted: inner.log.compacted() }
     }
 
     /// The current object.
@@ -174,7 +174,7 @@ impl Store {
         let mut inner = self.inner.write();
         let Some(previous) = inner.expect(resource, key, expect)? else { return Err(Refused::NotFound) };
         let version = inner.log.version() + 1;
-        let object = Arc::new(Stored::new(version, key, Template::cut(previous.body()).stamp(version)));
+        let object = Arc::new(previous.at_version(version));
         if let Some(objects) = inner.objects.get_mut(usize::from(resource.0)) {
             objects.remove(key);
         }
@@ -203,7 +203,11 @@ impl Store {
         if version > current {
             return Err(ReadError::Future(current));
         }
-        let events = inner.log.after(version).map_err(ReadError::Compacted)?;
+        let oldest = inner.log.oldest(resource);
+        if version < oldest {
+            return Err(ReadError::Compacted(Compacted(oldest)));
+        }
+        let events = inner.log.after(resource, version).map_err(ReadError::Compacted)?;
         let Some(objects) = inner.objects(resource) else { return Ok(version) };
         if version == current {
             objects.visit(span.prefix, span.start, visit);
@@ -229,7 +233,7 @@ impl Store {
         let inner = self.inner.read();
         let mut read_up_to = version;
         let mut events = Vec::new();
-        for event in inner.log.after(version)?.take(MAX_EXAMINED) {
+        for event in inner.log.after(resource, version)?.take(MAX_EXAMINED) {
             read_up_to = event.version();
             if event.resource == resource && wanted(event) {
                 events.push(event.clone());
@@ -241,7 +245,13 @@ impl Store {
         Ok((events, read_up_to))
     }
 
-    /// Drops the history up to a version: older lists and watches get 410 from now on.
+    /// The oldest version at which a list or watch of a resource can begin.
+    pub(crate) fn oldest(&self, resource: Resource) -> u64 {
+        self.inner.read().log.oldest(resource)
+    }
+
+    /// Drops the history up to a version: lists and watches that begin at an older one get 410 from now on, and so does a
+    /// running watch that has not read all of it.
     pub(crate) fn compact(&self, version: u64) {
         self.inner.write().log.compact(version);
     }

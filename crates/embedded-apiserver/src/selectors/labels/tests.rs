@@ -1,20 +1,8 @@
 use super::*;
-
-/// `ObjectMeta` with labels.
-fn metadata(labels: &[(&str, &str)]) -> Vec<u8> {
-    let mut metadata = Vec::new();
-    for (key, value) in labels {
-        let (key_length, value_length) = (key.len() as u8, value.len() as u8);
-        metadata.extend([0x5a, key_length + value_length + 4, 0x0a, key_length]);
-        metadata.extend(key.as_bytes());
-        metadata.extend([0x12, value_length]);
-        metadata.extend(value.as_bytes());
-    }
-    metadata
-}
+use crate::store::example::metadata;
 
 fn matches(selector: &str, labels: &[(&str, &str)]) -> bool {
-    LabelSelector::parse(selector).unwrap().matches(&metadata(labels))
+    LabelSelector::parse(selector).unwrap().matches(&metadata("x", labels))
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! A list as the chunks of a body. No part of it is built as a whole, except for the list of its objects.
+
+use bytes::Bytes;
+use kube_protobuf::MAGIC;
+use serde_json::Value;
+
+use super::read::Page;
+use crate::store::varint;
+
+/// Size from which a chunk is sent.
+const CHUNK: usize = 64 << 10;
+
+const BYTES_1: u8 = 0x0a;
+const BYTES_2: u8 = 0x12;
+const BYTES_3: u8 = 0x1a;
+const BYTES_4: u8 = 0x22;
+const VARINT_4: u8 = 0x20;
+const BYTES_5: u8 = 0x2a;
+
+/// Writes one object of a list.
+pub(crate) trait ItemWriter {
+    /// Appends the object as JSON. `body` is its message.
+    fn write(&self, body: &[u8], json: &mut Vec<u8>);
+}
+
+impl<F: Fn(&[u8], &mut Vec<u8>)> ItemWriter for F {
+    fn write(&self, body: &[u8], json: &mut Vec<u8>) {
+        self(body, json);
+    }
+}
+
+/// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list.
+pub(crate) fn json_chunks<B: AsRef<[u8]>>(
+    page: &Page,
+    api_version: &str,
+    kind: &str,
+    bodies: impl IntoIterator<Item = B>,
+    writer: impl ItemWriter,
+) -> impl Iterator<Item = Bytes> {
+    let (kind, api_version) = (Value::from(kind), Value::from(api_version));
+    let metadata = page.metadata_json();
+    let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
+    let mut buffer = head.into_bytes();
+    let mut bodies = bodies.into_iter();
+    let (mut first, mut ended) = (true, false);
+    std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        while buffer.len() < CHUNK {
+            let Some(body) = bodies.next() else {
+                ended = true;
+                buffer.extend_from_slice(b"]}\n");
+                break;
+            };
+            if !std::mem::take(&mut first) {
+                buffer.push(b',');
+            }
+            writer.write(body.as_ref(), &mut buffer);
+        }
+        Some(take(&mut buffer))
+    })
+}
+
+/// The list as protobuf in its envelope, in chunks of about 64 KiB, byte for byte as Go's serializer writes it.
+///
+/// Cost: the bodies are read twice, first for their lengths.
+pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: Iterator<Item = B>>(
+    page: &Page,
+    api_version: &str,
+    kind: &str,
+    bodies: impl IntoIterator<Item = B, IntoIter = I> + Clone,
+) -> impl Iterator<Item = Bytes> {
+    let metadata = page.metadata_protobuf();
+    let items: usize = bodies.clone().into_iter().map(|body| delimited_length(body.as_ref().len())).sum();
+    let raw = delimited_length(metadata.len()) + items;
+
+    let mut type_meta = Vec::new();
+    delimited(&mut type_meta, BYTES_1, api_version.as_bytes());
+    delimited(&mut type_meta, BYTES_2, kind.as_bytes());
+    let mut buffer = MAGIC.to_vec();
+    delimited(&mut buffer, BYTES_1, &type_meta);
+    buffer.push(BYTES_2);
+    number(&mut buffer, raw as u64);
+    delimited(&mut buffer, BYTES_1, &metadata);
+
+    let mut bodies = bodies.into_iter();
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        while buffer.len() < CHUNK {
+            let Some(body) = bodies.next() else {
+                ended = true;
+                delimited(&mut buffer, BYTES_3, b"");
+                delimited(&mut buffer, BYTES_4, b"");
+                break;
+            };
+            delimited(&mut buffer, BYTES_2, body.as_ref());
+        }
+        Some(take(&mut buffer))
+    })
+}
+
+impl Page {
+    /// `ListMeta`, with the fields in the order of Go's encoder.
+    pub(crate) fn metadata_json(&self) -> String {
+        let mut fields = vec![format!(r#""resourceVersion":"{}""#, self.version)];
+        if !self.continue_token.is_empty() {
+            fields.push(format!(r#""continue":"{}""#, self.continue_token));
+        }
+        if let Some(remaining) = self.remaining {
+            fields.push(format!(r#""remainingItemCount":{remaining}"#));
+        }
+        if let Some(selector) = &self.shard {
+            fields.push(format!(r#""shardInfo":{{"selector":{}}}"#, Value::from(selector.as_str())));
+        }
+        format!("{{{}}}", fields.join(","))
+    }
+
+    /// `ListMeta` as a message.
+    pub(crate) fn metadata_protobuf(&self) -> Vec<u8> {
+        let mut metadata = Vec::new();
+        delimited(&mut metadata, BYTES_1, b"");
+        delimited(&mut metadata, BYTES_2, self.version.to_string().as_bytes());
+        delimited(&mut metadata, BYTES_3, self.continue_token.as_bytes());
+        if let Some(remaining) = self.remaining {
+            metadata.push(VARINT_4);
+            number(&mut metadata, remaining.cast_unsigned());
+        }
+        if let Some(selector) = &self.shard {
+            let mut info = Vec::new();
+            delimited(&mut info, BYTES_1, selector.as_bytes());
+            delimited(&mut metadata, BYTES_5, &info);
+        }
+        metadata
+    }
+}
+
+/// The buffer as a chunk; another of the same size takes its place.
+fn take(buffer: &mut Vec<u8>) -> Bytes {
+    let next = Vec::with_capacity(buffer.capacity().min(2 * CHUNK));
+    Bytes::from(std::mem::replace(buffer, next))
+}
+
+fn delimited(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    out.push(tag);
+    number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn number(out: &mut Vec<u8>, value: u64) {
+    let (bytes, used) = varint(value);
+    out.extend(bytes.into_iter().take(used));
+}
+
+fn delimited_length(length: usize) -> usize {
+    1 + varint(length as u64).1 + length
+}

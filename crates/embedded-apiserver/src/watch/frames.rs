@@ -1,0 +1,97 @@
+//! The events of a watch as the chunks of a body.
+
+use bytes::Bytes;
+use futures::Stream;
+use kube_protobuf::MAGIC;
+
+use super::events::WatchEvent;
+use super::stream::Watch;
+use crate::store::varint;
+
+/// Size from which a chunk is sent, although more events are ready.
+const CHUNK: usize = 64 << 10;
+
+/// Writes the events of a watch in one encoding, such as JSON, protobuf, or Tables in JSON.
+pub(crate) trait EventEncoder: Send + 'static {
+    /// Appends a whole frame.
+    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>);
+}
+
+impl<F: FnMut(&WatchEvent, &mut Vec<u8>) + Send + 'static> EventEncoder for F {
+    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
+        self(event, out);
+    }
+}
+
+impl Watch {
+    /// The body of the answer. Events that are ready at the same time share a chunk.
+    pub(crate) fn into_chunks(
+        self,
+        encoder: impl EventEncoder,
+    ) -> impl Stream<Item = Bytes> + Send + 'static {
+        futures::stream::unfold((self, encoder), |(mut watch, mut encoder)| async move {
+            let event = watch.next().await?;
+            let mut chunk = Vec::new();
+            encoder.write(&event, &mut chunk);
+            while chunk.len() < CHUNK
+                && let Some(event) = watch.next_ready()
+            {
+                encoder.write(&event, &mut chunk);
+            }
+            Some((Bytes::from(chunk), (watch, encoder)))
+        })
+    }
+}
+
+/// Appends an event as a line of JSON. `object` appends the object, with kind and apiVersion.
+pub(crate) fn json_frame(out: &mut Vec<u8>, event_type: &str, object: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(event_type.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    object(out);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Appends an event as a length and a `meta/v1 WatchEvent`, byte for byte as Go's serializer writes it.
+pub(crate) fn protobuf_frame(
+    out: &mut Vec<u8>,
+    event_type: &str,
+    api_version: &str,
+    kind: &str,
+    body: &[u8],
+) {
+    // Lengths from the inside out: Unknown in RawExtension in WatchEvent.
+    let type_meta = delimited(api_version.len()) + delimited(kind.len());
+    let unknown = MAGIC.len() + delimited(type_meta) + delimited(body.len()) + 2 * delimited(0);
+    let extension = delimited(unknown);
+    let event = delimited(event_type.len()) + delimited(extension);
+    // A frame is limited to 4 GiB, an object of the API to some megabytes.
+    let length = u32::try_from(event).unwrap_or(u32::MAX);
+    out.reserve(event + 4);
+    out.extend_from_slice(&length.to_be_bytes());
+    text(out, 1, event_type.as_bytes());
+    open(out, 2, extension);
+    open(out, 1, unknown);
+    out.extend_from_slice(&MAGIC);
+    open(out, 1, type_meta);
+    text(out, 1, api_version.as_bytes());
+    text(out, 2, kind.as_bytes());
+    text(out, 2, body);
+    text(out, 3, b"");
+    text(out, 4, b"");
+}
+
+fn text(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
+    open(out, number, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+fn open(out: &mut Vec<u8>, number: u8, length: usize) {
+    out.push(number << 3 | 2);
+    let (bytes, used) = varint(length as u64);
+    out.extend(bytes.into_iter().take(used));
+}
+
+fn delimited(length: usize) -> usize {
+    1 + varint(length as u64).1 + length
+}

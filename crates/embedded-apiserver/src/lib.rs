@@ -21,5 +21,6 @@ mod store;
 mod watch;
 
 pub use environment::Environment;
+pub use snapshot::SnapshotError;
 pub use status::{Cause, Details, Status};
 pub use store::StoreOptions;

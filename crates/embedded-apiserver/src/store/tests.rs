@@ -195,9 +195,9 @@ proptest! {
             let (events, read_up_to) = match store.events_after(PODS, position, 3, |_| true) {
                 Ok(read) => read,
                 Err(Compacted(gone)) => {
-                    let last = (1..=compacted as usize).rev().find(|&version| states[version][0] != states[version - 1][0]);
+                    let last = (1..=usize::try_from(compacted).unwrap()).rev().find(|&version| states[version][0] != states[version - 1][0]);
                     prop_assert!((from as u64) < gone);
-                    prop_assert_eq!(Some(gone as usize), last.or(Some(1)));
+                    prop_assert_eq!(usize::try_from(gone).ok(), last.or(Some(1)));
                     return Ok(());
                 }
             };

@@ -69,6 +69,15 @@ pub(crate) enum ReadError {
     Future(u64),
 }
 
+/// An object of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restored {
+    pub(crate) resource: Resource,
+    pub(crate) key: String,
+    pub(crate) version: u64,
+    pub(crate) body: Vec<u8>,
+}
+
 /// The keys that a read covers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span<'a> {
@@ -96,11 +105,11 @@ impl Store {
         resources: usize,
         options: StoreOptions,
         version: u64,
-        stored: Vec<(Resource, String, u64, Vec<u8>)>,
+        restored: Vec<Restored>,
     ) -> Self {
         let mut objects: Vec<Objects> = (0..resources).map(|_| Objects::default()).collect();
         let mut last = version.max(FIRST_VERSION);
-        for (resource, key, version, body) in stored {
+        for Restored { resource, key, version, body } in restored {
             last = last.max(version);
             if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
                 objects.put(Arc::new(Stored::new(version, &key, Template::cut(&body).stamp(version))));
@@ -216,6 +225,19 @@ impl Store {
             objects.visit_before(events, span.prefix, span.start, visit);
         }
         Ok(version)
+    }
+
+    /// The current version and all objects, by resource.
+    pub(crate) fn everything(&self) -> (u64, Vec<(Resource, Arc<Stored>)>) {
+        let inner = self.inner.read();
+        let mut everything = Vec::with_capacity(inner.objects.iter().map(Objects::len).sum());
+        for (index, objects) in (0..).zip(&inner.objects) {
+            objects.visit("", "", |object| {
+                everything.push((Resource(index), Arc::clone(object)));
+                ControlFlow::Continue(())
+            });
+        }
+        (inner.log.version(), everything)
     }
 
     /// The changes of a resource after a version that `wanted` accepts, up to `max` of them, and the version up to which

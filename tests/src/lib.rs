@@ -6,6 +6,7 @@
 //! | [`binaries`] | paths of the programs; builds the servers if they are missing |
 //! | [`process`] | child processes that never outlive the test |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
+//! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
 //! | [`proxy`] | a TCP proxy with faults on demand, between a program and the API server |
 //! | [`pages`] | requests to a manager's own HTTPS server |
@@ -38,6 +39,7 @@ pub mod barrier;
 pub mod binaries;
 pub mod canonical;
 pub mod cluster;
+pub mod conformance;
 pub mod manager;
 pub mod metrics;
 pub mod observe;

@@ -33,7 +33,7 @@ mod generator;
 mod operation;
 mod options;
 mod report;
-mod rng;
+pub(crate) mod rng;
 mod run;
 mod services;
 pub mod view;

@@ -18,6 +18,7 @@
 )]
 
 mod binary;
+mod conformance;
 mod delegation;
 mod deploy;
 mod election;

@@ -1,0 +1,290 @@
+//! Replaces what two equal servers choose freely (uids, times, versions, allocated addresses) by tokens, and keeps what is
+//! determined about it: equality, order of versions, families, ranges, seconds until a deletion.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::tree::Tree;
+
+/// Values of one server in the order in which a sequence got to know them.
+///
+/// The token of a value is its number. Both servers show their values in the same order, or else something differs.
+#[derive(Debug, Default)]
+pub(crate) struct Canonical {
+    numbers: HashMap<String, usize>,
+    /// Versions of objects, ascending.
+    versions: Vec<u64>,
+}
+
+/// The suffix of generated names.
+const SUFFIX: usize = 5;
+/// The generator's names for objects whose names the server completes begin with this and a number.
+pub(crate) const GENERATED: &str = "gn";
+/// Node ports that nobody asks for: the part of the default range from which the server chooses first.
+const NODE_PORTS: std::ops::RangeInclusive<u64> = 30086..=32767;
+/// A continue token, or another opaque text.
+const OPAQUE: &str = "⟦opaque⟧";
+/// Versions above are the generator's, and never reached.
+const MAX_VERSION: u64 = 1_000_000_000;
+
+impl Canonical {
+    /// Replaces in a document.
+    pub(crate) fn tree(&mut self, tree: &mut Tree) {
+        self.walk("", tree);
+    }
+
+    fn walk(&mut self, key: &str, tree: &mut Tree) {
+        match tree {
+            Tree::Null | Tree::Bool(_) => {}
+            Tree::Number(number) => {
+                if let Some(token) = number.parse().ok().and_then(|value| self.port(value)) {
+                    *number = token;
+                }
+            }
+            Tree::Text(text) => self.field(key, text),
+            Tree::List(items) => {
+                for item in items {
+                    self.walk(key, item);
+                }
+            }
+            Tree::Object(fields) => {
+                if let Some(token) = time_message(fields) {
+                    *tree = Tree::Text(token);
+                    return;
+                }
+                let is_object = key == "metadata" && fields.iter().any(|(key, _)| key == "name" || key == "uid");
+                for (name, value) in fields {
+                    match (key, name.as_str(), value) {
+                        ("metadata", "resourceVersion", Tree::Text(text)) => {
+                            *text = if is_object { self.version(text) } else { self.rank(text) };
+                        }
+                        (_, name, value) => self.walk(name, value),
+                    }
+                    if name.len() > SUFFIX {
+                        *name = self.text(name);
+                    }
+                }
+            }
+        }
+    }
+
+    fn field(&mut self, key: &str, text: &mut String) {
+        match key {
+            _ if text.is_empty() => {}
+            "continue" => OPAQUE.clone_into(text),
+            "token" if text.split('.').count() == 3 => "⟦token⟧".clone_into(text),
+            "cells" if is_age(text) => "⟦age⟧".clone_into(text),
+            _ => *text = self.text(text),
+        }
+    }
+
+    /// The version of an object: its number, and for a new one its rank among those known.
+    fn version(&mut self, text: &str) -> String {
+        let Ok(version) = text.parse() else { return text.to_owned() };
+        let name = format!("version {version}");
+        if let Some(number) = self.numbers.get(&name) {
+            return format!("⟦version {number}⟧");
+        }
+        let rank = self.versions.partition_point(|known| *known < version);
+        self.versions.insert(rank, version);
+        let token = self.number(name, "version");
+        format!("{token} after {rank}")
+    }
+
+    /// The version of a list or bookmark: only its rank, because other sequences write meanwhile.
+    fn rank(&self, text: &str) -> String {
+        match text.parse() {
+            Ok(0) | Err(_) => text.to_owned(),
+            Ok(version) => {
+                format!("⟦version of list after {}⟧", self.versions.partition_point(|known| *known <= version))
+            }
+        }
+    }
+
+    fn number(&mut self, name: String, what: &str) -> String {
+        let next = self.numbers.len();
+        format!("⟦{what} {}⟧", self.numbers.entry(name).or_insert(next))
+    }
+
+    fn port(&mut self, number: u64) -> Option<String> {
+        NODE_PORTS.contains(&number).then(|| self.number(format!("port {number}"), "node port"))
+    }
+
+    /// Replaces in a text, which may be a whole page.
+    pub(crate) fn text(&mut self, text: &str) -> String {
+        let versions = text.contains("esource version") || text.contains("esourceVersion");
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        let mut before = ' ';
+        while let Some(first) = rest.chars().next() {
+            let is_start = !before.is_ascii_alphanumeric();
+            let found = if is_start && first.is_ascii_alphanumeric() { self.word(rest, versions) } else { None };
+            if let Some((length, token)) = found {
+                out.push_str(&token);
+                rest = &rest[length..];
+                before = 'x';
+            } else {
+                out.push(first);
+                rest = &rest[first.len_utf8()..];
+                before = first;
+            }
+        }
+        out
+    }
+
+    /// The length of a free value at the start of a text, and its token.
+    fn word(&mut self, text: &str, versions: bool) -> Option<(usize, String)> {
+        let bytes = text.as_bytes();
+        if is_uid(bytes) {
+            let (uid, token) = (&text[..36], "uid");
+            return Some((36, self.number(format!("uid {uid}"), token)));
+        }
+        if let Some(length) = time_length(bytes)
+            && let Ok(time) = text[..length].parse::<Timestamp>()
+            && let Some(token) = time_token(time)
+        {
+            let fraction = if text[..length].contains('.') { " with fraction" } else { "" };
+            return Some((length, format!("{token}{fraction}")));
+        }
+        if let Some(rest) = text.strip_prefix(GENERATED) {
+            return generated(rest).map(|(prefix, length)| {
+                (GENERATED.len() + length, format!("{GENERATED}{}⟦suffix⟧", &rest[..prefix]))
+            });
+        }
+        if text.starts_with("10.96.") || text.starts_with("fd00:96::") {
+            let length = span(bytes, |byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':'));
+            return self.address(text[..length].trim_end_matches(['.', ':']));
+        }
+        let digits = span(bytes, u8::is_ascii_digit);
+        if digits == 0 || bytes.get(digits).is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            return None;
+        }
+        let number: u64 = text[..digits].parse().ok()?;
+        if versions && (2..MAX_VERSION).contains(&number) {
+            let known = self.numbers.get(&format!("version {number}"));
+            let token = known.map_or("⟦some version⟧".to_owned(), |known| format!("⟦version {known}⟧"));
+            return Some((digits, token));
+        }
+        self.port(number).map(|token| (digits, token))
+    }
+
+    /// An allocated address. Those that the generator asks for are in the first 256 of a range.
+    fn address(&mut self, text: &str) -> Option<(usize, String)> {
+        let (low, family) = match text.parse().ok()? {
+            std::net::IpAddr::V4(ip) => (u32::from(ip) & 0xffff, "IPv4"),
+            std::net::IpAddr::V6(ip) => (u32::from(ip.segments()[7]), "IPv6"),
+        };
+        (low > 0x100).then(|| (text.len(), self.number(format!("address {text}"), family)))
+    }
+}
+
+fn span(bytes: &[u8], matches: impl Fn(&u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| matches(byte)).count()
+}
+
+fn is_uid(bytes: &[u8]) -> bool {
+    bytes.len() >= 36
+        && bytes[..36].iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        })
+        // The generator's own uids.
+        && !bytes.starts_with(b"00000000-")
+}
+
+/// Of the rest of a generated name: the length of its prefix, and with the suffix.
+fn generated(rest: &str) -> Option<(usize, usize)> {
+    let bytes = rest.as_bytes();
+    let prefix = span(bytes, u8::is_ascii_digit) + 1;
+    let suffix = bytes.get(prefix..prefix + SUFFIX)?;
+    let valid = bytes[prefix - 1] == b'-'
+        && suffix.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && !bytes.get(prefix + SUFFIX).is_some_and(u8::is_ascii_alphanumeric);
+    valid.then_some((prefix, prefix + SUFFIX))
+}
+
+/// The length of a time in RFC 3339 with `Z`.
+fn time_length(bytes: &[u8]) -> Option<usize> {
+    if !(bytes.starts_with(b"20") && bytes.get(4) == Some(&b'-') && bytes.get(10) == Some(&b'T')) {
+        return None;
+    }
+    let length = span(bytes, |byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T'));
+    (bytes.get(length) == Some(&b'Z')).then_some(length + 1)
+}
+
+/// The token of a time that a server chose, which is one near the present: in the past, or in how many seconds.
+fn time_token(time: Timestamp) -> Option<String> {
+    const DAY: i64 = 24 * 3600;
+    const DAY_AGO: i64 = -DAY;
+    let seconds = time.as_second() - Timestamp::now().as_second();
+    // Grace periods of the generator are 0, 1, 30 (the default), 100, 600 and an hour.
+    let class = match seconds {
+        ..DAY_AGO | DAY.. => return None,
+        ..50 => "now",
+        ..300 => "in 100 s",
+        ..1800 => "in 600 s",
+        ..5400 => "in an hour",
+        _ => "later today",
+    };
+    Some(format!("⟦{class}⟧"))
+}
+
+/// A `Time` in protobuf: seconds and nanoseconds.
+fn time_message(fields: &[(String, Tree)]) -> Option<String> {
+    let [(first, Tree::Number(seconds)), (second, Tree::Number(nanoseconds))] = fields else { return None };
+    let time = Timestamp::from_second(seconds.parse().ok()?).ok()?;
+    let fraction = if nanoseconds == "0" { "" } else { " with fraction" };
+    (first == "1" && second == "2").then(|| time_token(time).map(|token| format!("{token}{fraction}")))?
+}
+
+/// A cell of a table such as `5s`, `3m20s`.
+fn is_age(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_digit)
+        && bytes.last().is_some_and(|byte| matches!(byte, b's' | b'm' | b'h' | b'd'))
+        && bytes.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b's' | b'm' | b'h' | b'd'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        let mut tree = Tree::parse(text).unwrap();
+        Canonical::default().tree(&mut tree);
+        tree.print()
+    }
+
+    #[test]
+    fn equal_values_get_equal_tokens() {
+        let mut canonical = Canonical::default();
+        let [a, b] = ["4f2ce1a0-8f0e-4a8b-9d0f-1a2b3c4d5e6f", "5f2ce1a0-8f0e-4a8b-9d0f-1a2b3c4d5e6f"];
+        let first = canonical.text(&format!("{a}, {b}, \"{a}\""));
+        assert_eq!(first, "⟦uid 0⟧, ⟦uid 1⟧, \"⟦uid 0⟧\"");
+        assert_eq!(canonical.text("gn12-x7k2p of gn12"), "gn12-⟦suffix⟧ of gn12");
+        assert_eq!(canonical.text("10.96.0.7 and 10.96.3.7."), "10.96.0.7 and ⟦IPv4 2⟧.");
+        assert_eq!(canonical.text("80:31000/TCP 30000"), "80:⟦node port 3⟧/TCP 30000");
+    }
+
+    #[test]
+    fn versions_keep_their_order() {
+        let list = r#"{"metadata":{"resourceVersion":"150"},"items":[
+            {"metadata":{"name":"a","resourceVersion":"140"}},{"metadata":{"name":"b","resourceVersion":"120"}},
+            {"metadata":{"name":"c","resourceVersion":"140"}}]}"#;
+        let tokens = canonical(list);
+        assert!(tokens.contains("version of list after 0"), "{tokens}");
+        assert!(tokens.contains("⟦version 0⟧ after 0") && tokens.contains("⟦version 1⟧ after 0"), "{tokens}");
+        assert!(tokens.ends_with(r#"{"name":"c","resourceVersion":"⟦version 0⟧"}}]}"#), "{tokens}");
+        let message = canonical(r#"{"message":"too old resource version: 1 (150)"}"#);
+        assert_eq!(message, r#"{"message":"too old resource version: 1 (⟦some version⟧)"}"#);
+    }
+
+    #[test]
+    fn only_times_near_the_present_are_replaced() {
+        let now = Timestamp::now();
+        assert_eq!(Canonical::default().text(&format!("{now} 2024-01-02T03:04:05Z")), "⟦now⟧ with fraction 2024-01-02T03:04:05Z");
+        let soon = Timestamp::from_second(now.as_second() + 601).unwrap();
+        assert_eq!(Canonical::default().text(&soon.to_string()), "⟦in 600 s⟧");
+    }
+}

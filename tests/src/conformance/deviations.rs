@@ -1,0 +1,48 @@
+//! What the embedded server does not do as the real one, and why. Its README lists the same.
+
+use super::compare::Difference;
+use super::coverage::Coverage;
+use super::request::Request;
+use super::tree::Tree;
+
+/// A class of differences that is accepted.
+pub(crate) struct Deviation {
+    /// As in the README of the embedded server.
+    pub(crate) name: &'static str,
+    /// Why it is accepted.
+    pub(crate) reason: &'static str,
+    /// Whether it explains a difference in the answers of the real and the other server.
+    matches: fn(&Request, &Difference, &[Tree; 2]) -> bool,
+}
+
+/// All of them. Every one is met in the repository's own run, or it fails: an unneeded one would hide mistakes.
+pub(crate) const ALL: &[Deviation] = &[];
+
+/// The consequences of a deviation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    None,
+    /// The servers have different objects now: the rest of the sequence would differ.
+    StateDiffers,
+}
+
+/// Removes the differences that deviations explain, and counts them.
+pub(crate) fn remove(
+    request: &Request,
+    differences: &mut Vec<Difference>,
+    answers: &[Tree; 2],
+    coverage: &mut Coverage,
+) -> Effect {
+    let mut effect = Effect::None;
+    differences.retain(|difference| {
+        let Some(deviation) = ALL.iter().find(|deviation| (deviation.matches)(request, difference, answers)) else {
+            return true;
+        };
+        *coverage.deviations.entry(deviation.name).or_default() += 1;
+        if difference.path == ".status" {
+            effect = Effect::StateDiffers;
+        }
+        false
+    });
+    effect
+}

@@ -1,0 +1,179 @@
+//! Requests over HTTP, and what comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, USER_AGENT};
+use http_body_util::{BodyExt as _, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use parking_lot::Mutex;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Cluster, User};
+
+/// An answer as it came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn content_type(&self) -> &str {
+        self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// A server, as its clients see it.
+#[derive(Clone)]
+pub struct Server {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// Scheme, host and port.
+    url: String,
+    token: String,
+    /// Drops the history before the present, if the server can do so on demand.
+    etcd: Option<String>,
+}
+
+/// An open stream.
+pub(crate) struct Stream {
+    state: Arc<Mutex<StreamState>>,
+    reader: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct StreamState {
+    received: Vec<u8>,
+    ended: bool,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Stream {
+    /// The bytes so far, and whether the server ended the stream.
+    pub(crate) fn received(&self) -> (Vec<u8>, bool) {
+        let state = self.state.lock();
+        (state.received.clone(), state.ended)
+    }
+}
+
+impl Server {
+    /// The real server of a cluster, as its operator.
+    pub fn of(cluster: &Cluster) -> Self {
+        let mut roots = RootCertStore::empty();
+        let certificates = cluster.folder().join("certificates/apiserver.crt");
+        for certificate in CertificateDer::pem_file_iter(certificates).expect("the certificates of the API server") {
+            roots.add(certificate.expect("a certificate")).expect("a certificate");
+        }
+        let url = format!("https://{}", cluster.apiserver_address());
+        Self { etcd: Some(cluster.etcd_url()), ..Self::new(url, User::Admin.token(), roots) }
+    }
+
+    /// A server at a URL without a path.
+    pub fn at(url: String) -> Self {
+        Self::new(url, User::Admin.token(), RootCertStore::empty())
+    }
+
+    fn new(url: String, token: String, roots: RootCertStore) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("TLS versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new()).build(https);
+        Self { client, url, token, etcd: None }
+    }
+
+    /// Sends a request and returns the head and the body, which is not read yet.
+    async fn send(&self, request: http::Request<Bytes>) -> http::Response<hyper::body::Incoming> {
+        let (mut parts, body) = request.into_parts();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        parts.uri = format!("{}{path}", self.url).parse().unwrap_or_else(|error| panic!("{path}: {error}"));
+        parts.headers.insert(USER_AGENT, "conformance/v1".parse().unwrap());
+        parts.headers.insert(AUTHORIZATION, format!("Bearer {}", self.token).parse().unwrap());
+        parts.headers.remove(HOST);
+        let request = http::Request::from_parts(parts, Full::new(body));
+        self.client.request(request).await.unwrap_or_else(|error| panic!("{}: {error:?}", self.url))
+    }
+
+    /// A whole answer.
+    pub(crate) async fn answer(&self, request: http::Request<Bytes>) -> Answer {
+        let (head, body) = self.send(request).await.into_parts();
+        let body = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => format!("the body ends early: {error}").into(),
+        };
+        Answer { status: head.status.as_u16(), headers: head.headers, body }
+    }
+
+    /// An answer whose body is a stream if the request was successful.
+    pub(crate) async fn stream(&self, request: http::Request<Bytes>) -> (Answer, Option<Stream>) {
+        let (head, mut body) = self.send(request).await.into_parts();
+        let mut answer = Answer { status: head.status.as_u16(), headers: head.headers, body: Bytes::new() };
+        if answer.status != 200 {
+            if let Ok(body) = body.collect().await {
+                answer.body = body.to_bytes();
+            }
+            return (answer, None);
+        }
+        let state = Arc::new(Mutex::new(StreamState::default()));
+        let shared = state.clone();
+        let reader = tokio::spawn(async move {
+            while let Some(Ok(frame)) = body.frame().await {
+                if let Some(data) = frame.data_ref() {
+                    shared.lock().received.extend_from_slice(data);
+                }
+            }
+            shared.lock().ended = true;
+        });
+        (answer, Some(Stream { state, reader }))
+    }
+
+    /// Waits until the server's cache of a resource knows all earlier writes: a consistent list waits for it.
+    pub(crate) async fn sync(&self, path: &str) {
+        // No object has this name, so that the answer is small.
+        let uri = format!("{path}?limit=1&fieldSelector=metadata.name%3Dconformance-sync");
+        let request = http::Request::get(uri).body(Bytes::new()).expect("a request");
+        self.answer(request).await;
+    }
+
+    /// Makes a request that is not compared, and succeeds; `missing` may be the case.
+    pub(crate) async fn quietly(&self, method: &str, path: &str, body: String) -> Answer {
+        let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        self.answer(request.body(body.into()).expect("a request")).await
+    }
+
+    /// Applies a JSON patch that is not compared.
+    pub(crate) async fn patch(&self, path: &str, body: &'static str) {
+        let request = http::Request::patch(path).header(CONTENT_TYPE, "application/json-patch+json");
+        self.answer(request.body(body.into()).expect("a request")).await;
+    }
+
+    /// Waits until the server is ready.
+    pub(crate) async fn ready(&self) {
+        for _ in 0..100 {
+            if self.quietly("GET", "/readyz", String::new()).await.status == 200 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{}: not ready", self.url);
+    }
+}

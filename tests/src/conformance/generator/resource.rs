@@ -1,0 +1,237 @@
+//! The resources as data.
+
+use serde_json::Value;
+
+use super::objects as o;
+use crate::conformance::request::Edit;
+use crate::random::rng::Rng;
+
+/// A resource, and how to make and change its objects.
+pub(crate) struct Resource {
+    pub(crate) plural: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) api_version: &'static str,
+    /// The path of the group and version.
+    pub(crate) api: &'static str,
+    pub(crate) namespaced: bool,
+    pub(crate) status: bool,
+    /// How often it is chosen.
+    pub(crate) weight: usize,
+    /// Field selectors besides the name.
+    pub(crate) fields: &'static [&'static str],
+    /// The content of a valid object, without metadata.
+    pub(crate) content: fn(&mut Rng) -> Value,
+    /// A change, which is mostly allowed.
+    pub(crate) change: fn(&mut Rng) -> Vec<Edit>,
+    pub(crate) status_change: fn(&mut Rng) -> Vec<Edit>,
+    /// A change that validation refuses.
+    pub(crate) invalid: fn(&mut Rng) -> Vec<Edit>,
+}
+
+/// All resources with objects.
+pub(crate) static RESOURCES: &[Resource] = &[
+    Resource {
+        plural: "pods",
+        kind: "Pod",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: true,
+        status: true,
+        weight: 20,
+        fields: &["spec.nodeName=n1", "spec.nodeName!=n1", "status.phase=Running", "status.podIP=10.0.0.1",
+            "spec.restartPolicy=Always", "spec.schedulerName=default-scheduler", "spec.serviceAccountName=default",
+            "status.nominatedNodeName=", "spec.hostNetwork=false", "spec.nodeName=,status.phase!=Failed"],
+        content: o::pod,
+        change: o::change_pod,
+        status_change: o::pod_status,
+        invalid: o::invalid_pod,
+    },
+    Resource {
+        plural: "services",
+        kind: "Service",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: true,
+        status: true,
+        weight: 20,
+        fields: &["spec.type=ClusterIP", "spec.clusterIP=None", "spec.type!=NodePort"],
+        content: o::service,
+        change: o::change_service,
+        status_change: o::service_status,
+        invalid: o::invalid_service,
+    },
+    Resource {
+        plural: "endpoints",
+        kind: "Endpoints",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: true,
+        status: false,
+        weight: 8,
+        fields: &[],
+        content: o::endpoints,
+        change: o::change_endpoints,
+        status_change: o::nothing,
+        invalid: o::invalid_endpoints,
+    },
+    Resource {
+        plural: "endpointslices",
+        kind: "EndpointSlice",
+        api_version: "discovery.k8s.io/v1",
+        api: "/apis/discovery.k8s.io/v1",
+        namespaced: true,
+        status: false,
+        weight: 12,
+        fields: &[],
+        content: o::slice,
+        change: o::change_slice,
+        status_change: o::nothing,
+        invalid: o::invalid_slice,
+    },
+    Resource {
+        plural: "events",
+        kind: "Event",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: true,
+        status: false,
+        weight: 4,
+        fields: &["involvedObject.name=p0", "involvedObject.kind=Pod", "reason=Created", "type=Normal", "source=kubelet",
+            "reportingComponent=", "involvedObject.uid=", "involvedObject.fieldPath!=x"],
+        content: o::core_event,
+        change: o::change_event,
+        status_change: o::nothing,
+        invalid: o::invalid_core_event,
+    },
+    Resource {
+        plural: "events",
+        kind: "Event",
+        api_version: "events.k8s.io/v1",
+        api: "/apis/events.k8s.io/v1",
+        namespaced: true,
+        status: false,
+        weight: 4,
+        fields: &["regarding.name=p0", "reason=Created", "type=Normal", "reportingController=example.com/c",
+            "regarding.kind=Pod"],
+        content: o::event,
+        change: o::change_event,
+        status_change: o::nothing,
+        invalid: o::invalid_event,
+    },
+    Resource {
+        plural: "leases",
+        kind: "Lease",
+        api_version: "coordination.k8s.io/v1",
+        api: "/apis/coordination.k8s.io/v1",
+        namespaced: true,
+        status: false,
+        weight: 6,
+        fields: &[],
+        content: o::lease,
+        change: o::change_lease,
+        status_change: o::nothing,
+        invalid: o::invalid_lease,
+    },
+    Resource {
+        plural: "serviceaccounts",
+        kind: "ServiceAccount",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: true,
+        status: false,
+        weight: 5,
+        fields: &[],
+        content: o::service_account,
+        change: o::change_service_account,
+        status_change: o::nothing,
+        invalid: o::invalid_metadata,
+    },
+    Resource {
+        plural: "replicasets",
+        kind: "ReplicaSet",
+        api_version: "apps/v1",
+        api: "/apis/apps/v1",
+        namespaced: true,
+        status: true,
+        weight: 5,
+        fields: &["status.replicas=0"],
+        content: o::replica_set,
+        change: o::change_workload,
+        status_change: o::workload_status,
+        invalid: o::invalid_workload,
+    },
+    Resource {
+        plural: "deployments",
+        kind: "Deployment",
+        api_version: "apps/v1",
+        api: "/apis/apps/v1",
+        namespaced: true,
+        status: true,
+        weight: 6,
+        fields: &[],
+        content: o::deployment,
+        change: o::change_workload,
+        status_change: o::workload_status,
+        invalid: o::invalid_workload,
+    },
+    Resource {
+        plural: "nodes",
+        kind: "Node",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: false,
+        status: true,
+        weight: 6,
+        fields: &["spec.unschedulable=true", "spec.unschedulable=false"],
+        content: o::node,
+        change: o::change_node,
+        status_change: o::node_status,
+        invalid: o::invalid_node,
+    },
+    Resource {
+        plural: "namespaces",
+        kind: "Namespace",
+        api_version: "v1",
+        api: "/api/v1",
+        namespaced: false,
+        status: true,
+        weight: 4,
+        fields: &["status.phase=Active"],
+        content: o::namespace,
+        change: o::change_metadata,
+        status_change: o::namespace_status,
+        invalid: o::invalid_metadata,
+    },
+];
+
+impl Resource {
+    /// The path of the collection.
+    pub(crate) fn path(&self) -> String {
+        if self.namespaced {
+            format!("{}/namespaces/⟦ns⟧/{}", self.api, self.plural)
+        } else {
+            format!("{}/{}", self.api, self.plural)
+        }
+    }
+
+    /// The path of an object.
+    pub(crate) fn object_path(&self, name: &str) -> String {
+        format!("{}/{name}", self.path())
+    }
+
+    /// Names an object for references. Both groups of Events have the same objects in other forms.
+    pub(crate) fn subject(&self, name: &str) -> String {
+        format!("{}/{}/{name}", self.api, self.plural)
+    }
+
+    /// A name of the sequence's pool.
+    pub(crate) fn name(&self, number: usize) -> String {
+        let letter = &self.plural[..1];
+        if self.namespaced { format!("{letter}{number}") } else { format!("⟦ns⟧-{letter}{number}") }
+    }
+
+    /// A name that tells the groups of Events apart, for cells.
+    pub(crate) fn cell_name(&self) -> &'static str {
+        if self.api_version == "events.k8s.io/v1" { "events.events.k8s.io" } else { self.plural }
+    }
+}

@@ -1,0 +1,42 @@
+//! The conformance run: random sequences of requests on two API servers, whose answers must be equal.
+//!
+//! A sequence is a pure function of its seed: a list of [requests](request::Request) as data, with references to earlier
+//! answers. It runs in its own namespace on both servers in step. After each request, status, headers, body and the
+//! events of watches are [compared](compare) in [canonical](canonical) form: byte for byte, apart from white space and
+//! what two equal servers choose freely. A failing sequence is [shrunk](shrink) and printed with the command that
+//! repeats it.
+//!
+//! Two real servers give equal answers, which shows that what differs otherwise is the other server's doing.
+//!
+//! | Concern | Rule |
+//! |---|---|
+//! | uids, allocated addresses and ports, suffixes of names | equal if they were equal before |
+//! | resourceVersions | equal if they were equal before, and of the same order; versions of lists only by order |
+//! | times | in the past, or the time until a deletion |
+//! | reads from the real server's cache | a consistent list comes first, so that the cache is not behind |
+//! | events | both servers get time to send equally many; bookmarks count if they must come |
+//! | audit ids, flow control, dates | not compared |
+
+mod canonical;
+mod compare;
+mod coverage;
+pub(crate) mod deviations;
+mod exchange;
+mod generator;
+mod memory;
+pub(crate) mod request;
+mod run;
+mod sequence;
+mod shrink;
+mod tree;
+mod view;
+mod wire;
+
+pub use coverage::Coverage;
+pub use exchange::Server;
+pub use run::{Options, Report, run};
+pub use sequence::Pair;
+
+/// Flags of the real server: what the embedded one always has, and nothing that only costs time.
+pub const FLAGS: [&str; 3] =
+    ["--feature-gates=ShardedListAndWatch=true", "--audit-log-path=", "--audit-policy-file="];

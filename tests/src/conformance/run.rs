@@ -1,0 +1,205 @@
+//! Runs many sequences side by side, and reports.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::coverage::Coverage;
+use super::generator;
+use super::request::Request;
+use super::sequence::{self, Failure, Pair};
+use super::shrink::{Shrunk, class, shrink};
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Requests after which no further sequence begins, unless seeds are named.
+    pub requests: usize,
+    /// The sequences; as many as it takes, from 0, if empty.
+    pub seeds: Vec<u64>,
+    /// Only these requests of each sequence.
+    pub only: Vec<usize>,
+    /// Sequences at the same time; at most 64.
+    pub parallel: usize,
+    /// Named in the command that repeats a sequence.
+    pub test: &'static str,
+}
+
+impl Options {
+    /// The options in the environment: `CONFORMANCE_REQUESTS`, `CONFORMANCE_SEEDS` (`1 5 7..12`), `CONFORMANCE_ONLY`
+    /// (numbers of requests) and `CONFORMANCE_PARALLEL`.
+    pub fn from_environment(test: &'static str, requests: usize) -> Self {
+        let text = |name: &str| env::var(name).unwrap_or_default();
+        let number = |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a number: {text:?}")) };
+        let seeds = text("CONFORMANCE_SEEDS");
+        let seeds = seeds.split_whitespace().flat_map(|part| match part.split_once("..") {
+            Some((first, end)) => number(first)..number(end),
+            None => number(part)..number(part) + 1,
+        });
+        let only = text("CONFORMANCE_ONLY");
+        let only = only.split_whitespace().map(|part| usize::try_from(number(part)).unwrap());
+        let or = |name: &str, default: usize| match text(name).as_str() {
+            "" => default,
+            text => usize::try_from(number(text)).unwrap(),
+        };
+        Self {
+            requests: or("CONFORMANCE_REQUESTS", requests),
+            seeds: seeds.collect(),
+            only: only.collect(),
+            parallel: or("CONFORMANCE_PARALLEL", 48).clamp(1, 64),
+            test,
+        }
+    }
+
+    /// The requests of a sequence.
+    fn sequence(&self, seed: u64) -> Vec<Request> {
+        let mut requests = generator::sequence(seed);
+        if !self.only.is_empty() {
+            requests.retain(|request| self.only.contains(&request.number));
+        }
+        requests
+    }
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// What was reached.
+    pub coverage: Coverage,
+    /// Sequences whose answers differ, by class: how many, and the text of the first.
+    pub classes: BTreeMap<String, (usize, String)>,
+    sequences: usize,
+    elapsed: Duration,
+}
+
+struct Failed {
+    seed: u64,
+    class: String,
+    failure: Failure,
+}
+
+/// Runs sequences on two servers.
+///
+/// # Panics
+/// If a server does not answer at all.
+pub async fn run(pair: &Pair, options: &Options) -> Report {
+    let start = Instant::now();
+    tokio::join!(pair.real.ready(), pair.other.ready());
+    let next = Arc::new(AtomicUsize::new(0));
+    let requests = Arc::new(AtomicUsize::new(0));
+    let total = Arc::new(Mutex::new((Coverage::default(), Vec::new())));
+    let workers = (0..options.parallel).map(|slot| {
+        let (pair, options, next) = (pair.clone(), options.clone(), next.clone());
+        let (requests, total) = (requests.clone(), total.clone());
+        tokio::spawn(async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let seed = match options.seeds.get(number) {
+                    Some(seed) => *seed,
+                    None if options.seeds.is_empty() => number as u64,
+                    None => break,
+                };
+                if options.seeds.is_empty() && requests.load(Ordering::Relaxed) >= options.requests {
+                    break;
+                }
+                let sequence = options.sequence(seed);
+                let mut coverage = Coverage::default();
+                let namespace = format!("s{number}");
+                let failure = sequence::run(&pair, &namespace, slot, &sequence, &mut coverage).await;
+                requests.fetch_add(coverage.requests, Ordering::Relaxed);
+                let mut total = total.lock();
+                total.0.add(&coverage);
+                if let Some(failure) = failure {
+                    total.1.push(Failed { seed, class: class(&sequence, &failure), failure });
+                }
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    }
+    let elapsed = start.elapsed();
+    let (coverage, mut failed) = std::mem::take(&mut *total.lock());
+    failed.sort_by_key(|failed| failed.seed);
+    let classes = classes(pair, options, failed).await;
+    let sequences = next.load(Ordering::Relaxed).saturating_sub(options.parallel);
+    Report { coverage, classes, sequences, elapsed }
+}
+
+/// Groups failures, and shrinks the first of some classes.
+async fn classes(pair: &Pair, options: &Options, failed: Vec<Failed>) -> BTreeMap<String, (usize, String)> {
+    let most: usize = env::var("CONFORMANCE_SHRINK").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let mut classes: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let mut attempt = 0;
+    for Failed { seed, class, failure } in failed {
+        if let Some((count, _)) = classes.get_mut(&class) {
+            *count += 1;
+            continue;
+        }
+        let sequence = options.sequence(seed);
+        let shrunk = if classes.len() < most {
+            let namespace = || {
+                attempt += 1;
+                format!("a{attempt}")
+            };
+            shrink(pair, &sequence, failure, 0, namespace).await
+        } else {
+            let end = sequence.iter().position(|request| request.number == failure.number).unwrap();
+            Shrunk { requests: sequence[..=end].to_vec(), failure, again: true }
+        };
+        classes.insert(class, (1, text(options, seed, &shrunk)));
+    }
+    classes
+}
+
+/// A failure in words, with the command that repeats it.
+fn text(options: &Options, seed: u64, shrunk: &Shrunk) -> String {
+    const MAX: usize = 3000;
+    let cut = |text: &str| -> String { text.chars().take(MAX).collect() };
+    let mut out = String::new();
+    if !shrunk.again {
+        writeln!(out, "  DOES NOT FAIL AGAIN when it runs alone").unwrap();
+    }
+    for request in &shrunk.requests {
+        if request.number == shrunk.failure.number {
+            writeln!(out, "  {}: {}", request.number, cut(&shrunk.failure.request)).unwrap();
+        } else if shrunk.requests.len() <= 12 {
+            let memory = super::memory::Memory::new("⟦ns⟧", 0);
+            writeln!(out, "  {}: {}", request.number, cut(&sequence::print(&memory, request))).unwrap();
+        }
+    }
+    for difference in &shrunk.failure.differences {
+        let [real, other] = [&difference.real, &difference.other].map(|text| cut(text));
+        writeln!(out, "  {}\n    real:  {real}\n    other: {other}", difference.path).unwrap();
+    }
+    if shrunk.failure.answers.iter().all(|answer| answer.len() < 600) {
+        let [real, other] = &shrunk.failure.answers;
+        writeln!(out, "  real answer:  {real}\n  other answer: {other}").unwrap();
+    }
+    let only: Vec<String> = shrunk.requests.iter().map(|request| request.number.to_string()).collect();
+    let only = only.join(" ");
+    let test = options.test;
+    write!(out, "  again: CONFORMANCE_SEEDS={seed} CONFORMANCE_ONLY='{only}' cargo test -p tests --test it {test} -- --nocapture")
+        .unwrap();
+    out
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let differences: usize = self.classes.values().map(|(count, _)| count).sum();
+        writeln!(f, "{}", self.coverage)?;
+        writeln!(f, "  {} sequences in {:.1} s", self.sequences, self.elapsed.as_secs_f64())?;
+        write!(f, "  differences: {differences} in {} classes", self.classes.len())?;
+        let mut classes: Vec<_> = self.classes.iter().collect();
+        classes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        for (class, (count, text)) in classes {
+            write!(f, "\n\n{count} x {class}\n{text}")?;
+        }
+        Ok(())
+    }
+}

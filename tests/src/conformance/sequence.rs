@@ -1,0 +1,220 @@
+//! Runs a sequence on two servers in step.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use super::canonical::Canonical;
+use super::compare::{Difference, compare};
+use super::coverage::Coverage;
+use super::deviations;
+use super::exchange::{Answer, Server, Stream};
+use super::memory::Memory;
+use super::request::{Action, Request};
+use super::tree::Tree;
+use super::view;
+
+/// Two servers that have to give equal answers.
+#[derive(Clone)]
+pub struct Pair {
+    /// The real server, which is right.
+    pub real: Server,
+    /// The one under test.
+    pub other: Server,
+}
+
+/// One server during a sequence.
+struct Side {
+    server: Server,
+    memory: Memory,
+    canonical: Canonical,
+    /// Open streams by request, with the content type.
+    streams: HashMap<usize, (String, Stream)>,
+}
+
+/// The first request of a sequence whose answers differ.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// Its number.
+    pub(crate) number: usize,
+    /// How the answers differ.
+    pub(crate) differences: Vec<Difference>,
+    /// The request as the real server got it.
+    pub(crate) request: String,
+    /// Both answers in canonical form.
+    pub(crate) answers: [String; 2],
+}
+
+/// The time that events may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Side {
+    fn new(server: &Server, namespace: &str, slot: usize) -> Self {
+        Self {
+            server: server.clone(),
+            memory: Memory::new(namespace, slot),
+            canonical: Canonical::default(),
+            streams: HashMap::new(),
+        }
+    }
+
+    /// Makes a request. Returns the answer in canonical form.
+    async fn make(&mut self, request: &Request) -> (u16, Tree) {
+        if let Some(path) = &request.sync {
+            self.server.sync(&self.memory.text(path)).await;
+        }
+        let resolved = self.memory.resolve(request);
+        let answer = if request.action == Action::Watch {
+            let (answer, stream) = self.server.stream(resolved).await;
+            if let Some(stream) = stream {
+                self.streams.insert(request.number, (answer.content_type().to_owned(), stream));
+            }
+            answer
+        } else {
+            self.server.answer(resolved).await
+        };
+        let tree = view::answer(&answer, &mut self.canonical);
+        let status = answer.status;
+        self.memory.keep(request, answer);
+        (status, tree)
+    }
+
+    fn received(&self, watch: usize) -> (view::Events, bool) {
+        let Some((content_type, stream)) = self.streams.get(&watch) else { return Default::default() };
+        let (received, ended) = stream.received();
+        (view::events(content_type, &received), ended)
+    }
+}
+
+/// Runs a sequence until its end or the first difference.
+pub(crate) async fn run(
+    pair: &Pair,
+    namespace: &str,
+    slot: usize,
+    requests: &[Request],
+    coverage: &mut Coverage,
+) -> Option<Failure> {
+    let mut sides = [&pair.real, &pair.other].map(|server| Side::new(server, namespace, slot));
+    let body = format!(r#"{{"metadata":{{"name":"{namespace}","labels":{{"sequence":"{namespace}"}}}}}}"#);
+    let create = |side: &Side| {
+        let (server, body) = (side.server.clone(), body.clone());
+        async move { server.quietly("POST", "/api/v1/namespaces", body).await }
+    };
+    let (real, other) = tokio::join!(create(&sides[0]), create(&sides[1]));
+    for answer in [real, other] {
+        assert_eq!(answer.status, 201, "creating a namespace: {}", String::from_utf8_lossy(&answer.body));
+    }
+    let mut failure = None;
+    for request in requests {
+        let (status, trees) = match request.action {
+            Action::Answer | Action::Watch => {
+                let [real, other] = &mut sides;
+                let ((status, real), (_, other)) = tokio::join!(real.make(request), other.make(request));
+                (status, [real, other])
+            }
+            Action::Close(watch) => (200, close(&mut sides, request, watch, false).await),
+            Action::AwaitEnd(watch) => (200, close(&mut sides, request, watch, true).await),
+        };
+        coverage.count(request, status);
+        let mut differences = Vec::new();
+        compare("", &trees[0], &trees[1], &mut differences);
+        let known = deviations::remove(request, &mut differences, &trees, coverage);
+        if !differences.is_empty() {
+            failure = Some(Failure {
+                number: request.number,
+                differences,
+                request: print(&sides[0].memory, request),
+                answers: trees.map(|tree| tree.print()),
+            });
+            break;
+        }
+        if known == deviations::Effect::StateDiffers {
+            break;
+        }
+    }
+    let touched: BTreeSet<&str> = requests.iter().map(|request| request.cell.resource).collect();
+    let [real, other] = &sides;
+    tokio::join!(clean(&real.server, namespace, &touched), clean(&other.server, namespace, &touched));
+    failure
+}
+
+/// Ends a watch once both servers have sent as much, or patience is over.
+async fn close(sides: &mut [Side; 2], request: &Request, watch: usize, await_end: bool) -> [Tree; 2] {
+    /// In which further events would have come.
+    const QUIET: Duration = Duration::from_millis(20);
+    let patience = if await_end { 2 * PATIENCE } else { PATIENCE };
+    let start = Instant::now();
+    if let Some(path) = &request.sync {
+        let [real, other] = &*sides;
+        let paths = [real.memory.text(path), other.memory.text(path)];
+        tokio::join!(real.server.sync(&paths[0]), other.server.sync(&paths[1]));
+    }
+    tokio::time::sleep(QUIET).await;
+    let (mut real, mut other);
+    loop {
+        (real, other) = (sides[0].received(watch), sides[1].received(watch));
+        let equal = real.0.events.len() == other.0.events.len() && real.1 == other.1;
+        if (equal && (real.1 || !await_end)) || start.elapsed() > patience {
+            break;
+        }
+        tokio::time::sleep(QUIET).await;
+    }
+    let [first, second] = sides;
+    first.streams.remove(&watch);
+    second.streams.remove(&watch);
+    [
+        view::stream(real.0, real.1, await_end, &mut first.canonical),
+        view::stream(other.0, other.1, await_end, &mut second.canonical),
+    ]
+}
+
+/// A request as the real server gets it.
+pub(crate) fn print(memory: &Memory, request: &Request) -> String {
+    match request.action {
+        Action::Close(watch) => return format!("the events of request {watch}"),
+        Action::AwaitEnd(watch) => return format!("the events of request {watch} until the server ends the watch"),
+        Action::Answer | Action::Watch => {}
+    }
+    let resolved = memory.resolve(request);
+    let mut text = format!("{} {}", resolved.method(), resolved.uri());
+    for (name, value) in resolved.headers() {
+        text.push_str(&format!("\n    {name}: {}", value.to_str().unwrap_or_default()));
+    }
+    let body = resolved.body();
+    if !body.is_empty() {
+        let body = std::str::from_utf8(body).map_or_else(|_| body.escape_ascii().to_string(), str::to_owned);
+        text.push_str(&format!("\n    {body}"));
+    }
+    text
+}
+
+/// Deletes what a sequence leaves, so that later ones are not slower. Cluster-scoped objects and addresses matter most.
+async fn clean(server: &Server, namespace: &str, touched: &BTreeSet<&str>) {
+    const NOW: &str = r#"{"gracePeriodSeconds":0}"#;
+    for resource in super::generator::RESOURCES.iter().filter(|resource| touched.contains(resource.plural)) {
+        let path = if resource.namespaced {
+            format!("{}/namespaces/{namespace}/{}", resource.api, resource.plural)
+        } else {
+            format!("{}/{}", resource.api, resource.plural)
+        };
+        if resource.namespaced {
+            let answer = server.quietly("DELETE", &path, NOW.to_owned()).await;
+            if resource.plural == "services" {
+                remove_finalizers(server, &path, &answer).await;
+            }
+        } else if resource.plural != "namespaces" {
+            server.quietly("DELETE", &format!("{path}?labelSelector=sequence%3D{namespace}"), NOW.to_owned()).await;
+        }
+    }
+}
+
+/// Completes deletions that wait for finalizers, which keep addresses allocated.
+async fn remove_finalizers(server: &Server, path: &str, answer: &Answer) {
+    let list: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    for item in list["items"].as_array().into_iter().flatten() {
+        if !item["metadata"]["finalizers"].is_null() {
+            let body = r#"[{"op":"remove","path":"/metadata/finalizers"}]"#;
+            let path = format!("{path}/{}", item["metadata"]["name"].as_str().unwrap_or_default());
+            server.patch(&path, body).await;
+        }
+    }
+}

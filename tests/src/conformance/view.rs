@@ -1,0 +1,165 @@
+//! Answers and events as documents that can be compared.
+
+use http::header::HeaderMap;
+use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
+
+use super::canonical::Canonical;
+use super::exchange::Answer;
+use super::tree::Tree;
+use super::wire;
+
+/// Headers that say nothing about the API: transport, and the accounting of priority and fairness.
+const IGNORED: [&str; 8] = [
+    "date",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "audit-id",
+    "x-kubernetes-pf-flowschema-uid",
+    "x-kubernetes-pf-prioritylevel-uid",
+    "keep-alive",
+];
+
+/// The annotation of the bookmark after initial events. All other bookmarks come at any time.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// An answer in canonical form.
+pub(crate) fn answer(answer: &Answer, canonical: &mut Canonical) -> Tree {
+    let (shape, body) = document(answer.content_type(), &answer.body, canonical);
+    object([
+        ("status", Tree::Number(answer.status.to_string())),
+        ("header", headers(&answer.headers, canonical)),
+        ("shape", Tree::Text(shape.to_owned())),
+        ("body", body),
+    ])
+}
+
+fn object<const N: usize>(fields: [(&str, Tree); N]) -> Tree {
+    Tree::Object(fields.map(|(key, value)| (key.to_owned(), value)).into())
+}
+
+fn headers(headers: &HeaderMap, canonical: &mut Canonical) -> Tree {
+    let mut names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
+    names.sort_unstable();
+    names.retain(|name| !IGNORED.contains(name));
+    let values = |name: &str, canonical: &mut Canonical| {
+        let values = headers.get_all(name).iter();
+        Tree::List(values.map(|value| Tree::Text(canonical.text(&String::from_utf8_lossy(value.as_bytes())))).collect())
+    };
+    Tree::Object(names.into_iter().map(|name| (name.to_owned(), values(name, canonical))).collect())
+}
+
+/// The white space of a body, which trees do not have, and its content.
+fn document(content_type: &str, body: &[u8], canonical: &mut Canonical) -> (&'static str, Tree) {
+    let media_type = content_type.split(';').next().unwrap_or_default();
+    if media_type == "application/vnd.kubernetes.protobuf" {
+        return match wire::object(body) {
+            Ok(mut tree) => {
+                canonical.tree(&mut tree);
+                ("protobuf", tree)
+            }
+            Err(error) => ("bad protobuf", Tree::Text(format!("{error}: {}", body.escape_ascii()))),
+        };
+    }
+    let text = String::from_utf8_lossy(body);
+    if media_type == "application/json" {
+        if let Ok(mut tree) = Tree::parse(&text) {
+            canonical.tree(&mut tree);
+            let shape = match (text.contains("\n  "), text.ends_with('\n')) {
+                (false, true) => "compact and end of line",
+                (false, false) => "compact",
+                (true, true) => "indented and end of line",
+                (true, false) => "indented",
+            };
+            return (shape, tree);
+        }
+    }
+    // Line by line, so that a line with a version does not affect the numbers of others.
+    ("text", Tree::List(text.split('\n').map(|line| Tree::Text(canonical.text(line))).collect()))
+}
+
+/// What came on a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    pub(crate) events: Vec<Tree>,
+    /// Bookmarks that may come at any time.
+    pub(crate) bookmarks: Vec<Tree>,
+    pub(crate) error: Option<String>,
+}
+
+/// Splits a stream into events, not yet canonical.
+pub(crate) fn events(content_type: &str, received: &[u8]) -> Events {
+    let mut found = Events::default();
+    let all = if content_type.starts_with("application/vnd.kubernetes.protobuf") {
+        protobuf_events(received)
+    } else {
+        json_events(received)
+    };
+    for event in all {
+        match event {
+            Ok((kind, tree)) if kind == "BOOKMARK" && !tree.print().contains(INITIAL_EVENTS_END) => {
+                found.bookmarks.push(tree);
+            }
+            Ok((kind, tree)) => {
+                found.events.push(object([("type", Tree::Text(kind)), ("object", tree)]));
+            }
+            Err(error) => found.error = Some(error),
+        }
+    }
+    found
+}
+
+type Event = Result<(String, Tree), String>;
+
+fn json_events(received: &[u8]) -> Vec<Event> {
+    let text = String::from_utf8_lossy(received);
+    // The last line is complete if it ends.
+    let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let parse = |line: &str| -> Event {
+        match Tree::parse(line).map_err(|error| format!("{error}: {line}"))? {
+            Tree::Object(mut fields) if fields.iter().map(|(key, _)| key).eq(["type", "object"]) => {
+                let (_, object) = fields.pop().unwrap();
+                Ok((fields[0].1.as_text().unwrap_or_default().to_owned(), object))
+            }
+            // The answer was an object instead of a stream.
+            other => Ok(("not an event".to_owned(), other)),
+        }
+    };
+    lines.map(parse).collect()
+}
+
+fn protobuf_events(received: &[u8]) -> Vec<Event> {
+    let mut reader = FrameReader::new(DEFAULT_MAX_FRAME_BYTES);
+    reader.push(received);
+    let mut events = Vec::new();
+    loop {
+        match reader.next_frame() {
+            Ok(Some(frame)) => events.push(wire::event(frame)),
+            Ok(None) => return events,
+            Err(error) => {
+                events.push(Err(error.to_string()));
+                return events;
+            }
+        }
+    }
+}
+
+/// The events of a stream in canonical form; the bookmarks too if they are determined.
+pub(crate) fn stream(events: Events, ended: bool, bookmarks: bool, canonical: &mut Canonical) -> Tree {
+    let canonicalise = |mut trees: Vec<Tree>, canonical: &mut Canonical| {
+        trees.iter_mut().for_each(|tree| canonical.tree(tree));
+        Tree::List(trees)
+    };
+    let list = canonicalise(events.events, canonical);
+    let mut marks = if bookmarks { canonicalise(events.bookmarks, canonical) } else { Tree::Null };
+    if let Tree::List(marks) = &mut marks {
+        // How many there are is chance.
+        marks.dedup();
+    }
+    object([
+        ("events", list),
+        ("bookmarks", marks),
+        ("end", Tree::Bool(ended)),
+        ("error", events.error.map_or(Tree::Null, Tree::Text)),
+    ])
+}

@@ -1,0 +1,33 @@
+//! Random requests to the real API server and to another one: see [`tests::conformance`].
+//!
+//! | Variable | Meaning | Default |
+//! |---|---|---|
+//! | `CONFORMANCE_REQUESTS` | requests after which no further sequence begins | 100,000; 4,000 for the real server with itself |
+//! | `CONFORMANCE_SEEDS` | sequences, such as `1 5 7..12`, instead of a number of requests | |
+//! | `CONFORMANCE_ONLY` | numbers of requests: all others of each sequence are left out | |
+//! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
+//! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
+
+use tests::cluster::{Cluster, ClusterOptions};
+use tests::conformance::{FLAGS, Options, Pair, Report, Server, run};
+
+fn flags() -> ClusterOptions {
+    ClusterOptions { apiserver_flags: FLAGS.map(str::to_owned).to_vec(), ..ClusterOptions::default() }
+}
+
+fn check(report: &Report, options: &Options) {
+    println!("{report}");
+    assert!(report.classes.is_empty(), "the servers' answers differ: {} classes", report.classes.len());
+    if options.seeds.is_empty() && options.requests >= 100_000 {
+        let missing = report.coverage.missing();
+        assert!(missing.is_empty(), "not covered:\n{}", missing.join("\n"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn real_servers_answer_alike() {
+    let options = Options::from_environment("real_servers_answer_alike", 4_000);
+    let (first, second) = tokio::join!(Box::pin(Cluster::start(flags())), Box::pin(Cluster::start(flags())));
+    let pair = Pair { real: Server::of(&first), other: Server::of(&second) };
+    check(&run(&pair, &options).await, &options);
+}

@@ -128,11 +128,11 @@ pub(super) fn quote(text: &str) -> String {
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
             control if control < ' ' || control == '\u{7f}' => {
-                out.push_str(&format!("\\x{:02x}", u32::from(control)))
+                out.extend([r"\x", &format!("{:02x}", u32::from(control))])
             }
             // the controls of Latin 1, soft hyphen and separators are not printable in Go's words
             '\u{80}'..='\u{a0}' | '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(character)));
+                out.extend([r"\u", &format!("{:04x}", u32::from(character))]);
             }
             other => out.push(other),
         }

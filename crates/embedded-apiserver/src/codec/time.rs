@@ -126,7 +126,7 @@ fn quote(text: &str) -> String {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
             b' '..0x80 => out.push(char::from(byte)),
-            _ => out.push_str(&format!("\\x{byte:02x}")),
+            _ => out.extend([r"\x", &format!("{byte:02x}")]),
         }
     }
     out.push('"');

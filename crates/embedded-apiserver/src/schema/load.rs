@@ -1,6 +1,6 @@
 //! The parser of `schema/types.txt`; its first lines describe the format.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lookup::Lookup;
 use super::types::{Entry, Field, ListType, Message, Node, Part, Shape, Type, TypeRef};
@@ -12,7 +12,7 @@ struct Declarations {
     structs: BTreeMap<&'static str, Struct>,
     /// The underlying type, and whether it is a protobuf message.
     named: HashMap<&'static str, (&'static str, bool)>,
-    natives: HashMap<&'static str, ()>,
+    natives: HashSet<&'static str>,
 }
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Declarations {
         let (keyword, name) = (words.next()?, words.next()?);
         match keyword {
             "package" => drop(self.packages.insert(name, words.next()?)),
-            "native" => drop(self.natives.insert(name, ())),
+            "native" => drop(self.natives.insert(name)),
             "named" => {
                 let underlying = words.next()?;
                 self.named.insert(name, (underlying, words.any(|word| word == "message")));
@@ -72,7 +72,7 @@ impl Declarations {
         let path = self.path(alias).ok_or_else(|| format!("no package of {alias}"))?;
         let mut fields = Vec::new();
         let message = self.message(alias, of, &[], &mut fields)?;
-        let always = fields.iter().enumerate().filter(|(_, field)| !field.omits(&self.zero(&field.node)));
+        let always = fields.iter().enumerate().filter(|(_, field)| !field.omits(&zero(&field.node)));
         Ok(Type {
             path: Box::leak(path.into_boxed_str()),
             name: base(alias),
@@ -83,14 +83,6 @@ impl Declarations {
             lookup: Lookup::new(fields.iter().map(|field| field.json)),
             fields,
         })
-    }
-
-    /// The zero value as far as the omission of a field depends on it. Nested types are not loaded yet.
-    fn zero(&self, node: &Node) -> serde_json::Value {
-        match node.shape {
-            Shape::Struct(_) if !node.pointer => serde_json::json!({}),
-            _ => node.zero(),
-        }
     }
 
     /// Appends the fields of a struct, those of inlined structs in their place, and returns its message.
@@ -166,7 +158,7 @@ impl Declarations {
             "resource.Quantity" => Shape::Quantity,
             "intstr.IntOrString" => Shape::IntOrString,
             "runtime.RawExtension" => Shape::RawExtension,
-            _ if self.natives.contains_key(kind) => return None,
+            _ if self.natives.contains(kind) => return None,
             _ => {
                 let position = self.structs.keys().position(|name| *name == kind)?;
                 Shape::Struct(TypeRef(u16::try_from(position).ok()?))
@@ -193,6 +185,14 @@ impl Declarations {
     fn path(&self, kind: &str) -> Option<String> {
         let (alias, name) = kind.split_once('.')?;
         Some(format!("{}.{name}", self.packages.get(alias)?))
+    }
+}
+
+/// The zero value as far as the omission of a field depends on it. Nested types are not loaded yet.
+fn zero(node: &Node) -> serde_json::Value {
+    match node.shape {
+        Shape::Struct(_) if !node.pointer => serde_json::json!({}),
+        _ => node.zero(),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Type {
     pub(crate) path: &'static str,
     /// The name alone, such as `Pod`.
     pub(crate) name: &'static str,
-    /// The name in OpenAPI definitions, such as `io.k8s.api.core.v1.Pod`; empty for types without a definition.
+    /// The name in `OpenAPI` definitions, such as `io.k8s.api.core.v1.Pod`; empty for types without a definition.
     pub(crate) model: &'static str,
     /// Whether server-side apply treats it as one value (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
@@ -45,9 +45,9 @@ pub(crate) struct Field {
     pub(crate) omitempty: bool,
     /// Whether JSON leaves out its zero value.
     pub(crate) omitzero: bool,
-    /// Whether OpenAPI demands it.
+    /// Whether `OpenAPI` demands it.
     pub(crate) required: bool,
-    /// The default of OpenAPI, which server-side apply uses for absent keys of list items.
+    /// The default of `OpenAPI`, which server-side apply uses for absent keys of list items.
     pub(crate) default: Option<Value>,
     /// The strategies of strategic merge patches: `merge`, `replace`, `retainKeys`, separated by commas; often empty.
     pub(crate) patch_strategy: &'static str,
@@ -173,8 +173,7 @@ impl Node {
             Shape::Int32 | Shape::Int64 | Shape::IntOrString => Value::from(0),
             Shape::Quantity => Value::from("0"),
             Shape::Struct(of) => of.zero(),
-            Shape::Time | Shape::MicroTime | Shape::FieldsV1 | Shape::RawExtension => Value::Null,
-            Shape::List(_) | Shape::Items(_) | Shape::Map(_) => Value::Null,
+            _ => Value::Null,
         }
     }
 

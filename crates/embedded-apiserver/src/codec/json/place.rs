@@ -97,8 +97,8 @@ impl<'a> Place<'a> {
         let mut path = String::new();
         for step in self.steps().into_iter().chain([Step::Key(member)]) {
             match step {
-                Step::Root => continue,
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Root => {}
+                Step::Index(index) => path.extend(["[", &index.to_string(), "]"]),
                 Step::Key(name) | Step::Field(_, &Field { json: name, .. }) => {
                     if !path.is_empty() {
                         path.push('.');

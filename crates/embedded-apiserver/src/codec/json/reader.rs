@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::syntax::is_space;
-
-/// Objects and arrays are nested no deeper, so that recursion over a body is bounded. Go's limit is 10,000.
-pub(super) const MAX_DEPTH: usize = 500;
+use super::syntax::{MAX_DEPTH, is_space};
 
 /// A text that is not well formed. [`syntax::error`](super::syntax::error) says why.
 #[derive(Debug)]

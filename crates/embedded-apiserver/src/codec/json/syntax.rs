@@ -2,7 +2,8 @@
 
 use crate::codec::text::quote;
 
-use super::reader::MAX_DEPTH;
+/// Objects and arrays are nested no deeper, so that recursion over a body is bounded. Go's limit is 10,000.
+pub(super) const MAX_DEPTH: usize = 500;
 
 /// The error of the first byte that is wrong, or of the end; `None` if the text is well formed.
 ///
@@ -29,8 +30,7 @@ const END: &str = "unexpected end of JSON input";
 impl Scanner<'_> {
     fn document(&mut self) -> Result<(), String> {
         let mut after_value = self.begin_value(false)?;
-        loop {
-            let Some(inside) = self.stack.last().copied() else { break };
+        while let Some(inside) = self.stack.last().copied() {
             if after_value {
                 let (context, close) = match inside {
                     Inside::Object => ("after object key:value pair", b'}'),

@@ -37,7 +37,7 @@ impl Path {
     /// # Errors
     /// Malformed bytes before the field.
     pub(crate) fn bytes<'a>(&self, object: &'a [u8]) -> Result<Option<&'a [u8]>, DecodeError> {
-        Ok(self.all(object)?.next().transpose()?)
+        self.all(object)?.next().transpose()
     }
 
     /// The text of a string field; empty if it is absent or not UTF-8.
@@ -93,7 +93,7 @@ impl<'a> Iterator for All<'a> {
 }
 
 /// The keys and values of the entries of a map of strings. Text that is not UTF-8 counts as empty.
-pub(crate) fn entries<'a>(all: All<'a>) -> impl Iterator<Item = Result<(&'a str, &'a str), DecodeError>> {
+pub(crate) fn entries(all: All<'_>) -> impl Iterator<Item = Result<(&str, &str), DecodeError>> {
     all.map(|entry| {
         let mut fields = Fields::new("entry", entry?);
         let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);

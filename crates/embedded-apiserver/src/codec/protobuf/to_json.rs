@@ -126,12 +126,11 @@ fn member(field: &'static Field, slot: Slot<'_>, out: &mut Vec<u8>, start: usize
 /// Whether Go's encoder leaves out the field.
 fn skips(field: &Field, slot: Slot<'_>) -> bool {
     let zero = match slot {
-        Slot::Many(..) => false,
         Slot::Absent => true,
         Slot::One(Wire::Varint(bits)) => bits == 0 && !field.node.pointer,
         // zero times have no bytes
         Slot::One(Wire::Bytes(bytes)) => bytes.is_empty() && !field.node.pointer,
-        Slot::One(_) => false,
+        Slot::One(_) | Slot::Many(..) => false,
     };
     if !zero {
         return false;
@@ -231,13 +230,11 @@ fn entry(of: &'static Node, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Decod
     }
     text::write_bytes(out, key);
     out.push(b':');
-    match content {
-        Some(wire) => value(of, wire, out),
-        None => {
-            out.extend_from_slice(of.zero().to_string().as_bytes());
-            Ok(())
-        }
+    if let Some(wire) = content {
+        return value(of, wire, out);
     }
+    out.extend_from_slice(of.zero().to_string().as_bytes());
+    Ok(())
 }
 
 fn moment(layout: Layout, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {

@@ -80,21 +80,26 @@ fn fields(value: Value) -> Result<Fields, String> {
     let mismatch = |kind: &str, name: &str, of: &str| {
         format!("json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {of}")
     };
-    for (key, value) in object {
-        // Go compares names without regard to case.
-        match (key.to_ascii_lowercase().as_str(), value) {
-            (_, Value::Null) => {}
-            ("v", Value::String(text)) => fields.v = text,
-            ("start", Value::String(text)) => fields.start = text,
-            ("rv", Value::Number(number)) => {
-                fields.rv =
-                    number.as_i64().ok_or_else(|| mismatch(&format!("number {number}"), "rv", "int64"))?;
-            }
-            (name @ ("v" | "start"), other) => return Err(mismatch(kind_of(&other), name, "string")),
-            ("rv", other) => return Err(mismatch(kind_of(&other), "rv", "int64")),
-            _ => {}
+    // Go compares names without regard to case.
+    let take = |name: &str| {
+        let (_, value) = object.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value).filter(|value| !value.is_null())
+    };
+    let text = |name: &str| match take(name) {
+        None => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(mismatch(kind_of(other), name, "string")),
+    };
+    // The first error counts, in the order in which servers write the fields.
+    fields.v = text("v")?;
+    fields.rv = match take("rv") {
+        None => 0,
+        Some(Value::Number(number)) => {
+            number.as_i64().ok_or_else(|| mismatch(&format!("number {number}"), "rv", "int64"))?
         }
-    }
+        Some(other) => return Err(mismatch(kind_of(other), "rv", "int64")),
+    };
+    fields.start = text("start")?;
     Ok(fields)
 }
 

@@ -132,7 +132,9 @@ fn shard_range(expression: &Expression) -> Result<(Field, Range), String> {
 fn bound<'a>(expression: &'a Expression, name: &str) -> Result<(&'a str, u128), String> {
     let text = match expression {
         Expression::Text(text) => text.as_str(),
-        Expression::Number(go_type) => return Err(format!("{name} must be a string literal, got {go_type}")),
+        Expression::Literal(go_type) => {
+            return Err(format!("{name} must be a string literal, got {go_type}"));
+        }
         other => {
             let kind = other.kind();
             return Err(format!("{name} must be a string literal (e.g. '0xff'), got expression kind {kind}"));

@@ -1,4 +1,5 @@
-//! The part of CEL that shard selectors consist of: calls, paths and literals, joined by `||`.
+//! The part of CEL that shard selectors consist of: calls, paths and literals, joined by `||`. Some more is read only to
+//! refuse it in the words of the API server.
 
 /// Nesting of parentheses and calls.
 const MAX_DEPTH: usize = 16;
@@ -16,8 +17,10 @@ pub(super) enum Expression {
         field: String,
     },
     Text(String),
-    /// A number, by the Go type of its value.
-    Number(&'static str),
+    /// Another literal, by the Go type of its value.
+    Literal(&'static str),
+    List,
+    Map,
 }
 
 impl Expression {
@@ -26,7 +29,9 @@ impl Expression {
         match self {
             Self::Call { .. } => 1,
             Self::Name(_) => 3,
-            Self::Text(_) | Self::Number(_) => 5,
+            Self::List => 4,
+            Self::Text(_) | Self::Literal(_) => 5,
+            Self::Map => 6,
             Self::Select { .. } => 7,
         }
     }
@@ -52,6 +57,11 @@ pub(super) fn parse(source: &str) -> Result<Vec<Expression>, String> {
     if parser.rest.is_empty() { Ok(alternatives) } else { Err(parser.unexpected()) }
 }
 
+/// The call as which CEL represents an operator. Its operands do not matter: no operator but `||` is allowed.
+fn operation(function: &str) -> Expression {
+    Expression::Call { function: function.to_owned(), arguments: Vec::new() }
+}
+
 struct Parser<'a> {
     rest: &'a str,
     depth: usize,
@@ -59,35 +69,75 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn alternatives(&mut self) -> Result<Vec<Expression>, String> {
+        let mut alternatives = self.conjunction()?;
+        while self.accept("||") {
+            alternatives.extend(self.conjunction()?);
+        }
+        Ok(alternatives)
+    }
+
+    fn conjunction(&mut self) -> Result<Vec<Expression>, String> {
+        let first = self.operand()?;
+        if !self.accept("&&") {
+            return Ok(first);
+        }
+        self.operand()?;
+        while self.accept("&&") {
+            self.operand()?;
+        }
+        Ok(vec![operation("_&&_")])
+    }
+
+    /// One expression, or those in parentheses. All recursion leads through here.
+    fn operand(&mut self) -> Result<Vec<Expression>, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err("expression recursion limit exceeded".to_owned());
         }
-        let mut alternatives = self.operand()?;
-        while self.accept("||") {
-            alternatives.extend(self.operand()?);
-        }
-        self.depth -= 1;
-        Ok(alternatives)
-    }
-
-    /// One expression, or those in parentheses.
-    fn operand(&mut self) -> Result<Vec<Expression>, String> {
-        if self.accept("(") {
+        let operand = if self.accept("(") {
             let inner = self.alternatives()?;
-            return if self.accept(")") { Ok(inner) } else { Err(self.unexpected()) };
-        }
-        self.single().map(|expression| vec![expression])
+            if !self.accept(")") {
+                return Err(self.unexpected());
+            }
+            inner
+        } else {
+            vec![self.single()?]
+        };
+        self.depth -= 1;
+        Ok(operand)
     }
 
     fn single(&mut self) -> Result<Expression, String> {
-        self.skip_spaces();
-        match self.rest.chars().next() {
-            Some(quote @ ('\'' | '"')) => self.text(quote),
-            Some(digit) if digit.is_ascii_digit() => Ok(self.number()),
-            Some(first) if first.is_ascii_alphabetic() || first == '_' => self.path_or_call(),
-            _ => Err(self.unexpected()),
+        if self.accept("!") {
+            self.operand()?;
+            return Ok(operation("!_"));
         }
+        let negative = self.accept("-");
+        self.skip_spaces();
+        let expression = match self.rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => self.text(quote)?,
+            Some(digit) if digit.is_ascii_digit() => return Ok(self.number()),
+            Some(first) if first.is_ascii_alphabetic() || first == '_' => self.path_or_call()?,
+            Some('[') => self.items("[", "]").map(|_| Expression::List)?,
+            Some('{') => self.map()?,
+            _ => return Err(self.unexpected()),
+        };
+        Ok(if negative { operation("-_") } else { expression })
+    }
+
+    /// A map; its entries are not kept.
+    fn map(&mut self) -> Result<Expression, String> {
+        self.accept("{");
+        while !self.accept("}") {
+            self.alternatives()?;
+            let colon = self.accept(":");
+            if !colon {
+                return Err(self.unexpected());
+            }
+            self.alternatives()?;
+            self.accept(",");
+        }
+        Ok(Expression::Map)
     }
 
     fn text(&mut self, quote: char) -> Result<Expression, String> {
@@ -105,45 +155,54 @@ impl<'a> Parser<'a> {
         let digits = self.take_while(|character| character.is_ascii_alphanumeric() || character == '.');
         let hexadecimal = digits.starts_with("0x");
         if digits.ends_with(['u', 'U']) {
-            Expression::Number("uint64")
+            Expression::Literal("uint64")
         } else if !hexadecimal && digits.contains(['.', 'e', 'E']) {
-            Expression::Number("float64")
+            Expression::Literal("float64")
         } else {
-            Expression::Number("int64")
+            Expression::Literal("int64")
         }
     }
 
     /// A name, fields of it, and calls. The receiver of a call is no argument.
     fn path_or_call(&mut self) -> Result<Expression, String> {
-        let mut expression = Expression::Name(self.name()?);
+        let mut expression = match self.name()? {
+            "true" | "false" => Expression::Literal("bool"),
+            "null" => Expression::Literal("structpb.NullValue"),
+            name => Expression::Name(name.to_owned()),
+        };
         loop {
+            self.skip_spaces();
             if let Expression::Name(function) | Expression::Select { field: function, .. } = &expression
-                && self.rest.trim_start().starts_with('(')
+                && self.rest.starts_with('(')
             {
                 let function = function.clone();
-                expression = Expression::Call { function, arguments: self.arguments()? };
+                expression = Expression::Call { function, arguments: self.items("(", ")")? };
+            } else if self.rest.starts_with('[') {
+                self.items("[", "]")?;
+                expression = operation("_[_]");
             } else if self.accept(".") {
-                expression = Expression::Select { of: Box::new(expression), field: self.name()? };
+                expression = Expression::Select { of: Box::new(expression), field: self.name()?.to_owned() };
             } else {
                 return Ok(expression);
             }
         }
     }
 
-    fn arguments(&mut self) -> Result<Vec<Expression>, String> {
-        let mut arguments = Vec::new();
-        self.accept("(");
-        if self.accept(")") {
-            return Ok(arguments);
+    /// The expressions between two brackets.
+    fn items(&mut self, open: &str, close: &str) -> Result<Vec<Expression>, String> {
+        let mut items = Vec::new();
+        self.accept(open);
+        if self.accept(close) {
+            return Ok(items);
         }
         loop {
             let mut alternatives = self.alternatives()?;
-            arguments.push(match alternatives.pop() {
+            items.push(match alternatives.pop() {
                 Some(only) if alternatives.is_empty() => only,
-                _ => Expression::Call { function: "_||_".to_owned(), arguments: Vec::new() },
+                _ => operation("_||_"),
             });
-            if self.accept(")") {
-                return Ok(arguments);
+            if self.accept(close) {
+                return Ok(items);
             }
             if !self.accept(",") {
                 return Err(self.unexpected());
@@ -151,10 +210,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn name(&mut self) -> Result<String, String> {
+    fn name(&mut self) -> Result<&'a str, String> {
         self.skip_spaces();
         let name = self.take_while(|character| character.is_ascii_alphanumeric() || character == '_');
-        if name.is_empty() { Err(self.unexpected()) } else { Ok(name.to_owned()) }
+        if name.is_empty() { Err(self.unexpected()) } else { Ok(name) }
     }
 
     fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {

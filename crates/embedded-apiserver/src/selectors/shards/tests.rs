@@ -12,6 +12,14 @@ fn errors_are_those_of_a_real_api_server() {
         ("'a'", "unexpected expression kind 5; expected shardRange() call or || operator"),
         ("a.b", "unexpected expression kind 7; expected shardRange() call or || operator"),
         ("a||b", "unexpected expression kind 3; expected shardRange() call or || operator"),
+        ("!a", "unsupported function \"!_\"; only shardRange() and || are allowed"),
+        ("a&&b", "unsupported function \"_&&_\"; only shardRange() and || are allowed"),
+        ("[1]", "unexpected expression kind 4; expected shardRange() call or || operator"),
+        ("{}", "unexpected expression kind 6; expected shardRange() call or || operator"),
+        (
+            "shardRange(object['x'],1,2)",
+            "shardRange() first argument: expected field path (e.g. object.metadata.uid), got expression kind 1",
+        ),
         ("foo(1)", "unsupported function \"foo\"; only shardRange() and || are allowed"),
         ("shardRange(a,b)", "shardRange() requires exactly 3 arguments, got 2"),
         (
@@ -40,8 +48,9 @@ fn errors_are_those_of_a_real_api_server() {
 
 #[test]
 fn nesting_is_bounded() {
-    assert!(ShardSelector::parse(&"(".repeat(100_000)).is_err());
-    assert!(ShardSelector::parse(&"f(".repeat(100_000)).is_err());
+    for opening in ["(", "f(", "[", "{", "!", "-", "a[", "a&&(", "a||("] {
+        assert!(ShardSelector::parse(&opening.repeat(100_000)).is_err());
+    }
 }
 
 #[test]

@@ -100,17 +100,12 @@ impl Reservation {
     /// # Errors
     /// It is taken or in no range; the text is upstream's.
     pub(crate) fn take_ip(&mut self, ip: IpAddr) -> Result<(), String> {
-        let Some(network) =
-            self.allocators.iter().flat_map(|all| all.services()).find(|network| network.contains(ip))
-        else {
-            return Err("the provided network does not match the current range".to_owned());
+        let is_host = |network: &Network| {
+            let (first, hosts) = hosts(*network);
+            network.contains(ip) && offset(first, ip) < hosts
         };
-        let (first, hosts) = hosts(*network);
-        if ip < first || offset(first, ip) >= hosts {
-            let range = network.text();
-            return Err(format!(
-                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is {range}"
-            ));
+        if !self.allocators.iter().flat_map(|all| all.services()).any(is_host) {
+            return Err("the provided network does not match the current range".to_owned());
         }
         if self.dry_run || self.take(Claim::Ip(ip)) {
             Ok(())
@@ -127,11 +122,10 @@ impl Reservation {
         let (first, hosts) = hosts(network);
         // Requested addresses are usually low ones, so that random ones are high while there are some.
         let low = if hosts < 16 { 0 } else { (hosts / 16).clamp(16, 256) };
-        let ip = pick(environment, hosts, low, |offset| {
+        pick(environment, hosts, low, |offset| {
             let ip = add(first, offset);
             self.take(Claim::Ip(ip)).then_some(ip)
-        });
-        ip
+        })
     }
 
     /// Takes a requested port.

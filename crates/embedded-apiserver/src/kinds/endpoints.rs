@@ -23,13 +23,13 @@ impl Strategy for Endpoints {
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
-        metadata::validate(object, true, content::subdomain_name, errors);
+        metadata::validate_own(object, true, content::subdomain_name, errors);
         validate_subsets(object, errors);
     }
 
     fn validate_update(&self, _scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
-        metadata::validate_update(object, old, errors);
-        metadata::validate(object, true, content::subdomain_name, errors);
+        metadata::validate_own_update(object, old, errors);
+        metadata::validate_own(object, true, content::subdomain_name, errors);
         let mut subsets = Errors::default();
         validate_subsets(object, &mut subsets);
         // Older versions took other data, which may stay.

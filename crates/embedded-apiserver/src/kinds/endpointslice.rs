@@ -90,7 +90,7 @@ fn drop_topology(object: &mut Value) {
 }
 
 fn validate(object: &Value, old: Option<&Value>, errors: &mut Errors) {
-    metadata::validate(object, true, content::subdomain_name, errors);
+    metadata::validate_own(object, true, content::subdomain_name, errors);
     let address_type = tree::text(object, "addressType");
     checks::one_of(address_type, ADDRESS_TYPES, &Path::root("addressType"), errors);
     validate_ports(tree::list(object, "ports"), errors);

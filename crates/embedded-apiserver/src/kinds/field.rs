@@ -176,6 +176,16 @@ impl Errors {
         self.push("FieldValueForbidden", path, "Forbidden".to_owned(), detail);
     }
 
+    /// A reference to something that does not exist.
+    pub(crate) fn not_found<'a>(&mut self, path: &Path<'_>, bad: impl Into<Bad<'a>>) {
+        self.push("FieldValueNotFound", path, format!("Not found: {}", bad.into()), "");
+    }
+
+    /// A failure that is not the client's.
+    pub(crate) fn internal(&mut self, path: &Path<'_>, detail: &str) {
+        self.push("InternalError", path, "Internal error".to_owned(), detail);
+    }
+
     /// A value of too many bytes.
     pub(crate) fn too_long(&mut self, path: &Path<'_>, limit: usize) {
         let detail = format!("may not be more than {limit} byte{}", if limit == 1 { "" } else { "s" });
@@ -190,20 +200,9 @@ impl Errors {
 
     /// The checks as 422 `Invalid` (`errors.NewInvalid`).
     pub(crate) fn into_status(self, group: &str, kind: &str, name: &str) -> Status {
-        let mut messages: Vec<String> = Vec::new();
-        for error in &self.0 {
-            let message = format!("{}: {}", error.field, error.detail);
-            if !messages.contains(&message) {
-                messages.push(message);
-            }
-        }
         let of = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let all = match messages.as_slice() {
-            [] => String::new(),
-            [one] => format!(": {one}"),
-            many => format!(": [{}]", many.join(", ")),
-        };
-        let message = format!("{of} {} is invalid{all}", go::quote(name));
+        let colon = if self.is_empty() { "" } else { ": " };
+        let message = format!("{of} {} is invalid{colon}{self}", go::quote(name));
         let mut status = Status::new(422, "Invalid", message).about(group, kind, name);
         status.details.get_or_insert_default().causes = self
             .0
@@ -223,5 +222,23 @@ impl Errors {
             body.push_str(detail);
         }
         self.0.push(FieldError { reason, field: path.to_string(), detail: body });
+    }
+}
+
+impl fmt::Display for Errors {
+    /// Prints all messages, each once (`ToAggregate`).
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut messages: Vec<String> = Vec::new();
+        for error in &self.0 {
+            let message = format!("{}: {}", error.field, error.detail);
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        match messages.as_slice() {
+            [one] => formatter.write_str(one),
+            [] => Ok(()),
+            many => write!(formatter, "[{}]", many.join(", ")),
+        }
     }
 }

@@ -60,3 +60,9 @@ pub(crate) fn json(value: &Value) -> String {
     }
     escaped
 }
+
+/// The fields of the object in the order of Go's struct, as JSON.
+pub(crate) fn ordered(object: &Value, keys: &[&str]) -> String {
+    let fields = keys.iter().filter_map(|key| Some(format!("\"{key}\":{}", json(object.get(*key)?))));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}

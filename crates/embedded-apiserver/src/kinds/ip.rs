@@ -141,10 +141,14 @@ pub(crate) struct Network {
 impl Network {
     /// Parses `10.96.0.0/16` as `ParseCIDRSloppy` does.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = text.split_once('/')?;
-        let address = parse(address)?;
+        let (spelled, prefix) = text.split_once('/')?;
+        let address = parse(spelled)?;
         let is_number = !prefix.is_empty() && prefix.len() <= 3 && prefix.bytes().all(|b| b.is_ascii_digit());
-        let prefix = is_number.then(|| prefix.parse::<u32>().ok())??;
+        let mut prefix = is_number.then(|| prefix.parse::<u32>().ok())??;
+        if is_mapped(spelled) {
+            // Of 128 bits, 96 are those of the mapping.
+            prefix = prefix.checked_sub(96)?;
+        }
         (prefix <= Self::bits(address)).then_some(Self { address, prefix })
     }
 

@@ -120,6 +120,35 @@ pub(super) fn set_generation(object: &mut Value, generation: i64) {
     }
 }
 
+/// `ValidateObjectMeta` of Kubernetes' own kinds: finalizers without a domain must be known.
+pub(super) fn validate_own(object: &Value, namespaced: bool, rule: NameRule, errors: &mut Errors) {
+    validate(object, namespaced, rule, errors);
+    known_finalizers(object, errors);
+}
+
+/// `ValidateObjectMetaUpdate` of Kubernetes' own kinds.
+pub(super) fn validate_own_update(object: &Value, old: &Value, errors: &mut Errors) {
+    validate_update(object, old, errors);
+    known_finalizers(object, errors);
+}
+
+fn known_finalizers(object: &Value, errors: &mut Errors) {
+    let path = META.child("finalizers");
+    for (index, finalizer) in
+        tree::texts(tree::field(object, "metadata"), "finalizers").into_iter().enumerate()
+    {
+        known_finalizer(finalizer, &path.index(index), errors);
+    }
+}
+
+/// `validateKubeFinalizerName`.
+pub(super) fn known_finalizer(finalizer: &str, path: &Path<'_>, errors: &mut Errors) {
+    if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.invalid(path, finalizer, detail);
+    }
+}
+
 /// `ValidateObjectMetaAccessor`.
 pub(super) fn validate(object: &Value, namespaced: bool, rule: NameRule, errors: &mut Errors) {
     let meta = tree::field(object, "metadata");
@@ -239,22 +268,26 @@ fn owners(meta: &Value, errors: &mut Errors) {
             errors.invalid(&path.child("uid"), tree::field(owner, "uid"), "must not be empty");
         }
         if version == "v1" && kind == "Event" {
-            errors.invalid(&path, owner, "/v1, Kind=Event is disallowed from being an owner");
+            errors.invalid(&path, printed_owner(owner), "/v1, Kind=Event is disallowed from being an owner");
         }
         if tree::flag(owner, "controller") {
             let current = format!("{kind}/{name}");
             match &controller {
                 None => controller = Some(current),
-                Some(first) => errors.invalid(
-                    &path,
-                    tree::field(meta, "ownerReferences"),
-                    &format!(
+                Some(first) => {
+                    let all = tree::list(meta, "ownerReferences").iter().map(printed_owner);
+                    let detail = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {current}"
-                    ),
-                ),
+                    );
+                    errors.invalid(&path, format!("[{}]", all.collect::<Vec<_>>().join(",")), &detail);
+                }
             }
         }
     }
+}
+
+fn printed_owner(owner: &Value) -> String {
+    go::ordered(owner, &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"])
 }
 
 fn finalizers(meta: &Value, errors: &mut Errors) {

@@ -14,10 +14,13 @@ mod metadata;
 mod namespace;
 mod node;
 mod pod;
+mod quantity;
 mod service;
 mod service_account;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod workload;
 mod write;

@@ -1,8 +1,171 @@
 //! Pods: `pkg/registry/core/pod`.
 
-use crate::kinds::strategy::Strategy;
+mod admit;
+mod bind;
+mod containers;
+mod defaults;
+mod image;
+mod qos;
+mod resources;
+mod spec;
+mod status;
+mod update;
+mod volumes;
+mod warnings;
+
+use serde_json::{Value, json};
+
+use crate::kinds::field::{Errors, Path};
+use crate::kinds::strategy::{Scope, Strategy};
+use crate::kinds::{checks, content, metadata, tree};
+use crate::status::Status;
+
+pub(crate) use bind::bind;
+pub(super) use defaults::default_template;
+pub(super) use spec::{taint_effect, validate_template};
+pub(super) use warnings::template_warnings;
 
 /// The rules of Pods.
 pub(crate) struct Pod;
 
-impl Strategy for Pod {}
+impl Strategy for Pod {
+    fn default(&self, object: &mut Value) {
+        defaults::default_pod(object);
+    }
+
+    fn admit(&self, scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+        if scope.subresource.is_empty() { admit::admit(scope, object, old) } else { Ok(()) }
+    }
+
+    fn prepare_for_create(&self, scope: &Scope<'_>, object: &mut Value) {
+        metadata::set_generation(object, 1);
+        let mut status = json!({ "phase": "Pending", "qosClass": qos::class(tree::field(object, "spec")) });
+        if !tree::list(tree::field(object, "spec"), "schedulingGates").is_empty() {
+            let condition = json!({
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": null,
+                "lastTransitionTime": metadata::timestamp(scope.environment.now()),
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            });
+            tree::set(&mut status, "conditions", json!([condition]));
+        }
+        tree::set(object, "status", status);
+    }
+
+    fn prepare_for_update(&self, scope: &Scope<'_>, object: &mut Value, old: &Value) {
+        if scope.subresource == "status" {
+            status::prepare(object, old);
+            return;
+        }
+        tree::copy(object, "status", old);
+        if !tree::same(tree::field(object, "spec"), tree::field(old, "spec")) {
+            metadata::set_generation(object, metadata::generation(old) + 1);
+        }
+    }
+
+    fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
+        validate_pod(object, errors);
+        let spec = tree::field(object, "spec");
+        let path = Path::root("spec");
+        if !tree::list(spec, "ephemeralContainers").is_empty() {
+            errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
+        }
+        if !tree::text(spec, "nodeName").is_empty() && !tree::list(spec, "schedulingGates").is_empty() {
+            errors.forbidden(
+                &path.child("nodeName"),
+                "cannot be set until all schedulingGates have been cleared",
+            );
+        }
+    }
+
+    fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
+        metadata::validate_own_update(object, old, errors);
+        if scope.subresource == "status" {
+            status::validate(object, old, errors);
+            return;
+        }
+        validate_pod(object, errors);
+        validate_annotation_changes(object, old, errors);
+        update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
+    }
+
+    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if scope.subresource == "status" {
+            return status::warnings(object);
+        }
+        if old.is_some() {
+            return Vec::new();
+        }
+        let mut warnings = Vec::new();
+        let messages = content::dns_label(tree::text(tree::field(object, "metadata"), "name"));
+        if !messages.is_empty() {
+            warnings.push(format!(
+                "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [{}]",
+                messages.join(" ")
+            ));
+        }
+        warnings.extend(warnings::pod_warnings(object));
+        warnings
+    }
+
+    fn grace_period(&self, object: &Value, requested: Option<i64>) -> Option<i64> {
+        let spec = tree::field(object, "spec");
+        let phase = tree::text(tree::field(object, "status"), "phase");
+        if tree::text(spec, "nodeName").is_empty() || matches!(phase, "Failed" | "Succeeded") {
+            return Some(0);
+        }
+        let period = requested.unwrap_or_else(|| tree::int(spec, "terminationGracePeriodSeconds"));
+        Some(if period < 0 { 1 } else { period })
+    }
+
+    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
+        match subresource {
+            "status" => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
+            _ => &["status"],
+        }
+    }
+}
+
+/// `validatePodMetadataAndSpec`.
+fn validate_pod(object: &Value, errors: &mut Errors) {
+    metadata::validate_own(object, true, content::subdomain_name, errors);
+    let annotations = tree::at(object, &["metadata", "annotations"]);
+    let spec = tree::field(object, "spec");
+    spec::validate_annotations(annotations, spec, &Path::root("metadata.annotations"), errors);
+    let path = Path::root("spec");
+    spec::validate(spec, &path, spec::Of::Pod, errors);
+    for key in ["containers", "initContainers"] {
+        let path = path.child(key);
+        for (index, container) in tree::list(spec, key).iter().enumerate() {
+            let image = tree::text(container, "image");
+            if image.trim().len() != image.len() {
+                let path = path.index(index);
+                errors.invalid(&path.child("image"), image, "must not have leading or trailing whitespace");
+            }
+        }
+    }
+}
+
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// `ValidatePodSpecificAnnotationUpdates`.
+fn validate_annotation_changes(object: &Value, old: &Value, errors: &mut Errors) {
+    let path = Path::root("metadata.annotations");
+    let value = |object| tree::at(object, &["metadata", "annotations", MIRROR]).as_str();
+    match (value(object), value(old)) {
+        (new, Some(old)) if new != Some(old) => {
+            errors.forbidden(&path.key(MIRROR), "may not remove or update mirror pod annotation");
+        }
+        (Some(_), None) => errors.forbidden(&path.key(MIRROR), "may not add mirror pod annotation"),
+        _ => {}
+    }
+    let annotations = tree::at(object, &["metadata", "annotations"]);
+    spec::validate_annotations(annotations, tree::field(object, "spec"), &path, errors);
+}
+
+/// `ValidateNodeName`.
+fn validate_node_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    checks::subdomain(name, path, errors);
+}

@@ -136,7 +136,9 @@ impl<'a> Work<'a> {
         for (index, family) in wanted.iter().enumerate().take(end).skip(first) {
             let asked = ips.get(index).and_then(Value::as_str).unwrap_or_default();
             let taken = if asked.is_empty() {
-                self.next_ip(family)?
+                let ip = self.next_ip(family)?;
+                self.check_owner(&ip, "", &ips)?;
+                ip
             } else {
                 let ip = ip::parse(asked).ok_or_else(|| {
                     Status::internal(format!("failed to parse service IP {}", go::quote(asked)))
@@ -145,6 +147,7 @@ impl<'a> Work<'a> {
                     let detail = format!("failed to allocate IP {asked}: {reason}");
                     self.one_invalid(&CLUSTER_IPS, Value::from(ips.clone()), &detail)
                 })?;
+                self.check_owner(asked, &format!(" {asked}"), &ips)?;
                 asked.to_owned()
             };
             if let Some(ip) = ips.get_mut(index) {
@@ -156,6 +159,18 @@ impl<'a> Work<'a> {
         }
         tree::set(spec, "clusterIPs", ips);
         Ok(())
+    }
+
+    /// Upstream makes an `IPAddress` that names the Service, so that one without name fails here.
+    fn check_owner(&self, ip: &str, asked: &str, ips: &[Value]) -> Result<(), Status> {
+        if !self.name.is_empty() || self.scope.dry_run {
+            return Ok(());
+        }
+        let ip = go::quote(ip);
+        let detail = format!(
+            "failed to allocate IP{asked}: IPAddress.networking.k8s.io {ip} is invalid: spec.parentRef.name: Required value"
+        );
+        Err(self.one_invalid(&CLUSTER_IPS, Value::from(ips.to_vec()), &detail))
     }
 
     fn next_ip(&mut self, family: &str) -> Result<String, Status> {

@@ -22,9 +22,7 @@ pub(crate) struct Service;
 
 impl Strategy for Service {
     fn default(&self, object: &mut Value) {
-        if let Some(spec) = tree::present_mut(object, "spec") {
-            default_spec(spec);
-        }
+        default_spec(tree::field_mut(object, "spec"));
         if Spec::of(object).service_type() == "LoadBalancer"
             && let Some(status) = tree::present_mut(object, "status")
             && let Some(balancer) = tree::present_mut(status, "loadBalancer")
@@ -70,12 +68,12 @@ impl Strategy for Service {
     }
 
     fn validate(&self, _scope: &Scope<'_>, object: &Value, errors: &mut Errors) {
-        metadata::validate(object, true, crate::kinds::content::label_name, errors);
+        metadata::validate_own(object, true, crate::kinds::content::label_name, errors);
         validate::service(object, None, errors);
     }
 
     fn validate_update(&self, scope: &Scope<'_>, object: &Value, old: &Value, errors: &mut Errors) {
-        metadata::validate_update(object, old, errors);
+        metadata::validate_own_update(object, old, errors);
         if scope.subresource == "status" {
             validate::status(object, old, errors);
             return;

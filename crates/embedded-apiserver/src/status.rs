@@ -51,7 +51,13 @@ pub struct Cause {
 impl Status {
     /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason: Cow::Borrowed(reason), message: message.into(), details: None, continue_token: String::new() }
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            message: message.into(),
+            details: None,
+            continue_token: String::new(),
+        }
     }
 
     /// Adds the subject: group, resource (or kind) and name.

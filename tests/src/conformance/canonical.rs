@@ -53,7 +53,8 @@ impl Canonical {
                     *tree = Tree::Text(token);
                     return;
                 }
-                let is_object = key == "metadata" && fields.iter().any(|(key, _)| key == "name" || key == "uid");
+                let is_object =
+                    key == "metadata" && fields.iter().any(|(key, _)| key == "name" || key == "uid");
                 for (name, value) in fields {
                     match (key, name.as_str(), value) {
                         ("metadata", "resourceVersion", Tree::Text(text)) => {
@@ -97,7 +98,10 @@ impl Canonical {
         match text.parse() {
             Ok(0) | Err(_) => text.to_owned(),
             Ok(version) => {
-                format!("⟦version of list after {}⟧", self.versions.partition_point(|known| *known <= version))
+                format!(
+                    "⟦version of list after {}⟧",
+                    self.versions.partition_point(|known| *known <= version)
+                )
             }
         }
     }
@@ -119,7 +123,8 @@ impl Canonical {
         let mut before = ' ';
         while let Some(first) = rest.chars().next() {
             let is_start = !before.is_ascii_alphanumeric();
-            let found = if is_start && first.is_ascii_alphanumeric() { self.word(rest, versions) } else { None };
+            let found =
+                if is_start && first.is_ascii_alphanumeric() { self.word(rest, versions) } else { None };
             if let Some((length, token)) = found {
                 out.push_str(&token);
                 rest = &rest[length..];
@@ -283,7 +288,10 @@ mod tests {
     #[test]
     fn only_times_near_the_present_are_replaced() {
         let now = Timestamp::now();
-        assert_eq!(Canonical::default().text(&format!("{now} 2024-01-02T03:04:05Z")), "⟦now⟧ with fraction 2024-01-02T03:04:05Z");
+        assert_eq!(
+            Canonical::default().text(&format!("{now} 2024-01-02T03:04:05Z")),
+            "⟦now⟧ with fraction 2024-01-02T03:04:05Z"
+        );
         let soon = Timestamp::from_second(now.as_second() + 601).unwrap();
         assert_eq!(Canonical::default().text(&soon.to_string()), "⟦in 600 s⟧");
     }

@@ -25,7 +25,11 @@ pub(crate) fn compare(path: &str, real: &Tree, other: &Tree, found: &mut Vec<Dif
         (Tree::List(a), Tree::List(b)) => {
             if a.len() != b.len() {
                 let lengths = [a, b].map(|list| format!("{} items: {}", list.len(), names(list)));
-                found.push(Difference { path: format!("{path}[]"), real: lengths[0].clone(), other: lengths[1].clone() });
+                found.push(Difference {
+                    path: format!("{path}[]"),
+                    real: lengths[0].clone(),
+                    other: lengths[1].clone(),
+                });
             } else {
                 for (number, (a, b)) in a.iter().zip(b).enumerate() {
                     compare(&format!("{path}[{number}]"), a, b, found);
@@ -56,7 +60,8 @@ fn objects(path: &str, real: &Fields, other: &Fields, found: &mut Vec<Difference
     let value = |fields: &Fields, key: &str, occurrence: usize| {
         fields.iter().filter(|(name, _)| name == key).nth(occurrence).map(|(_, value)| value.clone())
     };
-    let occurrence = |fields: &Fields, at: usize| fields[..at].iter().filter(|(key, _)| *key == fields[at].0).count();
+    let occurrence =
+        |fields: &Fields, at: usize| fields[..at].iter().filter(|(key, _)| *key == fields[at].0).count();
     for (at, (key, a)) in real.iter().enumerate() {
         let path = format!("{path}.{key}");
         match value(other, key, occurrence(real, at)) {

@@ -63,7 +63,12 @@ impl Coverage {
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} requests on each server, {} cells (resource, verb, option)", self.requests, self.cells.len())?;
+        writeln!(
+            f,
+            "{} requests on each server, {} cells (resource, verb, option)",
+            self.requests,
+            self.cells.len()
+        )?;
         let statuses = self.statuses.iter().map(|(status, count)| format!("{status}: {count}"));
         writeln!(f, "  by status: {}", statuses.collect::<Vec<_>>().join(", "))?;
         let mut verbs: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -35,7 +35,8 @@ pub(crate) fn remove(
 ) -> Effect {
     let mut effect = Effect::None;
     differences.retain(|difference| {
-        let Some(deviation) = ALL.iter().find(|deviation| (deviation.matches)(request, difference, answers)) else {
+        let Some(deviation) = ALL.iter().find(|deviation| (deviation.matches)(request, difference, answers))
+        else {
             return true;
         };
         *coverage.deviations.entry(deviation.name).or_default() += 1;

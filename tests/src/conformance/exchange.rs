@@ -74,7 +74,9 @@ impl Server {
     pub fn of(cluster: &Cluster) -> Self {
         let mut roots = RootCertStore::empty();
         let certificates = cluster.folder().join("certificates/apiserver.crt");
-        for certificate in CertificateDer::pem_file_iter(certificates).expect("the certificates of the API server") {
+        for certificate in
+            CertificateDer::pem_file_iter(certificates).expect("the certificates of the API server")
+        {
             roots.add(certificate.expect("a certificate")).expect("a certificate");
         }
         let url = format!("https://{}", cluster.apiserver_address());
@@ -96,7 +98,11 @@ impl Server {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
         let client = Client::builder(TokioExecutor::new()).build(https);
         Self { client, url, token, etcd: None }
     }
@@ -156,7 +162,8 @@ impl Server {
 
     /// Makes a request that is not compared, and succeeds; `missing` may be the case.
     pub(crate) async fn quietly(&self, method: &str, path: &str, body: String) -> Answer {
-        let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        let request =
+            http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
         self.answer(request.body(body.into()).expect("a request")).await
     }
 

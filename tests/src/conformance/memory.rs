@@ -25,8 +25,17 @@ pub(crate) struct Memory {
 /// A uid that no object has.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
-const QUERY: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'&').add(b'+').add(b'%').add(b'=').add(b';');
+const QUERY: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'&')
+    .add(b'+')
+    .add(b'%')
+    .add(b'=')
+    .add(b';');
 const PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'?').add(b'`');
 
 impl Memory {

@@ -66,9 +66,17 @@ pub(crate) enum Body {
     /// The same in YAML.
     Yaml(Value),
     /// The object as it was last seen, with edits.
-    Latest { subject: String, edits: Vec<Edit>, yaml: bool },
+    Latest {
+        subject: String,
+        edits: Vec<Edit>,
+        yaml: bool,
+    },
     /// The protobuf answer to a request with another name, without uid and resourceVersion if `fresh`, and with a label.
-    Protobuf { of: usize, fresh: bool, label: Option<(&'static str, String)> },
+    Protobuf {
+        of: usize,
+        fresh: bool,
+        label: Option<(&'static str, String)>,
+    },
     /// Bytes that are no valid body of any kind.
     Bytes(&'static [u8]),
 }

@@ -35,7 +35,8 @@ impl Options {
     /// (numbers of requests) and `CONFORMANCE_PARALLEL`.
     pub fn from_environment(test: &'static str, requests: usize) -> Self {
         let text = |name: &str| env::var(name).unwrap_or_default();
-        let number = |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a number: {text:?}")) };
+        let number =
+            |text: &str| -> u64 { text.parse().unwrap_or_else(|_| panic!("not a number: {text:?}")) };
         let seeds = text("CONFORMANCE_SEEDS");
         let seeds = seeds.split_whitespace().flat_map(|part| match part.split_once("..") {
             Some((first, end)) => number(first)..number(end),

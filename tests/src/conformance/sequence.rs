@@ -171,7 +171,9 @@ async fn close(sides: &mut [Side; 2], request: &Request, watch: usize, await_end
 pub(crate) fn print(memory: &Memory, request: &Request) -> String {
     match request.action {
         Action::Close(watch) => return format!("the events of request {watch}"),
-        Action::AwaitEnd(watch) => return format!("the events of request {watch} until the server ends the watch"),
+        Action::AwaitEnd(watch) => {
+            return format!("the events of request {watch} until the server ends the watch");
+        }
         Action::Answer | Action::Watch => {}
     }
     let resolved = memory.resolve(request);
@@ -202,7 +204,9 @@ async fn clean(server: &Server, namespace: &str, touched: &BTreeSet<&str>) {
                 remove_finalizers(server, &path, &answer).await;
             }
         } else if resource.plural != "namespaces" {
-            server.quietly("DELETE", &format!("{path}?labelSelector=sequence%3D{namespace}"), NOW.to_owned()).await;
+            server
+                .quietly("DELETE", &format!("{path}?labelSelector=sequence%3D{namespace}"), NOW.to_owned())
+                .await;
         }
     }
 }

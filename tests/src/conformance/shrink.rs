@@ -9,7 +9,8 @@ use super::sequence::{Failure, Pair, run};
 /// The class of a failure: what differs in the answer to which kind of request.
 pub(crate) fn class(requests: &[Request], failure: &Failure) -> String {
     let request = requests.iter().find(|request| request.number == failure.number);
-    let cell = request.map(|request| format!("{} {} ({})", request.cell.verb, request.cell.resource, request.cell.option));
+    let cell = request
+        .map(|request| format!("{} {} ({})", request.cell.verb, request.cell.resource, request.cell.option));
     let first = &failure.differences[0];
     // Numbers of items are chance.
     let path: String = first.path.chars().filter(|c| !c.is_ascii_digit()).collect();
@@ -36,7 +37,8 @@ pub(crate) async fn shrink(
     const LIMIT: Duration = Duration::from_secs(20);
     let start = Instant::now();
     let wanted = failure.differences[0].path.clone();
-    let end = requests.iter().position(|request| request.number == failure.number).unwrap_or(requests.len() - 1);
+    let end =
+        requests.iter().position(|request| request.number == failure.number).unwrap_or(requests.len() - 1);
     let mut best = Shrunk { requests: requests[..=end].to_vec(), failure, again: false };
     let mut size = best.requests.len().div_ceil(2);
     let mut first = true;

@@ -44,7 +44,11 @@ fn headers(headers: &HeaderMap, canonical: &mut Canonical) -> Tree {
     names.retain(|name| !IGNORED.contains(name));
     let values = |name: &str, canonical: &mut Canonical| {
         let values = headers.get_all(name).iter();
-        Tree::List(values.map(|value| Tree::Text(canonical.text(&String::from_utf8_lossy(value.as_bytes())))).collect())
+        Tree::List(
+            values
+                .map(|value| Tree::Text(canonical.text(&String::from_utf8_lossy(value.as_bytes()))))
+                .collect(),
+        )
     };
     Tree::Object(names.into_iter().map(|name| (name.to_owned(), values(name, canonical))).collect())
 }

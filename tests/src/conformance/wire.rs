@@ -10,7 +10,8 @@ const MAGIC: &[u8] = b"k8s\0";
 /// An object with its envelope as a tree: field numbers are the keys, strings of an object's metadata are found by number.
 pub(crate) fn object(bytes: &[u8]) -> Result<Tree, String> {
     let unknown = Unknown::parse(bytes).map_err(|error| error.to_string())?;
-    let envelope = message(bytes.strip_prefix(MAGIC).unwrap_or_default(), 0).ok_or("the envelope is not protobuf")?;
+    let envelope =
+        message(bytes.strip_prefix(MAGIC).unwrap_or_default(), 0).ok_or("the envelope is not protobuf")?;
     let raw = message(unknown.raw, 0).ok_or("the object is not protobuf")?;
     let Tree::Object(mut fields) = envelope else { return Err("the envelope is not a message".to_owned()) };
     for (key, value) in &mut fields {

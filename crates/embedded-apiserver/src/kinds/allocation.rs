@@ -165,7 +165,7 @@ impl Reservation {
     }
 
     fn node_ports(&self) -> RangeInclusive<u16> {
-        self.allocators.as_ref().map_or(1..=0, |all| all.ranges.node_ports.clone())
+        self.allocators.as_ref().map_or(0..=0, |all| all.ranges.node_ports.clone())
     }
 
     fn take(&mut self, claim: Claim) -> bool {

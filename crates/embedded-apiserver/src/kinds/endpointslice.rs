@@ -169,21 +169,17 @@ fn validate_endpoints(endpoints: &[Value], address_type: &str, errors: &mut Erro
 fn validate_address(address: &str, address_type: &str, parent: &Path<'_>, index: usize, errors: &mut Errors) {
     let path = parent.index(index);
     match address_type {
-        "IPv4" => {
-            if ip::check(errors, &path, address, &[]) {
-                if !ip::is_v4(address) {
-                    errors.invalid(parent, address, "must be an IPv4 address");
-                }
-                ip::check_endpoint(errors, &path, address);
+        "IPv4" if ip::check(errors, &path, address, &[]) => {
+            if !ip::is_v4(address) {
+                errors.invalid(parent, address, "must be an IPv4 address");
             }
+            ip::check_endpoint(errors, &path, address);
         }
-        "IPv6" => {
-            if ip::check_canonical(errors, &path, address) {
-                if !ip::is_v6(address) {
-                    errors.invalid(parent, address, "must be an IPv6 address");
-                }
-                ip::check_endpoint(errors, &path, address);
+        "IPv6" if ip::check_canonical(errors, &path, address) => {
+            if !ip::is_v6(address) {
+                errors.invalid(parent, address, "must be an IPv6 address");
             }
+            ip::check_endpoint(errors, &path, address);
         }
         "FQDN" => validate_domain(address, &path, errors),
         _ => {}

@@ -1,4 +1,4 @@
-//! ServiceAccounts: `pkg/registry/core/serviceaccount`.
+//! Service accounts: `pkg/registry/core/serviceaccount`.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::tree;
 
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The rules of ServiceAccounts.
+/// The rules of service accounts.
 pub(super) struct ServiceAccount;
 
 impl Strategy for ServiceAccount {

@@ -9,8 +9,8 @@ use super::node::Node;
 use super::pod::Pod;
 use super::service::Service;
 use super::service_account::ServiceAccount;
+use super::strategy::{Kind, SelectableField, Subresource};
 use super::workload::{DEPLOYMENT, REPLICA_SET};
-use super::{Kind, SelectableField, Subresource};
 
 const ALL: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const STATUS_VERBS: &[&str] = &["get", "patch", "update"];

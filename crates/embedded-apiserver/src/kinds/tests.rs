@@ -55,7 +55,7 @@ impl Server {
         answer
     }
 
-    fn write(&mut self, method: &str, target: &Target, dry_run: bool, mut body: Value) -> Answer {
+    fn write(&mut self, method: &str, target: &Target<'_>, dry_run: bool, mut body: Value) -> Answer {
         let kind = target.kind;
         let scope = Scope {
             kind,

@@ -1,4 +1,4 @@
-//! Deployments and ReplicaSets as plain storage: `pkg/registry/apps` and `pkg/apis/apps/validation`.
+//! Deployments and replica sets as plain storage: `pkg/registry/apps` and `pkg/apis/apps/validation`.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::pod;
 use super::strategy::{Scope, Strategy};
 use super::tree;
 
-/// The rules of Deployments and ReplicaSets.
+/// The rules of Deployments and replica sets.
 pub(super) struct Workload {
     is_deployment: bool,
 }

@@ -5,11 +5,11 @@
 //! never sees an answer: a sequence is a function of its seed.
 
 mod objects;
+mod odd;
+mod patches;
 mod reads;
 mod resource;
 mod writes;
-mod odd;
-mod patches;
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,8 @@ pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(crate) const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 pub(crate) const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-pub(crate) const PARTIAL_PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(crate) const PARTIAL_PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const SEQUENCE: &str = "sequence=⟦ns⟧";
 
 /// A verb: its options, how often it is chosen, and the function that makes the requests.
@@ -50,7 +51,12 @@ static VERBS: &[Verb] = &[
     Verb { name: "patch", weight: 16, options: patches::PATCH, make: patches::patch },
     Verb { name: "status", weight: 7, options: writes::STATUS, make: writes::status },
     Verb { name: "delete", weight: 8, options: writes::DELETE, make: writes::delete },
-    Verb { name: "deletecollection", weight: 2, options: writes::DELETE_COLLECTION, make: writes::delete_collection },
+    Verb {
+        name: "deletecollection",
+        weight: 2,
+        options: writes::DELETE_COLLECTION,
+        make: writes::delete_collection,
+    },
     Verb { name: "bad", weight: 3, options: odd::BAD, make: odd::bad },
 ];
 
@@ -94,7 +100,11 @@ fn combination(number: usize) -> (&'static Resource, &'static Verb, &'static str
         if let Some(option) = verb.options.get(rest) {
             // A resource without status gets what comes first.
             let usable = verb.name != "status" || resource.status;
-            return if usable { (resource, verb, option) } else { (resource, &VERBS[0], VERBS[0].options[0]) };
+            return if usable {
+                (resource, verb, option)
+            } else {
+                (resource, &VERBS[0], VERBS[0].options[0])
+            };
         }
         rest -= verb.options.len();
     }
@@ -133,7 +143,11 @@ impl Generator {
                 odd::make(self);
                 continue;
             }
-            let number = if self.rng.percent(75) { *self.rng.pick(&self.favourites.clone()) } else { self.any_resource() };
+            let number = if self.rng.percent(75) {
+                *self.rng.pick(&self.favourites.clone())
+            } else {
+                self.any_resource()
+            };
             let resource = &RESOURCES[number];
             let verb = self.verb(resource);
             let option = self.option(verb);
@@ -146,11 +160,14 @@ impl Generator {
     fn any_resource(&mut self) -> usize {
         let total = RESOURCES.iter().map(|resource| resource.weight).sum();
         let mut chosen = self.rng.below(total);
-        RESOURCES.iter().position(|resource| {
-            let here = chosen < resource.weight;
-            chosen = chosen.saturating_sub(resource.weight);
-            here
-        }).unwrap_or(0)
+        RESOURCES
+            .iter()
+            .position(|resource| {
+                let here = chosen < resource.weight;
+                chosen = chosen.saturating_sub(resource.weight);
+                here
+            })
+            .unwrap_or(0)
     }
 
     fn verb(&mut self, resource: &Resource) -> &'static Verb {
@@ -160,22 +177,34 @@ impl Generator {
         }
         let usable = || VERBS.iter().filter(|verb| verb.name != "status" || resource.status);
         let mut chosen = self.rng.below(usable().map(|verb| verb.weight).sum());
-        usable().find(|verb| {
-            let here = chosen < verb.weight;
-            chosen = chosen.saturating_sub(verb.weight);
-            here
-        }).unwrap_or(&VERBS[0])
+        usable()
+            .find(|verb| {
+                let here = chosen < verb.weight;
+                chosen = chosen.saturating_sub(verb.weight);
+                here
+            })
+            .unwrap_or(&VERBS[0])
     }
 
     fn option(&mut self, verb: &Verb) -> &'static str {
-        let usual = if verb.name == "bad" { 0 } else if verb.name == "create" { 40 } else { 25 };
+        let usual = if verb.name == "bad" {
+            0
+        } else if verb.name == "create" {
+            40
+        } else {
+            25
+        };
         let option = if self.rng.percent(usual) { verb.options[0] } else { *self.rng.pick(verb.options) };
         if SLOW.contains(&option) && !self.rng.percent(15) { verb.options[0] } else { option }
     }
 
     /// Names of existing objects.
     pub(crate) fn names(&self, resource: &Resource) -> Vec<String> {
-        self.live.iter().filter(|(plural, _)| *plural == resource.plural).map(|(_, name)| name.clone()).collect()
+        self.live
+            .iter()
+            .filter(|(plural, _)| *plural == resource.plural)
+            .map(|(_, name)| name.clone())
+            .collect()
     }
 
     /// The name of an object that mostly exists.
@@ -193,7 +222,11 @@ impl Generator {
         let taken = self.names(resource);
         let names: Vec<String> = (0..NAMES).map(|number| resource.name(number)).collect();
         let free: Vec<String> = names.iter().filter(|name| !taken.contains(name)).cloned().collect();
-        if free.is_empty() || self.rng.percent(5) { self.rng.pick(&names).clone() } else { self.rng.pick(&free).clone() }
+        if free.is_empty() || self.rng.percent(5) {
+            self.rng.pick(&names).clone()
+        } else {
+            self.rng.pick(&free).clone()
+        }
     }
 
     pub(crate) fn created(&mut self, resource: &Resource, name: &str) {

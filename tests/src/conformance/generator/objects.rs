@@ -36,7 +36,8 @@ pub(crate) fn metadata(rng: &mut Rng, name: Option<&str>) -> Value {
     if let Some(name) = name {
         metadata.insert("name".to_owned(), json!(name));
     }
-    let mut labels = some_fields(rng, 30, &[("app", json!("a")), ("tier", json!("")), ("example.com/x", json!("y"))]);
+    let mut labels =
+        some_fields(rng, 30, &[("app", json!("a")), ("tier", json!("")), ("example.com/x", json!("y"))]);
     if rng.percent(20) {
         labels.insert("app".to_owned(), json!("b"));
     }
@@ -68,7 +69,10 @@ pub(crate) fn change_metadata(rng: &mut Rng) -> Vec<Edit> {
         ("/metadata/finalizers", json!(["example.com/keep", "example.com/more"])),
         ("/metadata/finalizers", json!([])),
         ("/metadata/finalizers", Value::Null),
-        ("/metadata/ownerReferences", json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r0", "uid": UID, "controller": true}])),
+        (
+            "/metadata/ownerReferences",
+            json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r0", "uid": UID, "controller": true}]),
+        ),
         ("/metadata/ownerReferences", Value::Null),
         ("/metadata/creationTimestamp", json!(TIME)),
         ("/metadata/creationTimestamp", Value::Null),
@@ -94,12 +98,21 @@ pub(crate) fn invalid_metadata(rng: &mut Rng) -> Vec<Edit> {
         ("/metadata/finalizers", json!(["bad finalizer"])),
         ("/metadata/ownerReferences", json!([{"apiVersion": "v1", "kind": "Node", "name": "n1"}])),
         ("/metadata/ownerReferences", json!([{"apiVersion": "v1", "kind": "", "name": "", "uid": ""}])),
-        ("/metadata/ownerReferences", json!([{"apiVersion": "v1", "kind": "Event", "name": "e", "uid": UID}])),
-        ("/metadata/ownerReferences", json!([
+        (
+            "/metadata/ownerReferences",
+            json!([{"apiVersion": "v1", "kind": "Event", "name": "e", "uid": UID}]),
+        ),
+        (
+            "/metadata/ownerReferences",
+            json!([
             {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": UID, "controller": true},
-            {"apiVersion": "v1", "kind": "Node", "name": "b", "uid": UID, "controller": true}])),
+            {"apiVersion": "v1", "kind": "Node", "name": "b", "uid": UID, "controller": true}]),
+        ),
         ("/metadata/managedFields", json!([{"manager": "m", "operation": "Sometimes", "apiVersion": "v1"}])),
-        ("/metadata/managedFields", json!([{"manager": "m", "operation": "Update", "fieldsType": "V0", "apiVersion": "v1"}])),
+        (
+            "/metadata/managedFields",
+            json!([{"manager": "m", "operation": "Update", "fieldsType": "V0", "apiVersion": "v1"}]),
+        ),
     ];
     edit(rng, &choices)
 }
@@ -118,64 +131,93 @@ pub(crate) fn pod(rng: &mut Rng) -> Value {
 }
 
 fn container(rng: &mut Rng, name: &str) -> Value {
-    let mut container = some_fields(rng, 15, &[
-        ("command", json!(["sh", "-c"])),
-        ("args", json!(["echo $(A)"])),
-        ("env", json!([{"name": "A", "value": "1"}, {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}])),
-        ("imagePullPolicy", json!("Never")),
-        ("ports", json!([{"containerPort": 80, "name": "http"}, {"containerPort": 53, "protocol": "UDP"}])),
-        ("ports", json!([{"containerPort": 8080}])),
-        ("resources", json!({"requests": {"cpu": "100m", "memory": "1.5Gi"}, "limits": {"cpu": "0.25", "memory": "2048Mi"}})),
-        ("resources", json!({"limits": {"cpu": 2}})),
-        ("readinessProbe", json!({"httpGet": {"port": "http", "path": "/ready"}, "periodSeconds": 3})),
-        ("livenessProbe", json!({"tcpSocket": {"port": 80}})),
-        ("startupProbe", json!({"exec": {"command": ["true"]}})),
-        ("livenessProbe", json!({"grpc": {"port": 9000}})),
-        ("volumeMounts", json!([{"name": "data", "mountPath": "/data"}])),
-        ("securityContext", json!({"runAsUser": 1000, "capabilities": {"add": ["NET_ADMIN"]}})),
-        ("terminationMessagePolicy", json!("FallbackToLogsOnError")),
-        ("workingDir", json!("/")),
-        ("stdin", json!(true)),
-        ("lifecycle", json!({"preStop": {"httpGet": {"port": 80}}})),
-        ("envFrom", json!([{"configMapRef": {"name": "c"}}])),
-    ]);
+    let mut container = some_fields(
+        rng,
+        15,
+        &[
+            ("command", json!(["sh", "-c"])),
+            ("args", json!(["echo $(A)"])),
+            (
+                "env",
+                json!([{"name": "A", "value": "1"}, {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]),
+            ),
+            ("imagePullPolicy", json!("Never")),
+            (
+                "ports",
+                json!([{"containerPort": 80, "name": "http"}, {"containerPort": 53, "protocol": "UDP"}]),
+            ),
+            ("ports", json!([{"containerPort": 8080}])),
+            (
+                "resources",
+                json!({"requests": {"cpu": "100m", "memory": "1.5Gi"}, "limits": {"cpu": "0.25", "memory": "2048Mi"}}),
+            ),
+            ("resources", json!({"limits": {"cpu": 2}})),
+            ("readinessProbe", json!({"httpGet": {"port": "http", "path": "/ready"}, "periodSeconds": 3})),
+            ("livenessProbe", json!({"tcpSocket": {"port": 80}})),
+            ("startupProbe", json!({"exec": {"command": ["true"]}})),
+            ("livenessProbe", json!({"grpc": {"port": 9000}})),
+            ("volumeMounts", json!([{"name": "data", "mountPath": "/data"}])),
+            ("securityContext", json!({"runAsUser": 1000, "capabilities": {"add": ["NET_ADMIN"]}})),
+            ("terminationMessagePolicy", json!("FallbackToLogsOnError")),
+            ("workingDir", json!("/")),
+            ("stdin", json!(true)),
+            ("lifecycle", json!({"preStop": {"httpGet": {"port": 80}}})),
+            ("envFrom", json!([{"configMapRef": {"name": "c"}}])),
+        ],
+    );
     if container.contains_key("volumeMounts") {
         container.remove("volumeMounts");
     }
     container.insert("name".to_owned(), json!(name));
-    container.insert("image".to_owned(), one(rng, &[json!("nginx"), json!("nginx:latest"), json!("r.example.com/a/b:v1")]));
+    container.insert(
+        "image".to_owned(),
+        one(rng, &[json!("nginx"), json!("nginx:latest"), json!("r.example.com/a/b:v1")]),
+    );
     Value::Object(container)
 }
 
 fn pod_spec(rng: &mut Rng) -> Value {
-    let mut spec = some_fields(rng, 10, &[
-        ("nodeName", json!("n1")),
-        ("restartPolicy", json!("Never")),
-        ("restartPolicy", json!("OnFailure")),
-        ("terminationGracePeriodSeconds", json!(100)),
-        ("terminationGracePeriodSeconds", json!(0)),
-        ("activeDeadlineSeconds", json!(600)),
-        ("dnsPolicy", json!("Default")),
-        ("nodeSelector", json!({"disk": "ssd"})),
-        ("serviceAccountName", json!("builder")),
-        ("automountServiceAccountToken", json!(false)),
-        ("hostname", json!("h")),
-        ("subdomain", json!("sub")),
-        ("readinessGates", json!([{"conditionType": "example.com/gate"}])),
-        ("tolerations", json!([{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 100}])),
-        ("volumes", json!([{"name": "data", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}])),
-        ("imagePullSecrets", json!([{"name": "s"}])),
-        ("hostAliases", json!([{"ip": "10.0.0.9", "hostnames": ["a", "b"]}])),
-        ("enableServiceLinks", json!(false)),
-        ("securityContext", json!({"runAsNonRoot": true, "fsGroup": 5})),
-        ("schedulerName", json!("mine")),
-        ("topologySpreadConstraints", json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "a"}}}])),
-        ("affinity", json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}}})),
-        ("hostNetwork", json!(true)),
-        ("setHostnameAsFQDN", json!(true)),
-        ("preemptionPolicy", json!("PreemptLowerPriority")),
-        ("shareProcessNamespace", json!(true)),
-    ]);
+    let mut spec = some_fields(
+        rng,
+        10,
+        &[
+            ("nodeName", json!("n1")),
+            ("restartPolicy", json!("Never")),
+            ("restartPolicy", json!("OnFailure")),
+            ("terminationGracePeriodSeconds", json!(100)),
+            ("terminationGracePeriodSeconds", json!(0)),
+            ("activeDeadlineSeconds", json!(600)),
+            ("dnsPolicy", json!("Default")),
+            ("nodeSelector", json!({"disk": "ssd"})),
+            ("serviceAccountName", json!("builder")),
+            ("automountServiceAccountToken", json!(false)),
+            ("hostname", json!("h")),
+            ("subdomain", json!("sub")),
+            ("readinessGates", json!([{"conditionType": "example.com/gate"}])),
+            (
+                "tolerations",
+                json!([{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 100}]),
+            ),
+            ("volumes", json!([{"name": "data", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}])),
+            ("imagePullSecrets", json!([{"name": "s"}])),
+            ("hostAliases", json!([{"ip": "10.0.0.9", "hostnames": ["a", "b"]}])),
+            ("enableServiceLinks", json!(false)),
+            ("securityContext", json!({"runAsNonRoot": true, "fsGroup": 5})),
+            ("schedulerName", json!("mine")),
+            (
+                "topologySpreadConstraints",
+                json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "a"}}}]),
+            ),
+            (
+                "affinity",
+                json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}}}),
+            ),
+            ("hostNetwork", json!(true)),
+            ("setHostnameAsFQDN", json!(true)),
+            ("preemptionPolicy", json!("PreemptLowerPriority")),
+            ("shareProcessNamespace", json!(true)),
+        ],
+    );
     let mut containers = vec![container(rng, "main")];
     if rng.percent(25) {
         containers.push(container(rng, "side"));
@@ -184,7 +226,13 @@ fn pod_spec(rng: &mut Rng) -> Value {
     if rng.percent(10) {
         let init = container(rng, "init");
         let keep = ["name", "image", "command", "args", "resources", "env"];
-        let init: Map<_, _> = init.as_object().unwrap().clone().into_iter().filter(|(key, _)| keep.contains(&key.as_str())).collect();
+        let init: Map<_, _> = init
+            .as_object()
+            .unwrap()
+            .clone()
+            .into_iter()
+            .filter(|(key, _)| keep.contains(&key.as_str()))
+            .collect();
         spec.insert("initContainers".to_owned(), json!([init]));
     }
     // A host's ports are those of the container.
@@ -229,11 +277,17 @@ pub(crate) fn pod_status(rng: &mut Rng) -> Vec<Edit> {
         ("/status/podIPs", json!([{"ip": "10.0.0.1"}, {"ip": "fd00::1"}])),
         ("/status/podIPs", json!([{"ip": "10.0.0.2"}])),
         ("/status/conditions", json!([{"type": "Ready", "status": "True", "lastTransitionTime": TIME}])),
-        ("/status/conditions", json!([{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True", "lastProbeTime": null}])),
+        (
+            "/status/conditions",
+            json!([{"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "True", "lastProbeTime": null}]),
+        ),
         ("/status/hostIP", json!("192.168.0.1")),
         ("/status/hostIPs", json!([{"ip": "192.168.0.1"}])),
         ("/status/startTime", json!(TIME)),
-        ("/status/containerStatuses", json!([{"name": "main", "ready": true, "restartCount": 2, "image": "nginx", "imageID": "", "state": {"running": {"startedAt": TIME}}}])),
+        (
+            "/status/containerStatuses",
+            json!([{"name": "main", "ready": true, "restartCount": 2, "image": "nginx", "imageID": "", "state": {"running": {"startedAt": TIME}}}]),
+        ),
         ("/status/message", json!("text")),
         ("/status/nominatedNodeName", json!("n3")),
         ("/status/observedGeneration", json!(1)),
@@ -255,7 +309,10 @@ pub(crate) fn invalid_pod(rng: &mut Rng) -> Vec<Edit> {
         ("/spec/dnsPolicy", json!("None")),
         ("/spec/containers/0/ports", json!([{"containerPort": 0}])),
         ("/spec/containers/0/ports", json!([{"containerPort": 70000}])),
-        ("/spec/containers/0/ports", json!([{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}])),
+        (
+            "/spec/containers/0/ports",
+            json!([{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}]),
+        ),
         ("/spec/containers/0/imagePullPolicy", json!("Often")),
         ("/spec/terminationGracePeriodSeconds", json!(-1)),
         ("/spec/activeDeadlineSeconds", json!(0)),
@@ -273,34 +330,43 @@ pub(crate) fn invalid_pod(rng: &mut Rng) -> Vec<Edit> {
     or_invalid_metadata(rng, &choices)
 }
 
-const SERVICE_PORTS: fn() -> Vec<Value> = || vec![
-    json!([{"port": 80}]),
-    json!([{"port": 80, "targetPort": "http", "name": "http"}, {"port": 443, "targetPort": 8443, "name": "https", "appProtocol": "https"}]),
-    json!([{"port": 53, "protocol": "UDP", "name": "dns"}, {"port": 53, "name": "dns-tcp"}]),
-    json!([{"port": 8080, "targetPort": "8080"}]),
-];
+const SERVICE_PORTS: fn() -> Vec<Value> = || {
+    vec![
+        json!([{"port": 80}]),
+        json!([{"port": 80, "targetPort": "http", "name": "http"}, {"port": 443, "targetPort": 8443, "name": "https", "appProtocol": "https"}]),
+        json!([{"port": 53, "protocol": "UDP", "name": "dns"}, {"port": 53, "name": "dns-tcp"}]),
+        json!([{"port": 8080, "targetPort": "8080"}]),
+    ]
+};
 
 pub(crate) fn service(rng: &mut Rng) -> Value {
-    let mut spec = some_fields(rng, 12, &[
-        ("sessionAffinity", json!("ClientIP")),
-        ("sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": 60}})),
-        ("publishNotReadyAddresses", json!(true)),
-        ("ipFamilyPolicy", json!("PreferDualStack")),
-        ("ipFamilyPolicy", json!("RequireDualStack")),
-        ("ipFamilyPolicy", json!("SingleStack")),
-        ("ipFamilies", json!(["IPv6"])),
-        ("ipFamilies", json!(["IPv4"])),
-        ("internalTrafficPolicy", json!("Local")),
-        ("externalIPs", json!(["192.168.0.7"])),
-        ("trafficDistribution", json!("PreferClose")),
-        ("trafficDistribution", json!("PreferSameNode")),
-    ]);
+    let mut spec = some_fields(
+        rng,
+        12,
+        &[
+            ("sessionAffinity", json!("ClientIP")),
+            ("sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": 60}})),
+            ("publishNotReadyAddresses", json!(true)),
+            ("ipFamilyPolicy", json!("PreferDualStack")),
+            ("ipFamilyPolicy", json!("RequireDualStack")),
+            ("ipFamilyPolicy", json!("SingleStack")),
+            ("ipFamilies", json!(["IPv6"])),
+            ("ipFamilies", json!(["IPv4"])),
+            ("internalTrafficPolicy", json!("Local")),
+            ("externalIPs", json!(["192.168.0.7"])),
+            ("trafficDistribution", json!("PreferClose")),
+            ("trafficDistribution", json!("PreferSameNode")),
+        ],
+    );
     if !spec.contains_key("sessionAffinity") {
         spec.remove("sessionAffinityConfig");
     }
     spec.insert("ports".to_owned(), one(rng, &SERVICE_PORTS()));
     if rng.percent(70) {
-        spec.insert("selector".to_owned(), one(rng, &[json!({"app": "a"}), json!({"app": "b", "tier": "x"})]));
+        spec.insert(
+            "selector".to_owned(),
+            one(rng, &[json!({"app": "a"}), json!({"app": "b", "tier": "x"})]),
+        );
     }
     match rng.below(12) {
         0 => drop(spec.insert("clusterIP".to_owned(), json!("None"))),
@@ -314,12 +380,16 @@ pub(crate) fn service(rng: &mut Rng) -> Value {
             if rng.percent(50) {
                 spec.insert("externalTrafficPolicy".to_owned(), json!("Local"));
             }
-            spec.extend(some_fields(rng, 20, &[
-                ("allocateLoadBalancerNodePorts", json!(false)),
-                ("loadBalancerClass", json!("example.com/lb")),
-                ("loadBalancerSourceRanges", json!(["10.0.0.0/8"])),
-                ("loadBalancerIP", json!("10.1.2.3")),
-            ]));
+            spec.extend(some_fields(
+                rng,
+                20,
+                &[
+                    ("allocateLoadBalancerNodePorts", json!(false)),
+                    ("loadBalancerClass", json!("example.com/lb")),
+                    ("loadBalancerSourceRanges", json!(["10.0.0.0/8"])),
+                    ("loadBalancerIP", json!("10.1.2.3")),
+                ],
+            ));
         }
         5 => return json!({"spec": {"type": "ExternalName", "externalName": "www.example.com"}}),
         6 => {
@@ -364,9 +434,7 @@ pub(crate) fn change_service(rng: &mut Rng) -> Vec<Edit> {
         ("/spec/clusterIP", json!("None")),
     ];
     if rng.percent(8) {
-        return vec![
-            Edit::set("/spec", json!({"type": "ExternalName", "externalName": "x.example.com"})),
-        ];
+        return vec![Edit::set("/spec", json!({"type": "ExternalName", "externalName": "x.example.com"}))];
     }
     or_metadata(rng, &choices)
 }
@@ -374,9 +442,15 @@ pub(crate) fn change_service(rng: &mut Rng) -> Vec<Edit> {
 pub(crate) fn service_status(rng: &mut Rng) -> Vec<Edit> {
     let choices = [
         ("/status/loadBalancer", json!({"ingress": [{"ip": "10.9.9.9"}]})),
-        ("/status/loadBalancer", json!({"ingress": [{"hostname": "lb.example.com", "ports": [{"port": 80, "protocol": "TCP"}]}]})),
+        (
+            "/status/loadBalancer",
+            json!({"ingress": [{"hostname": "lb.example.com", "ports": [{"port": 80, "protocol": "TCP"}]}]}),
+        ),
         ("/status/loadBalancer", json!({})),
-        ("/status/conditions", json!([{"type": "Ok", "status": "True", "reason": "R", "message": "", "lastTransitionTime": TIME}])),
+        (
+            "/status/conditions",
+            json!([{"type": "Ok", "status": "True", "reason": "R", "message": "", "lastTransitionTime": TIME}]),
+        ),
         ("/spec/selector", json!({"by": "status"})),
         ("/metadata/labels/app", json!("by-status")),
     ];
@@ -456,8 +530,14 @@ pub(crate) fn invalid_endpoints(rng: &mut Rng) -> Vec<Edit> {
         ("/subsets", json!([{"addresses": [{"ip": "169.254.0.1"}], "ports": [{"port": 80}]}])),
         ("/subsets", json!([{"addresses": [{"ip": "224.0.0.1"}], "ports": [{"port": 80}]}])),
         ("/subsets", json!([{"addresses": [{"ip": "0.0.0.0"}], "ports": [{"port": 80}]}])),
-        ("/subsets", json!([{"addresses": [{"ip": "10.0.0.1", "hostname": "Bad_"}], "ports": [{"port": 80}]}])),
-        ("/subsets", json!([{"addresses": [{"ip": "10.0.0.1", "nodeName": "Bad_"}], "ports": [{"port": 80}]}])),
+        (
+            "/subsets",
+            json!([{"addresses": [{"ip": "10.0.0.1", "hostname": "Bad_"}], "ports": [{"port": 80}]}]),
+        ),
+        (
+            "/subsets",
+            json!([{"addresses": [{"ip": "10.0.0.1", "nodeName": "Bad_"}], "ports": [{"port": 80}]}]),
+        ),
         ("/subsets", json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 0}]}])),
         ("/subsets", json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 1, "protocol": "X"}]}])),
         ("/subsets", json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 1}, {"port": 2}]}])),
@@ -524,7 +604,10 @@ pub(crate) fn invalid_slice(rng: &mut Rng) -> Vec<Edit> {
         ("/endpoints", json!([{"addresses": ["10.0.0.1"], "hostname": "Bad_"}])),
         ("/endpoints", json!([{"addresses": ["10.0.0.1"], "nodeName": "Bad_"}])),
         ("/endpoints", json!([{"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": ""}]}}])),
-        ("/endpoints", json!([{"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": "a"}, {"name": "a"}]}}])),
+        (
+            "/endpoints",
+            json!([{"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": "a"}, {"name": "a"}]}}]),
+        ),
         ("/ports", json!([{"name": "a", "port": 1}, {"name": "a", "port": 2}])),
         ("/ports", json!([{"name": "Bad_", "port": 1}])),
         ("/ports", json!([{"name": long, "port": 1}])),
@@ -535,26 +618,37 @@ pub(crate) fn invalid_slice(rng: &mut Rng) -> Vec<Edit> {
 }
 
 pub(crate) fn core_event(rng: &mut Rng) -> Value {
-    let mut event = some_fields(rng, 40, &[
-        ("reason", json!("Created")),
-        ("message", json!("it was")),
-        ("type", json!("Normal")),
-        ("type", json!("Warning")),
-        ("count", json!(3)),
-        ("firstTimestamp", json!(TIME)),
-        ("lastTimestamp", json!(TIME)),
-        ("source", json!({"component": "kubelet", "host": "n1"})),
-    ]);
-    event.insert("involvedObject".to_owned(), json!({"kind": "Pod", "namespace": "⟦ns⟧", "name": "p0", "apiVersion": "v1", "uid": UID}));
+    let mut event = some_fields(
+        rng,
+        40,
+        &[
+            ("reason", json!("Created")),
+            ("message", json!("it was")),
+            ("type", json!("Normal")),
+            ("type", json!("Warning")),
+            ("count", json!(3)),
+            ("firstTimestamp", json!(TIME)),
+            ("lastTimestamp", json!(TIME)),
+            ("source", json!({"component": "kubelet", "host": "n1"})),
+        ],
+    );
+    event.insert(
+        "involvedObject".to_owned(),
+        json!({"kind": "Pod", "namespace": "⟦ns⟧", "name": "p0", "apiVersion": "v1", "uid": UID}),
+    );
     Value::Object(event)
 }
 
 pub(crate) fn event(rng: &mut Rng) -> Value {
-    let mut event = some_fields(rng, 40, &[
-        ("note", json!("it was")),
-        ("series", json!({"count": 2, "lastObservedTime": MICRO_TIME})),
-        ("related", json!({"kind": "Node", "name": "n1"})),
-    ]);
+    let mut event = some_fields(
+        rng,
+        40,
+        &[
+            ("note", json!("it was")),
+            ("series", json!({"count": 2, "lastObservedTime": MICRO_TIME})),
+            ("related", json!({"kind": "Node", "name": "n1"})),
+        ],
+    );
     event.insert("regarding".to_owned(), json!({"kind": "Pod", "namespace": "⟦ns⟧", "name": "p0"}));
     event.insert("eventTime".to_owned(), json!(MICRO_TIME));
     event.insert("reportingController".to_owned(), json!("example.com/c"));
@@ -576,36 +670,46 @@ pub(crate) fn change_event(rng: &mut Rng) -> Vec<Edit> {
 }
 
 pub(crate) fn invalid_core_event(rng: &mut Rng) -> Vec<Edit> {
-    edit(rng, &[
-        ("/involvedObject/namespace", json!("elsewhere")),
-        ("/involvedObject/namespace", Value::Null),
-        ("/metadata/labels/app", json!("not valid!")),
-    ])
+    edit(
+        rng,
+        &[
+            ("/involvedObject/namespace", json!("elsewhere")),
+            ("/involvedObject/namespace", Value::Null),
+            ("/metadata/labels/app", json!("not valid!")),
+        ],
+    )
 }
 
 pub(crate) fn invalid_event(rng: &mut Rng) -> Vec<Edit> {
-    edit(rng, &[
-        ("/regarding/namespace", json!("elsewhere")),
-        ("/eventTime", Value::Null),
-        ("/reportingController", json!("")),
-        ("/reportingController", json!("bad controller")),
-        ("/reportingInstance", json!("")),
-        ("/action", json!("")),
-        ("/reason", json!("")),
-        ("/type", json!("Odd")),
-        ("/series", json!({"count": 0, "lastObservedTime": null})),
-        ("/deprecatedCount", json!(4)),
-    ])
+    edit(
+        rng,
+        &[
+            ("/regarding/namespace", json!("elsewhere")),
+            ("/eventTime", Value::Null),
+            ("/reportingController", json!("")),
+            ("/reportingController", json!("bad controller")),
+            ("/reportingInstance", json!("")),
+            ("/action", json!("")),
+            ("/reason", json!("")),
+            ("/type", json!("Odd")),
+            ("/series", json!({"count": 0, "lastObservedTime": null})),
+            ("/deprecatedCount", json!(4)),
+        ],
+    )
 }
 
 pub(crate) fn lease(rng: &mut Rng) -> Value {
-    let spec = some_fields(rng, 50, &[
-        ("holderIdentity", json!("me")),
-        ("leaseDurationSeconds", json!(15)),
-        ("acquireTime", json!(MICRO_TIME)),
-        ("renewTime", json!("2024-01-02T03:04:05.600000Z")),
-        ("leaseTransitions", json!(3)),
-    ]);
+    let spec = some_fields(
+        rng,
+        50,
+        &[
+            ("holderIdentity", json!("me")),
+            ("leaseDurationSeconds", json!(15)),
+            ("acquireTime", json!(MICRO_TIME)),
+            ("renewTime", json!("2024-01-02T03:04:05.600000Z")),
+            ("leaseTransitions", json!(3)),
+        ],
+    );
     json!({"spec": spec})
 }
 
@@ -633,11 +737,15 @@ pub(crate) fn invalid_lease(rng: &mut Rng) -> Vec<Edit> {
 }
 
 pub(crate) fn service_account(rng: &mut Rng) -> Value {
-    Value::Object(some_fields(rng, 40, &[
-        ("secrets", json!([{"name": "s1"}])),
-        ("imagePullSecrets", json!([{"name": "r"}])),
-        ("automountServiceAccountToken", json!(false)),
-    ]))
+    Value::Object(some_fields(
+        rng,
+        40,
+        &[
+            ("secrets", json!([{"name": "s1"}])),
+            ("imagePullSecrets", json!([{"name": "r"}])),
+            ("automountServiceAccountToken", json!(false)),
+        ],
+    ))
 }
 
 pub(crate) fn change_service_account(rng: &mut Rng) -> Vec<Edit> {
@@ -651,11 +759,11 @@ pub(crate) fn change_service_account(rng: &mut Rng) -> Vec<Edit> {
 }
 
 fn workload(rng: &mut Rng) -> Map<String, Value> {
-    let mut spec = some_fields(rng, 40, &[
-        ("replicas", json!(3)),
-        ("replicas", json!(0)),
-        ("minReadySeconds", json!(5)),
-    ]);
+    let mut spec = some_fields(
+        rng,
+        40,
+        &[("replicas", json!(3)), ("replicas", json!(0)), ("minReadySeconds", json!(5))],
+    );
     spec.insert("selector".to_owned(), json!({"matchLabels": {"app": "a"}}));
     let mut pod = pod_spec(rng);
     for field in ["restartPolicy", "activeDeadlineSeconds"] {
@@ -671,13 +779,17 @@ pub(crate) fn replica_set(rng: &mut Rng) -> Value {
 
 pub(crate) fn deployment(rng: &mut Rng) -> Value {
     let mut spec = workload(rng);
-    spec.extend(some_fields(rng, 25, &[
-        ("strategy", json!({"type": "Recreate"})),
-        ("strategy", json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": "10%"}})),
-        ("revisionHistoryLimit", json!(2)),
-        ("paused", json!(true)),
-        ("progressDeadlineSeconds", json!(100)),
-    ]));
+    spec.extend(some_fields(
+        rng,
+        25,
+        &[
+            ("strategy", json!({"type": "Recreate"})),
+            ("strategy", json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": "10%"}})),
+            ("revisionHistoryLimit", json!(2)),
+            ("paused", json!(true)),
+            ("progressDeadlineSeconds", json!(100)),
+        ],
+    ));
     json!({"spec": spec})
 }
 
@@ -701,7 +813,10 @@ pub(crate) fn workload_status(rng: &mut Rng) -> Vec<Edit> {
         ("/status/readyReplicas", json!(0)),
         ("/status/observedGeneration", json!(1)),
         ("/status/availableReplicas", json!(0)),
-        ("/status/conditions", json!([{"type": "Progressing", "status": "True", "reason": "R", "lastUpdateTime": TIME, "lastTransitionTime": TIME}])),
+        (
+            "/status/conditions",
+            json!([{"type": "Progressing", "status": "True", "reason": "R", "lastUpdateTime": TIME, "lastTransitionTime": TIME}]),
+        ),
         ("/spec/replicas", json!(9)),
         ("/metadata/labels/app", json!("by-status")),
     ];
@@ -722,19 +837,36 @@ pub(crate) fn invalid_workload(rng: &mut Rng) -> Vec<Edit> {
 }
 
 pub(crate) fn node(rng: &mut Rng) -> Value {
-    let spec = some_fields(rng, 25, &[
-        ("podCIDR", json!("10.1.0.0/24")),
-        ("providerID", json!("cloud:///i-1")),
-        ("unschedulable", json!(true)),
-        ("taints", json!([{"key": "a", "value": "b", "effect": "NoSchedule"}])),
-    ]);
-    let status = some_fields(rng, 30, &[
-        ("capacity", json!({"cpu": "4", "memory": "8Gi", "pods": 110})),
-        ("allocatable", json!({"cpu": "3500m", "memory": "7.5Gi"})),
-        ("addresses", json!([{"type": "InternalIP", "address": "192.168.0.1"}, {"type": "Hostname", "address": "n"}])),
-        ("conditions", json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": TIME, "lastTransitionTime": TIME}])),
-        ("nodeInfo", json!({"machineID": "", "systemUUID": "", "bootID": "", "kernelVersion": "6", "osImage": "x", "containerRuntimeVersion": "c://1", "kubeletVersion": "v1.36.0", "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64"})),
-    ]);
+    let spec = some_fields(
+        rng,
+        25,
+        &[
+            ("podCIDR", json!("10.1.0.0/24")),
+            ("providerID", json!("cloud:///i-1")),
+            ("unschedulable", json!(true)),
+            ("taints", json!([{"key": "a", "value": "b", "effect": "NoSchedule"}])),
+        ],
+    );
+    let status = some_fields(
+        rng,
+        30,
+        &[
+            ("capacity", json!({"cpu": "4", "memory": "8Gi", "pods": 110})),
+            ("allocatable", json!({"cpu": "3500m", "memory": "7.5Gi"})),
+            (
+                "addresses",
+                json!([{"type": "InternalIP", "address": "192.168.0.1"}, {"type": "Hostname", "address": "n"}]),
+            ),
+            (
+                "conditions",
+                json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": TIME, "lastTransitionTime": TIME}]),
+            ),
+            (
+                "nodeInfo",
+                json!({"machineID": "", "systemUUID": "", "bootID": "", "kernelVersion": "6", "osImage": "x", "containerRuntimeVersion": "c://1", "kubeletVersion": "v1.36.0", "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64"}),
+            ),
+        ],
+    );
     json!({"spec": spec, "status": status})
 }
 
@@ -779,7 +911,10 @@ pub(crate) fn namespace(_: &mut Rng) -> Value {
 
 pub(crate) fn namespace_status(rng: &mut Rng) -> Vec<Edit> {
     let choices = [
-        ("/status/conditions", json!([{"type": "NamespaceDeletionContentFailure", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": TIME}])),
+        (
+            "/status/conditions",
+            json!([{"type": "NamespaceDeletionContentFailure", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": TIME}]),
+        ),
         ("/metadata/labels/app", json!("by-status")),
     ];
     edit(rng, &choices)

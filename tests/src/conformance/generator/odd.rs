@@ -7,13 +7,38 @@ use crate::conformance::request::{Body, Cell};
 
 /// Errors of addresses, methods and parameters, for every resource.
 pub(super) const BAD: &[&str] = &[
-    "put collection", "patch collection", "post object", "unknown subresource", "head", "options", "trailing slash",
-    "bad namespace", "unknown version", "status of collection", "delete parameters", "bad field validation",
-    "bad field manager", "post status", "unknown method", "empty name", "percent", "watch missing namespace", "delete status",
+    "put collection",
+    "patch collection",
+    "post object",
+    "unknown subresource",
+    "head",
+    "options",
+    "trailing slash",
+    "bad namespace",
+    "unknown version",
+    "status of collection",
+    "delete parameters",
+    "bad field validation",
+    "bad field manager",
+    "post status",
+    "unknown method",
+    "empty name",
+    "percent",
+    "watch missing namespace",
+    "delete status",
 ];
 
-const REVIEWS: &[&str] = &["token review", "unknown token", "subject access review", "self subject access review", "bad review", "get review", "review protobuf"];
-const TOKENS: &[&str] = &["token", "audiences", "expiration", "missing account", "bad expiration", "get token"];
+const REVIEWS: &[&str] = &[
+    "token review",
+    "unknown token",
+    "subject access review",
+    "self subject access review",
+    "bad review",
+    "get review",
+    "review protobuf",
+];
+const TOKENS: &[&str] =
+    &["token", "audiences", "expiration", "missing account", "bad expiration", "get token"];
 const PATHS: &[&str] = &["unknown path", "unknown group", "unknown resource", "health", "post to a group"];
 
 fn groups() -> [(&'static str, &'static [&'static str]); 3] {
@@ -31,12 +56,15 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
     let name = g.existing(resource);
     let cell = Cell { resource: resource.cell_name(), verb: "bad", option };
     let mut request = g.request(cell, "GET", resource.object_path(&name));
-    let body = Body::Json(json!({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"name": name}}));
+    let body = Body::Json(
+        json!({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"name": name}}),
+    );
     match option {
         "put collection" | "patch collection" => {
             request.method = if option == "put collection" { "PUT" } else { "PATCH" };
             request.path = resource.path();
-            request.content_type = Some(if option == "put collection" { JSON } else { "application/merge-patch+json" });
+            request.content_type =
+                Some(if option == "put collection" { JSON } else { "application/merge-patch+json" });
             request.body = body;
         }
         "post object" => {
@@ -64,7 +92,12 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
         "delete parameters" => {
             request.method = "DELETE";
             request.path = resource.object_path("⟦ns⟧-none");
-            request.query = query(&[*g.rng.pick(&[("gracePeriodSeconds", "x"), ("dryRun", "Some"), ("orphanDependents", "x"), ("propagationPolicy", "x")])]);
+            request.query = query(&[*g.rng.pick(&[
+                ("gracePeriodSeconds", "x"),
+                ("dryRun", "Some"),
+                ("orphanDependents", "x"),
+                ("propagationPolicy", "x"),
+            ])]);
         }
         "bad field validation" | "bad field manager" => {
             request.method = "POST";
@@ -72,7 +105,11 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
             request.content_type = Some(JSON);
             request.body = body;
             let long = "x".repeat(130);
-            request.query = if option == "bad field validation" { query(&[("fieldValidation", "Loose")]) } else { query(&[("fieldManager", &long)]) };
+            request.query = if option == "bad field validation" {
+                query(&[("fieldValidation", "Loose")])
+            } else {
+                query(&[("fieldManager", &long)])
+            };
         }
         _ => request.path = request.path.replace("⟦ns⟧", "⟦ns⟧-none"),
     }
@@ -121,7 +158,13 @@ fn review(g: &mut Generator, cell: Cell) {
         "bad review" => {
             request.path = authorization.to_owned();
             document = access;
-            let specs = [json!({}), json!({"user": "u"}), json!({"resourceAttributes": attributes}), json!({"resourceAttributes": attributes, "nonResourceAttributes": {}, "user": "u"}), json!(1)];
+            let specs = [
+                json!({}),
+                json!({"user": "u"}),
+                json!({"resourceAttributes": attributes}),
+                json!({"resourceAttributes": attributes, "nonResourceAttributes": {}, "user": "u"}),
+                json!(1),
+            ];
             document["spec"] = g.rng.pick(&specs).clone();
         }
         "get review" => {
@@ -158,13 +201,17 @@ fn path(g: &mut Generator, cell: Cell) {
     let paths: &[&str] = match cell.option {
         "unknown path" => &["/unknown", "/api/v1/", "/api/v2", "/apis/", "/apis/discovery.k8s.io/v1/"],
         "unknown group" => &["/apis/example.com/v1/pods", "/apis/example.com", "/apis/example.com/v1"],
-        "unknown resource" => &["/api/v1/things", "/api/v1/namespaces/⟦ns⟧/things", "/apis/apps/v1/namespaces/⟦ns⟧/things/x"],
+        "unknown resource" => {
+            &["/api/v1/things", "/api/v1/namespaces/⟦ns⟧/things", "/apis/apps/v1/namespaces/⟦ns⟧/things/x"]
+        }
         "health" => &["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/ping"],
         _ => &["/apis/apps/v1", "/api/v1", "/api"],
     };
     let path = (*g.rng.pick(paths)).to_owned();
     let mut request = g.request(cell, "GET", path);
-    if matches!(cell.option, "unknown path") && matches!(request.path.as_str(), "/api/v1/" | "/apis/" | "/apis/discovery.k8s.io/v1/") {
+    if matches!(cell.option, "unknown path")
+        && matches!(request.path.as_str(), "/api/v1/" | "/apis/" | "/apis/discovery.k8s.io/v1/")
+    {
         request.path.push('x');
     }
     if cell.option == "post to a group" {

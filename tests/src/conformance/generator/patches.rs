@@ -8,14 +8,60 @@ use crate::conformance::request::{Body, Cell, Edit, Request};
 use crate::random::rng::Rng;
 
 pub(super) const PATCH: &[&str] = &[
-    "merge", "merge version", "merge stale version", "merge invalid", "merge name", "merge missing", "merge dry run",
-    "merge not an object", "merge wrong type", "merge unknown field", "merge yaml", "merge uid", "json", "json test", "json test fails",
-    "json bad path", "json bad operation", "json not a list", "json copy", "json move", "json version", "strategic",
-    "strategic lists", "strategic delete", "strategic replace", "strategic order", "strategic bad directive",
-    "strategic retain keys", "strategic invalid", "apply", "apply create", "apply other manager", "apply conflict", "apply force", "apply no manager",
-    "apply fewer fields", "apply wrong kind", "apply managed fields", "apply dry run", "apply unknown field", "apply invalid", "apply missing name",
-    "apply version", "wrong content type", "no content type", "truncated", "empty body", "answer protobuf", "answer yaml",
-    "answer table", "answer partial metadata", "field manager", "force without apply", "empty patch",
+    "merge",
+    "merge version",
+    "merge stale version",
+    "merge invalid",
+    "merge name",
+    "merge missing",
+    "merge dry run",
+    "merge not an object",
+    "merge wrong type",
+    "merge unknown field",
+    "merge yaml",
+    "merge uid",
+    "json",
+    "json test",
+    "json test fails",
+    "json bad path",
+    "json bad operation",
+    "json not a list",
+    "json copy",
+    "json move",
+    "json version",
+    "strategic",
+    "strategic lists",
+    "strategic delete",
+    "strategic replace",
+    "strategic order",
+    "strategic bad directive",
+    "strategic retain keys",
+    "strategic invalid",
+    "apply",
+    "apply create",
+    "apply other manager",
+    "apply conflict",
+    "apply force",
+    "apply no manager",
+    "apply fewer fields",
+    "apply wrong kind",
+    "apply managed fields",
+    "apply dry run",
+    "apply unknown field",
+    "apply invalid",
+    "apply missing name",
+    "apply version",
+    "wrong content type",
+    "no content type",
+    "truncated",
+    "empty body",
+    "answer protobuf",
+    "answer yaml",
+    "answer table",
+    "answer partial metadata",
+    "field manager",
+    "force without apply",
+    "empty patch",
 ];
 
 const MERGE: &str = "application/merge-patch+json";
@@ -53,14 +99,25 @@ fn merge(edits: &[Edit]) -> Value {
 
 /// The JSON patch with the same effect, if parents exist.
 fn json_patch(edits: &[Edit]) -> Value {
-    edits.iter().map(|edit| match edit {
-        Edit::Set(pointer, value) => json!({"op": "add", "path": pointer.replace("/9", "/-"), "value": value}),
-        Edit::Remove(pointer) => json!({"op": "remove", "path": pointer}),
-    }).collect()
+    edits
+        .iter()
+        .map(|edit| match edit {
+            Edit::Set(pointer, value) => {
+                json!({"op": "add", "path": pointer.replace("/9", "/-"), "value": value})
+            }
+            Edit::Remove(pointer) => json!({"op": "remove", "path": pointer}),
+        })
+        .collect()
 }
 
 /// A patch of the kind that an option of the status verb names.
-pub(super) fn of_edits(rng: &mut Rng, request: &mut Request, resource: &Resource, option: &str, edits: &[Edit]) {
+pub(super) fn of_edits(
+    rng: &mut Rng,
+    request: &mut Request,
+    resource: &Resource,
+    option: &str,
+    edits: &[Edit],
+) {
     let (content_type, body) = match option {
         "json patch" => (JSON_PATCH, json_patch(edits)),
         "strategic patch" => (STRATEGIC, merge(edits)),
@@ -117,10 +174,13 @@ fn other_option(
     request: &mut Request,
 ) -> (&'static str, Body) {
     let mut patch = merge(edits);
-    let set = |patch: &mut Value, pointer: &str, value: Value| Edit::Set(pointer.to_owned(), value).apply(patch);
+    let set =
+        |patch: &mut Value, pointer: &str, value: Value| Edit::Set(pointer.to_owned(), value).apply(patch);
     match option {
         "merge version" => set(&mut patch, "/metadata/resourceVersion", json!(format!("⟦rv:{subject}⟧"))),
-        "merge stale version" => set(&mut patch, "/metadata/resourceVersion", json!(format!("⟦first:{subject}⟧"))),
+        "merge stale version" => {
+            set(&mut patch, "/metadata/resourceVersion", json!(format!("⟦first:{subject}⟧")))
+        }
         "merge uid" => set(&mut patch, "/metadata/uid", json!(UID)),
         "merge invalid" => patch = merge(&(resource.invalid)(&mut g.rng)),
         "merge name" => {
@@ -134,8 +194,15 @@ fn other_option(
         }
         "merge not an object" => patch = g.rng.pick(&[json!([]), json!("x"), json!(null), json!(1)]).clone(),
         "merge wrong type" => {
-            let field = *g.rng.pick(&["/metadata/labels", "/metadata/labels/app", "/spec", "/metadata/finalizers", "/metadata"]);
-            let value = g.rng.pick(&[json!(1), json!("x"), json!([1]), json!({"a": {"b": 1}}), json!(true)]).clone();
+            let field = *g.rng.pick(&[
+                "/metadata/labels",
+                "/metadata/labels/app",
+                "/spec",
+                "/metadata/finalizers",
+                "/metadata",
+            ]);
+            let value =
+                g.rng.pick(&[json!(1), json!("x"), json!([1]), json!({"a": {"b": 1}}), json!(true)]).clone();
             set(&mut patch, field, value);
         }
         "merge unknown field" => {
@@ -145,7 +212,14 @@ fn other_option(
         }
         "merge yaml" => return (MERGE, Body::Yaml(patch)),
         "wrong content type" => {
-            let types = [JSON, "application/yaml", "application/apply-patch+cbor", "text/plain", "application/json-patch", "application/merge-patch+json; charset=utf-8"];
+            let types = [
+                JSON,
+                "application/yaml",
+                "application/apply-patch+cbor",
+                "text/plain",
+                "application/json-patch",
+                "application/merge-patch+json; charset=utf-8",
+            ];
             request.content_type = Some(*g.rng.pick(&types));
         }
         "truncated" => {
@@ -198,8 +272,14 @@ fn json_option(g: &mut Generator, option: &str, edits: &[Edit], subject: &str) -
             json!([1]),
         ],
         "json not a list" => vec![json!({"op": "add"}), json!("x"), json!(null)],
-        "json copy" => vec![json!([{"op": "copy", "from": "/metadata/labels/sequence", "path": "/metadata/labels/copy"}]), json!([{"op": "copy", "from": "/none", "path": "/metadata/labels/copy"}])],
-        "json move" => vec![json!([{"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"}]), json!([{"op": "move", "from": "/metadata/labels/moved", "path": "/metadata/labels/app"}])],
+        "json copy" => vec![
+            json!([{"op": "copy", "from": "/metadata/labels/sequence", "path": "/metadata/labels/copy"}]),
+            json!([{"op": "copy", "from": "/none", "path": "/metadata/labels/copy"}]),
+        ],
+        "json move" => vec![
+            json!([{"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"}]),
+            json!([{"op": "move", "from": "/metadata/labels/moved", "path": "/metadata/labels/app"}]),
+        ],
         "json version" => vec![
             json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": format!("⟦first:{subject}⟧")}]),
             json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": format!("⟦rv:{subject}⟧")}, {"op": "add", "path": "/metadata/labels/v", "value": "1"}]),
@@ -228,11 +308,21 @@ fn lists(resource: &Resource) -> Vec<Value> {
             json!({"spec": {"template": {"spec": {"containers": [{"name": "extra", "image": "busybox"}]}}}}),
             json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "env": [{"name": "B", "value": "2"}]}]}}}}),
         ],
-        "endpointslices" => vec![json!({"ports": [{"name": "added", "port": 5}]}), json!({"endpoints": [{"addresses": ["10.0.0.55"]}]})],
-        "endpoints" => vec![json!({"subsets": [{"addresses": [{"ip": "10.0.0.55"}], "ports": [{"port": 5}]}]})],
-        "serviceaccounts" => vec![json!({"secrets": [{"name": "added"}]}), json!({"imagePullSecrets": [{"name": "added"}]})],
+        "endpointslices" => vec![
+            json!({"ports": [{"name": "added", "port": 5}]}),
+            json!({"endpoints": [{"addresses": ["10.0.0.55"]}]}),
+        ],
+        "endpoints" => {
+            vec![json!({"subsets": [{"addresses": [{"ip": "10.0.0.55"}], "ports": [{"port": 5}]}]})]
+        }
+        "serviceaccounts" => {
+            vec![json!({"secrets": [{"name": "added"}]}), json!({"imagePullSecrets": [{"name": "added"}]})]
+        }
         "nodes" => vec![json!({"spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]}})],
-        _ => vec![json!({"metadata": {"finalizers": ["example.com/merged"]}}), json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "o", "uid": UID}]}})],
+        _ => vec![
+            json!({"metadata": {"finalizers": ["example.com/merged"]}}),
+            json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "o", "uid": UID}]}}),
+        ],
     }
 }
 
@@ -240,19 +330,45 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
     let choices = match option {
         "strategic lists" => lists(resource),
         "strategic delete" => match resource.plural {
-            "pods" => vec![json!({"spec": {"containers": [{"$patch": "delete", "name": "side"}]}}), json!({"metadata": {"labels": {"$patch": "delete"}}}), json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/keep"]}})],
-            "services" => vec![json!({"spec": {"ports": [{"$patch": "delete", "port": 443}]}}), json!({"spec": {"selector": {"$patch": "delete"}}})],
-            _ => vec![json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/keep"]}}), json!({"metadata": {"annotations": {"$patch": "delete"}}}), json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": UID}]}})],
+            "pods" => vec![
+                json!({"spec": {"containers": [{"$patch": "delete", "name": "side"}]}}),
+                json!({"metadata": {"labels": {"$patch": "delete"}}}),
+                json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/keep"]}}),
+            ],
+            "services" => vec![
+                json!({"spec": {"ports": [{"$patch": "delete", "port": 443}]}}),
+                json!({"spec": {"selector": {"$patch": "delete"}}}),
+            ],
+            _ => vec![
+                json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/keep"]}}),
+                json!({"metadata": {"annotations": {"$patch": "delete"}}}),
+                json!({"metadata": {"ownerReferences": [{"$patch": "delete", "uid": UID}]}}),
+            ],
         },
         "strategic replace" => match resource.plural {
-            "services" => vec![json!({"spec": {"ports": [{"$patch": "replace"}, {"port": 90}]}}), json!({"spec": {"selector": {"$patch": "replace", "new": "x"}}})],
-            "pods" => vec![json!({"metadata": {"labels": {"$patch": "replace", "sequence": "⟦ns⟧"}}}), json!({"spec": {"containers": [{"$patch": "replace"}, {"name": "main", "image": "nginx:8"}]}})],
-            _ => vec![json!({"metadata": {"labels": {"$patch": "replace", "sequence": "⟦ns⟧"}}}), json!({"metadata": {"annotations": {"$patch": "replace", "x": "y"}}})],
+            "services" => vec![
+                json!({"spec": {"ports": [{"$patch": "replace"}, {"port": 90}]}}),
+                json!({"spec": {"selector": {"$patch": "replace", "new": "x"}}}),
+            ],
+            "pods" => vec![
+                json!({"metadata": {"labels": {"$patch": "replace", "sequence": "⟦ns⟧"}}}),
+                json!({"spec": {"containers": [{"$patch": "replace"}, {"name": "main", "image": "nginx:8"}]}}),
+            ],
+            _ => vec![
+                json!({"metadata": {"labels": {"$patch": "replace", "sequence": "⟦ns⟧"}}}),
+                json!({"metadata": {"annotations": {"$patch": "replace", "x": "y"}}}),
+            ],
         },
         "strategic order" => match resource.plural {
-            "services" => vec![json!({"spec": {"$setElementOrder/ports": [{"port": 443}, {"port": 80}], "ports": [{"port": 80, "name": "http"}]}})],
-            "pods" => vec![json!({"spec": {"$setElementOrder/containers": [{"name": "side"}, {"name": "main"}], "containers": [{"name": "main", "image": "nginx:5"}]}})],
-            _ => vec![json!({"metadata": {"$setElementOrder/finalizers": ["example.com/more", "example.com/keep"], "finalizers": ["example.com/more"]}})],
+            "services" => vec![
+                json!({"spec": {"$setElementOrder/ports": [{"port": 443}, {"port": 80}], "ports": [{"port": 80, "name": "http"}]}}),
+            ],
+            "pods" => vec![
+                json!({"spec": {"$setElementOrder/containers": [{"name": "side"}, {"name": "main"}], "containers": [{"name": "main", "image": "nginx:5"}]}}),
+            ],
+            _ => vec![
+                json!({"metadata": {"$setElementOrder/finalizers": ["example.com/more", "example.com/keep"], "finalizers": ["example.com/more"]}}),
+            ],
         },
         "strategic bad directive" => vec![
             json!({"metadata": {"labels": {"$patch": "explode"}}}),
@@ -264,8 +380,13 @@ fn strategic_option(g: &mut Generator, resource: &Resource, option: &str, edits:
             json!([1]),
         ],
         "strategic retain keys" => match resource.plural {
-            "deployments" => vec![json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})],
-            _ => vec![json!({"metadata": {"labels": {"$retainKeys": ["sequence"], "sequence": "⟦ns⟧"}}}), json!({"metadata": {"labels": {"$retainKeys": ["x"], "sequence": "⟦ns⟧"}}})],
+            "deployments" => {
+                vec![json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})]
+            }
+            _ => vec![
+                json!({"metadata": {"labels": {"$retainKeys": ["sequence"], "sequence": "⟦ns⟧"}}}),
+                json!({"metadata": {"labels": {"$retainKeys": ["x"], "sequence": "⟦ns⟧"}}}),
+            ],
         },
         "strategic invalid" => vec![merge(&(resource.invalid)(&mut g.rng))],
         _ => vec![merge(edits)],
@@ -280,7 +401,14 @@ fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value>
     let mut metadata = json!({"name": name, "labels": {"sequence": "⟦ns⟧"}});
     for edit in objects::change_metadata(rng) {
         if let Edit::Set(pointer, value) = edit
-            && ["/metadata/labels", "/metadata/annotations", "/metadata/finalizers", "/metadata/ownerReferences"].iter().any(|start| pointer.starts_with(start))
+            && [
+                "/metadata/labels",
+                "/metadata/annotations",
+                "/metadata/finalizers",
+                "/metadata/ownerReferences",
+            ]
+            .iter()
+            .any(|start| pointer.starts_with(start))
         {
             Edit::Set(pointer.replacen("/metadata", "", 1), value).apply(&mut metadata);
         }
@@ -289,7 +417,13 @@ fn applied(rng: &mut Rng, resource: &Resource, name: &str) -> Map<String, Value>
     applied
 }
 
-fn apply(g: &mut Generator, resource: &'static Resource, option: &'static str, name: &str, mut request: Request) {
+fn apply(
+    g: &mut Generator,
+    resource: &'static Resource,
+    option: &'static str,
+    name: &str,
+    mut request: Request,
+) {
     let mut document = Value::Object(applied(&mut g.rng, resource, name));
     let mut manager = "applier";
     let mut force = g.rng.percent(30);
@@ -317,10 +451,13 @@ fn apply(g: &mut Generator, resource: &'static Resource, option: &'static str, n
             document = Value::Object(fewer);
         }
         "apply wrong kind" => {
-            let (field, value) = *g.rng.pick(&[("kind", "ConfigMap"), ("apiVersion", "v9"), ("kind", ""), ("apiVersion", "")]);
+            let (field, value) =
+                *g.rng.pick(&[("kind", "ConfigMap"), ("apiVersion", "v9"), ("kind", ""), ("apiVersion", "")]);
             document[field] = json!(value);
         }
-        "apply managed fields" => document["metadata"]["managedFields"] = json!([{"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}]),
+        "apply managed fields" => {
+            document["metadata"]["managedFields"] = json!([{"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}])
+        }
         "apply dry run" => {
             request.query = query(&[("dryRun", "All")]);
             request.subject = None;
@@ -336,7 +473,10 @@ fn apply(g: &mut Generator, resource: &'static Resource, option: &'static str, n
             let value = g.rng.pick(&[json!("other"), Value::Null]).clone();
             document["metadata"]["name"] = value;
         }
-        "apply version" => document["metadata"]["resourceVersion"] = json!(format!("⟦{}:{}⟧", *g.rng.pick(&["rv", "first"]), resource.subject(name))),
+        "apply version" => {
+            document["metadata"]["resourceVersion"] =
+                json!(format!("⟦{}:{}⟧", *g.rng.pick(&["rv", "first"]), resource.subject(name)))
+        }
         _ => {}
     }
     if !manager.is_empty() {

@@ -6,23 +6,94 @@ use super::{
 use crate::conformance::request::{Cell, Request};
 
 pub(super) const GET: &[&str] = &[
-    "plain", "missing", "version 0", "version", "future version", "bad version", "protobuf", "yaml", "table",
-    "partial metadata", "partial metadata protobuf", "pretty", "bad accept", "several accepts", "table object",
-    "any accept", "unknown table version", "json stream",
+    "plain",
+    "missing",
+    "version 0",
+    "version",
+    "future version",
+    "bad version",
+    "protobuf",
+    "yaml",
+    "table",
+    "partial metadata",
+    "partial metadata protobuf",
+    "pretty",
+    "bad accept",
+    "several accepts",
+    "table object",
+    "any accept",
+    "unknown table version",
+    "json stream",
 ];
 
 pub(super) const LIST: &[&str] = &[
-    "plain", "limit", "continue with version", "continue bad", "version 0", "not older than", "exact", "exact old",
-    "match without version", "bad match", "exact zero", "label set", "label not", "label exists", "bad label", "field",
-    "field name", "unknown field", "bad field", "all namespaces", "protobuf", "yaml", "table", "table object", "table none",
-    "partial metadata", "shard namespace", "shard uid", "bad shard", "bad limit", "initial events", "future version",
-    "pretty", "bad version", "not older than zero", "limit protobuf", "limit version 0",
+    "plain",
+    "limit",
+    "continue with version",
+    "continue bad",
+    "version 0",
+    "not older than",
+    "exact",
+    "exact old",
+    "match without version",
+    "bad match",
+    "exact zero",
+    "label set",
+    "label not",
+    "label exists",
+    "bad label",
+    "field",
+    "field name",
+    "unknown field",
+    "bad field",
+    "all namespaces",
+    "protobuf",
+    "yaml",
+    "table",
+    "table object",
+    "table none",
+    "partial metadata",
+    "shard namespace",
+    "shard uid",
+    "bad shard",
+    "bad limit",
+    "initial events",
+    "future version",
+    "pretty",
+    "bad version",
+    "not older than zero",
+    "limit protobuf",
+    "limit version 0",
 ];
 
 pub(super) const WATCH: &[&str] = &[
-    "now", "version 0", "old version", "last version", "compacted", "initial events", "initial events version", "bad initial events", "label", "field",
-    "one name", "protobuf", "table", "partial metadata", "partial metadata protobuf", "timeout", "bookmarks", "bad version", "old path", "yaml", "shard namespace",
-    "list version", "bad label", "bad timeout", "initial events protobuf", "table none", "watch a name",
+    "now",
+    "version 0",
+    "old version",
+    "last version",
+    "compacted",
+    "initial events",
+    "initial events version",
+    "bad initial events",
+    "label",
+    "field",
+    "one name",
+    "protobuf",
+    "table",
+    "partial metadata",
+    "partial metadata protobuf",
+    "timeout",
+    "bookmarks",
+    "bad version",
+    "old path",
+    "yaml",
+    "shard namespace",
+    "list version",
+    "bad label",
+    "bad timeout",
+    "initial events protobuf",
+    "table none",
+    "watch a name",
 ];
 
 fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
@@ -56,8 +127,24 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
         "partial metadata" => request.accept = Some(PARTIAL),
         "partial metadata protobuf" => request.accept = Some(PARTIAL_PROTOBUF),
         "pretty" => request.query = query(&[("pretty", "true")]),
-        "bad accept" => request.accept = Some(*g.rng.pick(&["text/html", "application/xml", "application/cbor", "application/json;as=Unknown;g=meta.k8s.io;v=v1", "nonsense", "image/png;q=1"])),
-        "several accepts" => request.accept = Some(*g.rng.pick(&["application/vnd.kubernetes.protobuf,application/json", "text/html,application/yaml", "application/json;as=Table;g=meta.k8s.io;v=v1,application/json", "application/yaml;q=0.1,application/json;q=0.9"])),
+        "bad accept" => {
+            request.accept = Some(*g.rng.pick(&[
+                "text/html",
+                "application/xml",
+                "application/cbor",
+                "application/json;as=Unknown;g=meta.k8s.io;v=v1",
+                "nonsense",
+                "image/png;q=1",
+            ]))
+        }
+        "several accepts" => {
+            request.accept = Some(*g.rng.pick(&[
+                "application/vnd.kubernetes.protobuf,application/json",
+                "text/html,application/yaml",
+                "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
+                "application/yaml;q=0.1,application/json;q=0.9",
+            ]))
+        }
         "any accept" => request.accept = *g.rng.pick(&[None, Some("*/*"), Some("application/*"), Some("")]),
         "unknown table version" => request.accept = Some("application/json;as=Table;g=meta.k8s.io;v=v1beta1"),
         "json stream" => request.accept = Some("application/json;stream=watch"),
@@ -87,32 +174,54 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
             limited(g, resource, option, request);
             return;
         }
-        "continue bad" => request.query = query(&[("limit", "1"), ("continue", *g.rng.pick(&["x", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MX0", "!!"]))]),
+        "continue bad" => {
+            request.query = query(&[
+                ("limit", "1"),
+                ("continue", *g.rng.pick(&["x", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MX0", "!!"])),
+            ])
+        }
         "version 0" => {
             request.query = query(&[("resourceVersion", "0")]);
             request.sync = Some(resource.path());
         }
         "not older than" => {
-            request.query = query(&[("resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX))), ("resourceVersionMatch", "NotOlderThan")]);
+            request.query = query(&[
+                ("resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX))),
+                ("resourceVersionMatch", "NotOlderThan"),
+            ]);
             request.sync = Some(resource.path());
         }
         "not older than zero" => {
             request.query = query(&[("resourceVersion", "0"), ("resourceVersionMatch", "NotOlderThan")]);
             request.sync = Some(resource.path());
         }
-        "exact" => request.query = query(&[("resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX))), ("resourceVersionMatch", "Exact")]),
+        "exact" => {
+            request.query = query(&[
+                ("resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX))),
+                ("resourceVersionMatch", "Exact"),
+            ])
+        }
         "exact old" => {
             let name = g.existing(resource);
-            request.query = query(&[("resourceVersion", &format!("⟦first:{}⟧", resource.subject(&name))), ("resourceVersionMatch", "Exact")]);
+            request.query = query(&[
+                ("resourceVersion", &format!("⟦first:{}⟧", resource.subject(&name))),
+                ("resourceVersionMatch", "Exact"),
+            ]);
         }
-        "match without version" => request.query = query(&[("resourceVersionMatch", *g.rng.pick(&["Exact", "NotOlderThan"]))]),
+        "match without version" => {
+            request.query = query(&[("resourceVersionMatch", *g.rng.pick(&["Exact", "NotOlderThan"]))])
+        }
         "bad match" => request.query = query(&[("resourceVersion", "1"), ("resourceVersionMatch", "Newest")]),
         "exact zero" => request.query = query(&[("resourceVersion", "0"), ("resourceVersionMatch", "Exact")]),
         "bad version" => request.query = query(&[("resourceVersion", *g.rng.pick(&["x", "-1"]))]),
-        "label set" => label = *g.rng.pick(&["app in (a,b)", "app notin (a)", "app in (a),tier", "app==a", " app = a "]),
+        "label set" => {
+            label = *g.rng.pick(&["app in (a,b)", "app notin (a)", "app in (a),tier", "app==a", " app = a "])
+        }
         "label not" => label = *g.rng.pick(&["app!=a", "!app", "app!=a,!tier"]),
         "label exists" => label = *g.rng.pick(&["app", "example.com/x", "tier,app"]),
-        "bad label" => label = *g.rng.pick(&["app in", "a=b=c", "app=!", "=", "app in (", "a b", "app>1.5", "-x"]),
+        "bad label" => {
+            label = *g.rng.pick(&["app in", "a=b=c", "app=!", "=", "app in (", "a b", "app>1.5", "-x"])
+        }
         "field" => {
             if let Some(selector) = g.rng.any(resource.fields) {
                 request.query = query(&[("fieldSelector", selector)]);
@@ -121,11 +230,27 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
         "field name" => {
             let name = g.existing(resource);
             let operator = *g.rng.pick(&["=", "!=", "=="]);
-            let more = if resource.namespaced && g.rng.percent(30) { ",metadata.namespace=⟦ns⟧" } else { "" };
+            let more =
+                if resource.namespaced && g.rng.percent(30) { ",metadata.namespace=⟦ns⟧" } else { "" };
             request.query = query(&[("fieldSelector", &format!("metadata.name{operator}{name}{more}"))]);
         }
-        "unknown field" => request.query = query(&[("fieldSelector", *g.rng.pick(&["spec.unknown=x", "status.conditions=x", "metadata.labels=x", "metadata.uid=x"]))]),
-        "bad field" => request.query = query(&[("fieldSelector", *g.rng.pick(&["metadata.name", "metadata.name=a=b", "metadata.name in (a)", ",", "=x"]))]),
+        "unknown field" => {
+            request.query = query(&[(
+                "fieldSelector",
+                *g.rng.pick(&[
+                    "spec.unknown=x",
+                    "status.conditions=x",
+                    "metadata.labels=x",
+                    "metadata.uid=x",
+                ]),
+            )])
+        }
+        "bad field" => {
+            request.query = query(&[(
+                "fieldSelector",
+                *g.rng.pick(&["metadata.name", "metadata.name=a=b", "metadata.name in (a)", ",", "=x"]),
+            )])
+        }
         "all namespaces" => {
             request.path = format!("{}/{}", resource.api, resource.plural);
             if resource.namespaced {
@@ -145,14 +270,38 @@ pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'sta
         }
         "partial metadata" => request.accept = Some(*g.rng.pick(&[PARTIAL_LIST, PARTIAL_LIST, PARTIAL])),
         "shard namespace" => {
-            let half = *g.rng.pick(&["'0x0000000000000000', '0x8000000000000000'", "'0x8000000000000000', '0x10000000000000000'"]);
-            request.query = query(&[("shardSelector", &format!("shardRange(object.metadata.namespace, {half})"))]);
+            let half = *g.rng.pick(&[
+                "'0x0000000000000000', '0x8000000000000000'",
+                "'0x8000000000000000', '0x10000000000000000'",
+            ]);
+            request.query =
+                query(&[("shardSelector", &format!("shardRange(object.metadata.namespace, {half})"))]);
         }
-        "shard uid" => request.query = query(&[("shardSelector", "shardRange(object.metadata.uid, '0x0', '0x10000000000000000')")]),
-        "bad shard" => request.query = query(&[("shardSelector", *g.rng.pick(&["x", "shardRange(object.metadata.name, '0x0', '0x1')", "shardRange(object.metadata.uid, '5', '3')", "shardRange(object.metadata.uid, '0x8000000000000000', '0x0000000000000000')"]))]),
+        "shard uid" => {
+            request.query =
+                query(&[("shardSelector", "shardRange(object.metadata.uid, '0x0', '0x10000000000000000')")])
+        }
+        "bad shard" => {
+            request.query = query(&[(
+                "shardSelector",
+                *g.rng.pick(&[
+                    "x",
+                    "shardRange(object.metadata.name, '0x0', '0x1')",
+                    "shardRange(object.metadata.uid, '5', '3')",
+                    "shardRange(object.metadata.uid, '0x8000000000000000', '0x0000000000000000')",
+                ]),
+            )])
+        }
         "bad limit" => request.query = query(&[("limit", *g.rng.pick(&["x", "-1", "", "1.5"]))]),
-        "initial events" => request.query = query(&[("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]),
-        "future version" => request.query = query(&[("resourceVersion", "999999999999"), ("resourceVersionMatch", *g.rng.pick(&["NotOlderThan", "Exact"]))]),
+        "initial events" => {
+            request.query = query(&[("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")])
+        }
+        "future version" => {
+            request.query = query(&[
+                ("resourceVersion", "999999999999"),
+                ("resourceVersionMatch", *g.rng.pick(&["NotOlderThan", "Exact"])),
+            ])
+        }
         "pretty" => request.query = query(&[("pretty", "true")]),
         _ => {}
     }
@@ -185,7 +334,9 @@ fn limited(g: &mut Generator, resource: &Resource, option: &'static str, mut req
         let mut next = request.clone();
         next.query = query(&[("limit", &limit), ("continue", &format!("⟦continue:{last}⟧"))]);
         match option {
-            "continue with version" => next.query.push(("resourceVersion".to_owned(), (*g.rng.pick(&["1", "0"])).to_owned())),
+            "continue with version" => {
+                next.query.push(("resourceVersion".to_owned(), (*g.rng.pick(&["1", "0"])).to_owned()))
+            }
             _ if g.rng.percent(10) => next.query.retain(|(key, _)| key != "limit"),
             _ => {}
         }
@@ -204,12 +355,19 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
     request.sync = Some(resource.path());
     let name = g.existing(resource);
     let subject = resource.subject(&name);
-    let push = |request: &mut Request, key: &str, value: &str| request.query.push((key.to_owned(), value.to_owned()));
+    let push = |request: &mut Request, key: &str, value: &str| {
+        request.query.push((key.to_owned(), value.to_owned()))
+    };
     let mut label = "";
     let mut awaits_end = false;
     let last = format!("⟦rv:{subject}⟧");
     let initial = |request: &mut Request, version: &str| {
-        for (key, value) in [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"), ("allowWatchBookmarks", "true"), ("resourceVersion", version)] {
+        for (key, value) in [
+            ("sendInitialEvents", "true"),
+            ("resourceVersionMatch", "NotOlderThan"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", version),
+        ] {
             request.query.push((key.to_owned(), value.to_owned()));
         }
     };
@@ -218,7 +376,8 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
         "old version" => push(&mut request, "resourceVersion", &format!("⟦first:{subject}⟧")),
         "last version" => push(&mut request, "resourceVersion", &last),
         "list version" => {
-            let known = g.lists.iter().rev().find(|(_, path)| *path == resource.path()).map(|(number, _)| *number);
+            let known =
+                g.lists.iter().rev().find(|(_, path)| *path == resource.path()).map(|(number, _)| *number);
             push(&mut request, "resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX)));
         }
         "compacted" => push(&mut request, "resourceVersion", "1"),
@@ -239,7 +398,11 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
                 vec![("resourceVersionMatch", "NotOlderThan")],
                 vec![("sendInitialEvents", "false"), ("resourceVersionMatch", "NotOlderThan")],
                 vec![("sendInitialEvents", "x")],
-                vec![("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"), ("continue", "x")],
+                vec![
+                    ("sendInitialEvents", "true"),
+                    ("resourceVersionMatch", "NotOlderThan"),
+                    ("continue", "x"),
+                ],
                 vec![("resourceVersionMatch", "Exact"), ("resourceVersion", "1")],
             ];
             for (key, value) in g.rng.pick(&choices).clone() {
@@ -255,7 +418,10 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
         }
         "one name" => push(&mut request, "fieldSelector", &format!("metadata.name={name}")),
         "watch a name" => request.path = resource.object_path(&name),
-        "protobuf" => request.accept = Some(*g.rng.pick(&[PROTOBUF, "application/vnd.kubernetes.protobuf;stream=watch"])),
+        "protobuf" => {
+            request.accept =
+                Some(*g.rng.pick(&[PROTOBUF, "application/vnd.kubernetes.protobuf;stream=watch"]))
+        }
         "table" => request.accept = Some(TABLE),
         "table none" => {
             request.accept = Some(TABLE);
@@ -278,7 +444,11 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             request.query.clear();
             request.path = request.path.replacen("/v1/", "/v1/watch/", 1);
         }
-        "shard namespace" => push(&mut request, "shardSelector", "shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')"),
+        "shard namespace" => push(
+            &mut request,
+            "shardSelector",
+            "shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')",
+        ),
         _ => {}
     }
     if option == "watch a name" {

@@ -25,8 +25,11 @@ fn every_cell_is_reached_by_a_hundred_thousand_requests() {
 fn every_watch_is_closed_once() {
     for seed in 0..100 {
         let requests = sequence(seed);
-        let open: Vec<usize> =
-            requests.iter().filter(|request| request.action == Action::Watch).map(|request| request.number).collect();
+        let open: Vec<usize> = requests
+            .iter()
+            .filter(|request| request.action == Action::Watch)
+            .map(|request| request.number)
+            .collect();
         let closed = requests.iter().filter_map(|request| match request.action {
             Action::Close(watch) | Action::AwaitEnd(watch) => Some(watch),
             _ => None,

@@ -8,35 +8,134 @@ use crate::conformance::request::{Body, Cell, Edit, Request};
 use crate::random::rng::Rng;
 
 pub(super) const CREATE: &[&str] = &[
-    "plain", "generate name", "dry run", "yaml", "protobuf", "answer protobuf", "answer yaml", "answer table",
-    "answer partial metadata", "pretty", "field manager", "strict unknown field", "warn unknown field",
-    "ignore unknown field", "strict duplicate field", "warn duplicate field", "invalid", "wrong type", "truncated",
-    "empty body", "wrong kind", "wrong version", "other namespace", "no name", "with version", "with uid",
-    "content type", "missing namespace", "existing", "bad name", "null fields", "yaml unknown field", "bad dry run",
-    "not json", "random bytes", "no type",
+    "plain",
+    "generate name",
+    "dry run",
+    "yaml",
+    "protobuf",
+    "answer protobuf",
+    "answer yaml",
+    "answer table",
+    "answer partial metadata",
+    "pretty",
+    "field manager",
+    "strict unknown field",
+    "warn unknown field",
+    "ignore unknown field",
+    "strict duplicate field",
+    "warn duplicate field",
+    "invalid",
+    "wrong type",
+    "truncated",
+    "empty body",
+    "wrong kind",
+    "wrong version",
+    "other namespace",
+    "no name",
+    "with version",
+    "with uid",
+    "content type",
+    "missing namespace",
+    "existing",
+    "bad name",
+    "null fields",
+    "yaml unknown field",
+    "bad dry run",
+    "not json",
+    "random bytes",
+    "no type",
 ];
 
 pub(super) const UPDATE: &[&str] = &[
-    "changed", "unchanged", "no version", "stale version", "wrong uid", "no uid", "missing", "other name",
-    "other namespace", "yaml", "protobuf", "invalid", "dry run", "answer protobuf", "answer yaml", "answer table",
-    "answer partial metadata", "wrong type", "truncated", "empty body", "strict unknown field", "warn unknown field",
-    "wrong kind", "wrong version", "field manager", "metadata", "replaced", "bad version", "future version of object",
+    "changed",
+    "unchanged",
+    "no version",
+    "stale version",
+    "wrong uid",
+    "no uid",
+    "missing",
+    "other name",
+    "other namespace",
+    "yaml",
+    "protobuf",
+    "invalid",
+    "dry run",
+    "answer protobuf",
+    "answer yaml",
+    "answer table",
+    "answer partial metadata",
+    "wrong type",
+    "truncated",
+    "empty body",
+    "strict unknown field",
+    "warn unknown field",
+    "wrong kind",
+    "wrong version",
+    "field manager",
+    "metadata",
+    "replaced",
+    "bad version",
+    "future version of object",
 ];
 
 pub(super) const STATUS: &[&str] = &[
-    "get", "update", "unchanged", "stale version", "missing", "dry run", "merge patch", "json patch", "strategic patch",
-    "apply", "answer protobuf", "answer table", "wrong type", "yaml",
+    "get",
+    "update",
+    "unchanged",
+    "stale version",
+    "missing",
+    "dry run",
+    "merge patch",
+    "json patch",
+    "strategic patch",
+    "apply",
+    "answer protobuf",
+    "answer table",
+    "wrong type",
+    "yaml",
 ];
 
 pub(super) const DELETE: &[&str] = &[
-    "plain", "missing", "dry run", "uid", "wrong uid", "version", "stale version", "background", "foreground", "orphan",
-    "orphan dependents", "grace 0", "grace 1", "grace 100", "negative grace", "bad propagation", "both propagations",
-    "query grace", "query propagation", "yaml body", "truncated", "wrong kind", "answer protobuf", "answer yaml",
-    "finalizer", "unknown field", "bad query grace", "answer table",
+    "plain",
+    "missing",
+    "dry run",
+    "uid",
+    "wrong uid",
+    "version",
+    "stale version",
+    "background",
+    "foreground",
+    "orphan",
+    "orphan dependents",
+    "grace 0",
+    "grace 1",
+    "grace 100",
+    "negative grace",
+    "bad propagation",
+    "both propagations",
+    "query grace",
+    "query propagation",
+    "yaml body",
+    "truncated",
+    "wrong kind",
+    "answer protobuf",
+    "answer yaml",
+    "finalizer",
+    "unknown field",
+    "bad query grace",
+    "answer table",
 ];
 
 pub(super) const DELETE_COLLECTION: &[&str] = &[
-    "selected", "all", "dry run", "field", "none match", "bad selector", "options", "limit", "answer protobuf",
+    "selected",
+    "all",
+    "dry run",
+    "field",
+    "none match",
+    "bad selector",
+    "options",
+    "limit",
+    "answer protobuf",
 ];
 
 fn cell(resource: &Resource, verb: &'static str, option: &'static str) -> Cell {
@@ -60,7 +159,17 @@ fn wrong_type(rng: &mut Rng, document: &mut Value) {
     collect("", document, &mut pointers);
     pointers.retain(|pointer| !matches!(pointer.as_str(), "/apiVersion" | "/kind"));
     let pointer = rng.pick(&pointers).clone();
-    let others = [json!("text"), json!(7), json!(-1.5), json!(true), json!({"a": "b"}), json!(["x"]), json!(12_345_678_901_i64), json!({}), json!([{}])];
+    let others = [
+        json!("text"),
+        json!(7),
+        json!(-1.5),
+        json!(true),
+        json!({"a": "b"}),
+        json!(["x"]),
+        json!(12_345_678_901_i64),
+        json!({}),
+        json!([{}]),
+    ];
     let value = rng.pick(&others).clone();
     Edit::Set(pointer, value).apply(document);
 }
@@ -106,7 +215,9 @@ fn duplicate(document: &Value, field: &str) -> Body {
 pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = match option {
         "existing" => g.existing(resource),
-        "bad name" => (*g.rng.pick(&["Upper", "under_score", "-a", "a..b", "a/b", "1a", "a.b", "x.y-", "é"])).to_owned(),
+        "bad name" => {
+            (*g.rng.pick(&["Upper", "under_score", "-a", "a..b", "a/b", "1a", "a.b", "x.y-", "é"])).to_owned()
+        }
         _ => g.free(resource),
     };
     let name = if option == "bad name" && !resource.namespaced { format!("⟦ns⟧-{name}") } else { name };
@@ -163,7 +274,8 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
                 ..request.clone()
             });
             request.content_type = Some(PROTOBUF);
-            request.body = Body::Protobuf { of, fresh: true, label: Some(("encoding", "protobuf".to_owned())) };
+            request.body =
+                Body::Protobuf { of, fresh: true, label: Some(("encoding", "protobuf".to_owned())) };
             if g.rng.percent(50) {
                 request.accept = Some(PROTOBUF);
             }
@@ -172,9 +284,19 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             return;
         }
         "pretty" => request.query = query(&[("pretty", *g.rng.pick(&["true", "1", "false", ""]))]),
-        "field manager" => request.query = query(&[("fieldManager", *g.rng.pick(&["a", "kubectl-create", "with space", "bad\u{7}"]))]),
+        "field manager" => {
+            request.query =
+                query(&[("fieldManager", *g.rng.pick(&["a", "kubectl-create", "with space", "bad\u{7}"]))])
+        }
         "strict unknown field" | "warn unknown field" | "ignore unknown field" => {
-            let places = ["/unknown", "/metadata/unknown", "/spec/unknown", "/spec/ports/0/unknown", "/metadata/Name", "/Metadata"];
+            let places = [
+                "/unknown",
+                "/metadata/unknown",
+                "/spec/unknown",
+                "/spec/ports/0/unknown",
+                "/metadata/Name",
+                "/Metadata",
+            ];
             let place = *g.rng.pick(&places);
             if place.starts_with("/spec") && document.get("spec").is_none() {
                 document["unknown"] = json!(1);
@@ -214,15 +336,29 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "empty body" => {
-            body = Some((*g.rng.pick(&[("", false), ("{}", false), (" ", false), ("null", false), ("[]", false), ("\"x\"", false), ("7", false)])).0).map(|text| Body::Text(text.to_owned()));
+            body = Some(
+                (*g.rng.pick(&[
+                    ("", false),
+                    ("{}", false),
+                    (" ", false),
+                    ("null", false),
+                    ("[]", false),
+                    ("\"x\"", false),
+                    ("7", false),
+                ]))
+                .0,
+            )
+            .map(|text| Body::Text(text.to_owned()));
             succeeds = false;
         }
         "wrong kind" => {
-            document["kind"] = json!(*g.rng.pick(&["ConfigMap", "PodList", "Unknown", "pod", "List", "Status"]));
+            document["kind"] =
+                json!(*g.rng.pick(&["ConfigMap", "PodList", "Unknown", "pod", "List", "Status"]));
             succeeds = false;
         }
         "wrong version" => {
-            document["apiVersion"] = json!(*g.rng.pick(&["v2", "apps/v1beta1", "example.com/v1", "a/b/c", "V1"]));
+            document["apiVersion"] =
+                json!(*g.rng.pick(&["v2", "apps/v1beta1", "example.com/v1", "a/b/c", "V1"]));
             succeeds = false;
         }
         "no type" => {
@@ -252,8 +388,18 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         "with uid" => document["metadata"]["uid"] = json!(UID),
         "content type" => {
-            request.content_type = *g.rng.pick(&[None, Some("text/plain"), Some("application/xml"), Some("application/json; charset=utf-8"),
-                Some("application/json;stream=watch"), Some("bad"), Some("application/merge-patch+json"), Some("application/cbor"), Some("*/*"), Some("")]);
+            request.content_type = *g.rng.pick(&[
+                None,
+                Some("text/plain"),
+                Some("application/xml"),
+                Some("application/json; charset=utf-8"),
+                Some("application/json;stream=watch"),
+                Some("bad"),
+                Some("application/merge-patch+json"),
+                Some("application/cbor"),
+                Some("*/*"),
+                Some(""),
+            ]);
             succeeds = false;
         }
         "missing namespace" => {
@@ -261,12 +407,32 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "not json" => {
-            body = Some(Body::Text((*g.rng.pick(&["kind: Pod", "<xml/>", "{'a': 1}", "{\"a\" 1}", "{\"a\": 01}", "{} {}", "{\"a\": \"\\x\"}", "nil"])).to_owned()));
+            body = Some(Body::Text(
+                (*g.rng.pick(&[
+                    "kind: Pod",
+                    "<xml/>",
+                    "{'a': 1}",
+                    "{\"a\" 1}",
+                    "{\"a\": 01}",
+                    "{} {}",
+                    "{\"a\": \"\\x\"}",
+                    "nil",
+                ]))
+                .to_owned(),
+            ));
             succeeds = false;
         }
         "random bytes" => {
             request.content_type = Some(*g.rng.pick(&[JSON, PROTOBUF, YAML]));
-            body = Some(Body::Bytes(*g.rng.pick(&[&b"\xff\xfe"[..], b"k8s\0\xff", b"k8s\0", b"k8s\0\x0a\x05", b"k8s\0\x0a\x04\x0a\x02v1\x12\x03abc", b"\x00", b"k9s\0\x0a"])));
+            body = Some(Body::Bytes(*g.rng.pick(&[
+                &b"\xff\xfe"[..],
+                b"k8s\0\xff",
+                b"k8s\0",
+                b"k8s\0\x0a\x05",
+                b"k8s\0\x0a\x04\x0a\x02v1\x12\x03abc",
+                b"\x00",
+                b"k9s\0\x0a",
+            ])));
             succeeds = false;
         }
         _ => {}
@@ -290,7 +456,9 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
     match option {
         "no version" => edits.push(Edit::remove("/metadata/resourceVersion")),
         "stale version" => edits.push(Edit::set("/metadata/resourceVersion", format!("⟦first:{subject}⟧"))),
-        "bad version" => edits.push(Edit::set("/metadata/resourceVersion", *g.rng.pick(&["x", "0", "-1", " "]))),
+        "bad version" => {
+            edits.push(Edit::set("/metadata/resourceVersion", *g.rng.pick(&["x", "0", "-1", " "])))
+        }
         "future version of object" => edits.push(Edit::set("/metadata/resourceVersion", "999999999999")),
         "wrong uid" => edits.push(Edit::set("/metadata/uid", UID)),
         "no uid" => edits.push(Edit::remove("/metadata/uid")),
@@ -435,7 +603,9 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "version" => options = json!({"preconditions": {"resourceVersion": format!("⟦rv:{subject}⟧")}}),
-        "stale version" => options = json!({"preconditions": {"resourceVersion": format!("⟦first:{subject}⟧")}}),
+        "stale version" => {
+            options = json!({"preconditions": {"resourceVersion": format!("⟦first:{subject}⟧")}})
+        }
         "background" => options = json!({"propagationPolicy": "Background"}),
         "foreground" => {
             options = json!({"propagationPolicy": "Foreground"});
@@ -463,7 +633,10 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
             request.query = query(&[("gracePeriodSeconds", *g.rng.pick(&["x", "", "1.5"]))]);
             succeeds = false;
         }
-        "query propagation" => request.query = query(&[("propagationPolicy", *g.rng.pick(&["Background", "Foreground", "Orphan", "x"]))]),
+        "query propagation" => {
+            request.query =
+                query(&[("propagationPolicy", *g.rng.pick(&["Background", "Foreground", "Orphan", "x"]))])
+        }
         "wrong kind" => {
             options = json!({"kind": "Pod", "apiVersion": "v1"});
             succeeds = false;
@@ -485,7 +658,10 @@ pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'s
     if let Value::Object(fields) = &mut options {
         if g.rng.percent(70) && option != "wrong kind" {
             fields.insert("kind".to_owned(), json!("DeleteOptions"));
-            fields.insert("apiVersion".to_owned(), json!(*g.rng.pick(&["v1", "v1", "meta.k8s.io/v1", resource.api_version])));
+            fields.insert(
+                "apiVersion".to_owned(),
+                json!(*g.rng.pick(&["v1", "v1", "meta.k8s.io/v1", resource.api_version])),
+            );
         }
         request.content_type = Some(JSON);
         request.body = Body::Json(options);
@@ -526,7 +702,9 @@ pub(super) fn delete_collection(g: &mut Generator, resource: &'static Resource, 
         "bad selector" => "a=(".clone_into(&mut selector),
         "options" => {
             request.content_type = Some(JSON);
-            request.body = Body::Json(json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}));
+            request.body = Body::Json(
+                json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}),
+            );
         }
         "limit" => request.query = query(&[("limit", "1")]),
         _ => {}

@@ -9,6 +9,7 @@ use crate::status::Status;
 
 /// Labels that a pod takes over from its node.
 const TOPOLOGY: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
+const POLICY: &str = "PreemptLowerPriority";
 
 pub(super) fn admit(scope: &Scope<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
     let node = tree::text(tree::field(object, "spec"), "nodeName").to_owned();
@@ -64,7 +65,6 @@ fn fill_priority(object: &mut Value) -> Result<(), String> {
         ));
     }
     tree::set(spec, "priority", priority);
-    const POLICY: &str = "PreemptLowerPriority";
     if let Some(given) = tree::maybe_text(spec, "preemptionPolicy")
         && given != POLICY
     {
@@ -76,7 +76,7 @@ fn fill_priority(object: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// There are no RuntimeClasses.
+/// There are no runtime classes.
 fn check_runtime_class(object: &Value) -> Result<(), Status> {
     match tree::maybe_text(tree::field(object, "spec"), "runtimeClassName") {
         Some(class) => Err(refuse(object, &format!("pod rejected: RuntimeClass \"{class}\" not found"))),

@@ -1,6 +1,7 @@
 //! Pods: `pkg/registry/core/pod`.
 
 mod admit;
+mod annotations;
 mod bind;
 mod containers;
 mod defaults;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::strategy::{Scope, Strategy};
-use crate::kinds::{checks, content, metadata, tree};
+use crate::kinds::{content, metadata, tree};
 use crate::status::Status;
 
 pub(crate) use bind::bind;
@@ -87,7 +88,7 @@ impl Strategy for Pod {
             return;
         }
         validate_pod(object, errors);
-        validate_annotation_changes(object, old, errors);
+        annotations::validate_changes(object, old, errors);
         update::validate(tree::field(object, "spec"), tree::field(old, "spec"), errors);
     }
 
@@ -131,9 +132,9 @@ impl Strategy for Pod {
 /// `validatePodMetadataAndSpec`.
 fn validate_pod(object: &Value, errors: &mut Errors) {
     metadata::validate_own(object, true, content::subdomain_name, errors);
-    let annotations = tree::at(object, &["metadata", "annotations"]);
+    let own = tree::at(object, &["metadata", "annotations"]);
     let spec = tree::field(object, "spec");
-    spec::validate_annotations(annotations, spec, &Path::root("metadata.annotations"), errors);
+    annotations::validate(own, spec, &Path::root("metadata.annotations"), errors);
     let path = Path::root("spec");
     spec::validate(spec, &path, spec::Of::Pod, errors);
     for key in ["containers", "initContainers"] {
@@ -146,26 +147,4 @@ fn validate_pod(object: &Value, errors: &mut Errors) {
             }
         }
     }
-}
-
-const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// `ValidatePodSpecificAnnotationUpdates`.
-fn validate_annotation_changes(object: &Value, old: &Value, errors: &mut Errors) {
-    let path = Path::root("metadata.annotations");
-    let value = |object| tree::at(object, &["metadata", "annotations", MIRROR]).as_str();
-    match (value(object), value(old)) {
-        (new, Some(old)) if new != Some(old) => {
-            errors.forbidden(&path.key(MIRROR), "may not remove or update mirror pod annotation");
-        }
-        (Some(_), None) => errors.forbidden(&path.key(MIRROR), "may not add mirror pod annotation"),
-        _ => {}
-    }
-    let annotations = tree::at(object, &["metadata", "annotations"]);
-    spec::validate_annotations(annotations, tree::field(object, "spec"), &path, errors);
-}
-
-/// `ValidateNodeName`.
-fn validate_node_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
-    checks::subdomain(name, path, errors);
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, content, ip, metadata, tree};
 
-use super::{containers, validate_node_name, volumes};
+use super::{annotations, containers, volumes};
+
+const DNS: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
 /// The owner of a pod spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,6 @@ pub(super) fn validate(spec: &Value, path: &Path<'_>, of: Of, errors: &mut Error
     validate_host_ports(spec, path, of, errors);
     let restart = tree::text(spec, "restartPolicy");
     checks::one_of(restart, &["Always", "OnFailure", "Never"], &path.child("restartPolicy"), errors);
-    const DNS: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     checks::one_of(tree::text(spec, "dnsPolicy"), DNS, &path.child("dnsPolicy"), errors);
     metadata::labels(tree::field(spec, "nodeSelector"), &path.child("nodeSelector"), errors);
     let gates_path = path.child("readinessGates");
@@ -96,7 +97,7 @@ fn validate_names(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     let node = tree::text(spec, "nodeName");
     if !node.is_empty() {
-        validate_node_name(node, &path.child("nodeName"), errors);
+        checks::subdomain(node, &path.child("nodeName"), errors);
     }
     if let Some(seconds) = tree::maybe_int(spec, "activeDeadlineSeconds")
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
@@ -192,33 +193,14 @@ fn validate_class_names(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-
-/// `ValidatePodSpecificAnnotations`.
-pub(super) fn validate_annotations(annotations: &Value, spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    if let Some(value) = tree::maybe_text(annotations, super::MIRROR)
-        && tree::text(spec, "nodeName").is_empty()
-    {
-        let detail = "must set spec.nodeName if mirror pod annotation is set";
-        errors.invalid(&path.key(super::MIRROR), value, detail);
-    }
-    if let Some(cost) = tree::maybe_text(annotations, DELETION_COST) {
-        // A leading plus and leading zeros are refused, as upstream does on top of strconv.
-        let is_plain = !cost.starts_with('+') && (cost == "0" || !cost.starts_with('0'));
-        if !is_plain || cost.parse::<i32>().is_err() {
-            errors.invalid(&path.key(DELETION_COST), cost, "must be a 32bit integer");
-        }
-    }
-}
-
 /// `ValidatePodTemplateSpec`.
 pub(crate) fn validate_template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
     let meta = tree::field(template, "metadata");
     metadata::labels(tree::field(meta, "labels"), &path.child("labels"), errors);
-    let annotations = tree::field(meta, "annotations");
-    metadata::annotations(annotations, &path.child("annotations"), errors);
+    let own = tree::field(meta, "annotations");
+    metadata::annotations(own, &path.child("annotations"), errors);
     let spec = tree::field(template, "spec");
-    validate_annotations(annotations, spec, &path.child("annotations"), errors);
+    annotations::validate(own, spec, &path.child("annotations"), errors);
     let path = path.child("spec");
     validate(spec, &path, Of::Template, errors);
     if !tree::list(spec, "ephemeralContainers").is_empty() {

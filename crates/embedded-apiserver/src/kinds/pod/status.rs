@@ -1,13 +1,13 @@
 //! The status of pods: `podStatusStrategy` and `ValidatePodStatusUpdate`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, ip, metadata, tree};
 
-use super::validate_node_name;
+use super::annotations;
 
 const STATUS: Path<'static> = Path::root("status");
 
@@ -26,13 +26,13 @@ pub(super) fn prepare(object: &mut Value, old: &Value) {
         tree::copy(status, "observedGeneration", before);
     }
     // Conditions of one type keep their generations by position.
-    let mut generations: HashMap<&str, std::collections::VecDeque<i64>> = HashMap::new();
+    let mut generations: HashMap<&str, VecDeque<i64>> = HashMap::new();
     for condition in tree::list(before, "conditions") {
         let of_type = generations.entry(tree::text(condition, "type")).or_default();
         of_type.push_back(tree::int(condition, "observedGeneration"));
     }
     for condition in tree::list_mut(status, "conditions") {
-        let kept = generations.get_mut(tree::text(condition, "type")).and_then(|of_type| of_type.pop_front());
+        let kept = generations.get_mut(tree::text(condition, "type")).and_then(VecDeque::pop_front);
         if let Some(kept @ 1..) = kept
             && tree::int(condition, "observedGeneration") == 0
         {
@@ -43,13 +43,13 @@ pub(super) fn prepare(object: &mut Value, old: &Value) {
 
 /// Checks a changed status.
 pub(super) fn validate(object: &Value, old: &Value, errors: &mut Errors) {
-    super::validate_annotation_changes(object, old, errors);
+    annotations::validate_changes(object, old, errors);
     let (status, before) = (tree::field(object, "status"), tree::field(old, "status"));
     validate_conditions(status, errors);
     let nominated = tree::text(status, "nominatedNodeName");
     if !nominated.is_empty() && nominated != tree::text(before, "nominatedNodeName") {
         let path = STATUS.child("nominatedNodeName");
-        validate_node_name(nominated, &path, errors);
+        checks::subdomain(nominated, &path, errors);
         if !tree::text(tree::field(old, "spec"), "nodeName").is_empty() {
             errors.forbidden(&path, "may not be set on pods that are already bound to a node");
         }

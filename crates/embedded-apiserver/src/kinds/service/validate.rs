@@ -15,6 +15,7 @@ const ANNOTATIONS: Path<'static> = Path::root("metadata.annotations");
 const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const MODE: &str = "service.kubernetes.io/topology-mode";
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const DISTRIBUTIONS: &[&str] = &["PreferClose", "PreferSameZone", "PreferSameNode"];
 const ONLY_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
 
@@ -35,7 +36,6 @@ pub(super) fn service(object: &Value, old: Option<&Value>, errors: &mut Errors) 
     validate_affinity(spec, errors);
     families::validate(spec, old_spec, errors);
     validate_external_ips(spec, old_spec, errors);
-    const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
     checks::one_of(spec.service_type(), TYPES, &SPEC.child("type"), errors);
     validate_unique_ports(spec, errors);
     validate_source_ranges(object, old, errors);

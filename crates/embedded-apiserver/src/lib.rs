@@ -4,10 +4,14 @@
 
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod codec;
+#[allow(dead_code, unused_imports, reason = "the front will use it")]
+mod discovery;
 pub mod environment;
 mod kinds;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod list;
+#[allow(dead_code, unused_imports, reason = "the front will use it")]
+mod openapi;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod schema;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
@@ -17,6 +21,8 @@ mod snapshot;
 mod status;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod store;
+#[allow(dead_code, unused_imports, reason = "the front will use it")]
+mod table;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod watch;
 

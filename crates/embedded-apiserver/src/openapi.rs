@@ -1,0 +1,163 @@
+//! The documents of `OpenAPI`, as far as kubectl asks.
+//!
+//! `/openapi/v3` lists a document for each group and version of the table; each has the schemas of its kinds, word for word
+//! those of kube-apiserver 1.36.3, and the paths with the parameters that clients look for. `kubectl explain`, the merge
+//! keys of `kubectl apply` and its probe for `fieldValidation` need no more. `/openapi/v2` is empty: kubectl asks for it
+//! only to check lists (`kind: List`) itself, skips what it does not find there, and leaves checking to the server.
+
+mod paths;
+mod schemas;
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, LOCATION};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::discovery::{Accepted, Document, KUBERNETES};
+use crate::kinds::{KINDS, Kind};
+
+/// Clients ask before they use what they kept.
+const REVALIDATE: &str = "no-cache, private";
+/// The hash is in the address: another document has another address.
+const FOREVER: &str = "public, immutable";
+
+/// Answers a GET of `/openapi/v2`, `/openapi/v3` and the documents below; `None` for all other paths.
+///
+/// Cost: the first question builds all documents, which takes about 10 ms and keeps about 1 MB.
+pub(crate) fn answer(path: &str, query: Option<&str>, headers: &HeaderMap) -> Option<Response<Bytes>> {
+    match path.strip_prefix("/openapi/")? {
+        "v2" => Some(version_2(headers)),
+        "v3" | "v3/" => Some(index().response(headers, REVALIDATE)),
+        path => {
+            let name = path.strip_prefix("v3/")?;
+            let found = documents().iter().find(|(of, _)| of == name);
+            Some(found.map_or_else(
+                || empty(StatusCode::NOT_FOUND),
+                |(name, document)| version_3(name, document, query, headers),
+            ))
+        }
+    }
+}
+
+fn version_3(name: &str, document: &Document, query: Option<&str>, headers: &HeaderMap) -> Response<Bytes> {
+    if !accepts(headers, "application/json") {
+        return empty(StatusCode::NOT_ACCEPTABLE);
+    }
+    let mut query = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    match query.find(|(key, _)| key == "hash") {
+        None => document.response(headers, REVALIDATE),
+        Some((_, hash)) if hash == document.hash() => document.response(headers, FOREVER),
+        Some(_) => {
+            let mut response = empty(StatusCode::MOVED_PERMANENTLY);
+            if let Ok(address) = address(name, document).parse() {
+                response.headers_mut().insert(LOCATION, address);
+            }
+            response
+        }
+    }
+}
+
+fn version_2(headers: &HeaderMap) -> Response<Bytes> {
+    /// As clients ask for it; `@` is not allowed in media types, so the answer has a dot.
+    const ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    for range in Accepted::of(headers) {
+        if range.includes("application/json") {
+            let document = json!({"swagger": "2.0", "info": info(), "paths": {}});
+            return Document::new("application/json", document.to_string()).response(headers, REVALIDATE);
+        }
+        if range.media_type == ASKED || range.media_type == ANSWERED {
+            return Document::new(ANSWERED, version_2_protobuf()).response(headers, REVALIDATE);
+        }
+    }
+    empty(StatusCode::NOT_ACCEPTABLE)
+}
+
+/// `openapi.v2.Document` of gnostic: `swagger` is field 1; `info` is field 2, with `title` 1 and `version` 2.
+fn version_2_protobuf() -> Vec<u8> {
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        // Lengths below 128 have one byte.
+        let length = u8::try_from(content.len()).unwrap_or_default();
+        [&[number << 3 | 2, length], content].concat()
+    }
+    let info = [field(1, TITLE.as_bytes()), field(2, KUBERNETES.as_bytes())].concat();
+    [field(1, b"2.0"), field(2, &info)].concat()
+}
+
+const TITLE: &str = "Kubernetes";
+
+fn info() -> Value {
+    json!({"title": TITLE, "version": KUBERNETES})
+}
+
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    Accepted::of(headers).iter().any(|range| range.includes(media_type))
+}
+
+fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(REVALIDATE));
+    response
+}
+
+/// The path of a document with its hash, which clients keep.
+fn address(name: &str, document: &Document) -> String {
+    format!("/openapi/v3/{name}?hash={}", document.hash())
+}
+
+fn index() -> &'static Document {
+    static INDEX: OnceLock<Document> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let paths = documents()
+            .iter()
+            .map(|(name, document)| (name.clone(), json!({"serverRelativeURL": address(name, document)})));
+        let paths: Map<String, Value> = paths.collect();
+        Document::new("application/json", json!({"paths": paths}).to_string())
+    })
+}
+
+/// The documents, by their name: `api/v1`, `apis/apps/v1`.
+fn documents() -> &'static [(String, Document)] {
+    static DOCUMENTS: OnceLock<Vec<(String, Document)>> = OnceLock::new();
+    DOCUMENTS.get_or_init(|| {
+        let mut versions: Vec<_> = KINDS.iter().map(|kind| (kind.group, kind.version)).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        let build = |(group, version)| {
+            let kinds = KINDS.iter().filter(|kind| kind.group == group && kind.version == version);
+            (
+                prefix(group, version),
+                Document::new("application/json", document(&kinds.collect::<Vec<_>>()).to_string()),
+            )
+        };
+        versions.into_iter().map(build).collect()
+    })
+}
+
+/// `api/v1` or `apis/GROUP/VERSION`
+fn prefix(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+fn document(kinds: &[&Kind]) -> Value {
+    let mut paths = Map::new();
+    for kind in kinds {
+        paths::add(kind, &format!("/{}", prefix(kind.group, kind.version)), &mut paths);
+    }
+    let mut used = schemas::closure(&Value::Object(paths.clone()));
+    if let Some(kind) = kinds.first().filter(|kind| !kind.group.is_empty()) {
+        schemas::add_delete_options_of(kind.group, kind.version, &mut used);
+    }
+    json!({
+        "openapi": "3.0.0",
+        "info": info(),
+        "paths": paths,
+        "components": {"schemas": used},
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
+use super::answer;
+use crate::kinds::KINDS;
+
+fn headers(accept: &str) -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())])
+}
+
+/// The document at an address as the index gives it.
+fn document(address: &str) -> Value {
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let response = answer(path, Some(query), &headers("application/json")).unwrap();
+    assert_eq!(response.status(), StatusCode::OK, "{address}");
+    serde_json::from_slice(response.body()).unwrap()
+}
+
+fn schema<'a>(document: &'a Value, reference: &Value) -> &'a Value {
+    let name = reference["$ref"].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
+    &document["components"]["schemas"][name]
+}
+
+/// What kubectl checks before it sends `fieldValidation` and a strategic merge patch.
+#[test]
+fn each_kind_has_a_patch_with_its_parameters_and_a_schema() {
+    let index = document("/openapi/v3");
+    for kind in KINDS {
+        let name =
+            if kind.group.is_empty() { "api/v1".to_owned() } else { format!("apis/{}", kind.api_version()) };
+        let document = document(index["paths"][&name]["serverRelativeURL"].as_str().unwrap());
+        let namespace = if kind.namespaced { "namespaces/{namespace}/" } else { "" };
+        let path = &document["paths"][format!("/{name}/{namespace}{}/{{name}}", kind.plural)];
+        let patch = &path["patch"];
+        assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], kind.kind);
+        let names = patch["parameters"].as_array().unwrap().iter();
+        assert!(names.clone().any(|parameter| parameter["name"] == "fieldValidation"), "{}", kind.kind);
+        assert!(patch["requestBody"]["content"].get("application/strategic-merge-patch+json").is_some());
+        let answer = &path["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        let of_kind = schema(&document, answer);
+        assert_eq!(of_kind["x-kubernetes-group-version-kind"][0]["kind"], kind.kind);
+        assert!(of_kind["properties"].get("metadata").is_some());
+    }
+}
+
+#[test]
+fn all_references_lead_to_a_schema() {
+    fn check(value: &Value, schemas: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(name) = fields.get("$ref").and_then(Value::as_str) {
+                    let name = name.strip_prefix("#/components/schemas/").unwrap();
+                    assert!(schemas.get(name).is_some(), "no schema {name}");
+                }
+                fields.values().for_each(|value| check(value, schemas));
+            }
+            Value::Array(items) => items.iter().for_each(|value| check(value, schemas)),
+            _ => {}
+        }
+    }
+    for entry in document("/openapi/v3")["paths"].as_object().unwrap().values() {
+        let document = document(entry["serverRelativeURL"].as_str().unwrap());
+        check(&document, &document["components"]["schemas"]);
+    }
+}
+
+#[test]
+fn an_outdated_hash_is_redirected() {
+    let response = answer("/openapi/v3/api/v1", Some("hash=12&timeout=32s"), &HeaderMap::new()).unwrap();
+    assert_eq!(response.status(), StatusCode::MOVED_PERMANENTLY);
+    let address = response.headers()[LOCATION].to_str().unwrap();
+    assert_eq!(document(address)["openapi"], "3.0.0");
+}
+
+#[test]
+fn other_documents_and_encodings_are_refused() {
+    let status = |path, accept| answer(path, None, &headers(accept)).unwrap().status();
+    assert_eq!(status("/openapi/v3/apis/nonsense/v1", "*/*"), StatusCode::NOT_FOUND);
+    assert_eq!(status("/openapi/v3/api/v1", "text/html"), StatusCode::NOT_ACCEPTABLE);
+    assert_eq!(status("/openapi/v2", "text/html"), StatusCode::NOT_ACCEPTABLE);
+    assert!(answer("/openapi", None, &HeaderMap::new()).is_none());
+    assert!(answer("/api/v1", None, &HeaderMap::new()).is_none());
+}
+
+#[test]
+fn the_old_version_is_an_empty_document() {
+    let asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let response = answer("/openapi/v2", None, &headers(asked)).unwrap();
+    assert_eq!(response.headers()[CONTENT_TYPE], asked.replace('@', "."));
+    assert_eq!(response.body().as_ref(), b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.3");
+    assert_eq!(document("/openapi/v2")["swagger"], "2.0");
+}

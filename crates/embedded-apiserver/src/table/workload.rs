@@ -1,0 +1,94 @@
+//! Rows of `Deployments` and `ReplicaSets`, and selectors as text.
+
+use serde_json::Value;
+
+use super::name;
+use super::object::{Age, NONE, child, int, list, text};
+
+pub(super) fn replica_set_cells(set: &Value, age: Age) -> Vec<Value> {
+    let (spec, status) = (child(set, "spec"), child(set, "status"));
+    let [names, images] = containers(spec);
+    let selector = match label_selector(child(spec, "selector")) {
+        None => "<error>".to_owned(),
+        Some(text) if text.is_empty() => NONE.to_owned(),
+        Some(text) => text,
+    };
+    vec![
+        name(set),
+        int(spec, "replicas").into(),
+        int(status, "replicas").into(),
+        int(status, "readyReplicas").into(),
+        age.of_object(set),
+        names,
+        images,
+        selector.into(),
+    ]
+}
+
+pub(super) fn deployment_cells(deployment: &Value, age: Age) -> Vec<Value> {
+    let (spec, status) = (child(deployment, "spec"), child(deployment, "status"));
+    let [names, images] = containers(spec);
+    vec![
+        name(deployment),
+        format!("{}/{}", int(status, "readyReplicas"), int(spec, "replicas")).into(),
+        int(status, "updatedReplicas").into(),
+        int(status, "availableReplicas").into(),
+        age.of_object(deployment),
+        names,
+        images,
+        label_selector(child(spec, "selector")).unwrap_or_else(|| "<invalid>".to_owned()).into(),
+    ]
+}
+
+/// Rows of the subresource `scale`.
+pub(super) fn scale_cells(scale: &Value, age: Age) -> Vec<Value> {
+    vec![
+        name(scale),
+        int(child(scale, "spec"), "replicas").into(),
+        int(child(scale, "status"), "replicas").into(),
+        age.of_object(scale),
+    ]
+}
+
+/// The names and the images of the containers of a pod template.
+fn containers(spec: &Value) -> [Value; 2] {
+    let containers = list(child(child(spec, "template"), "spec"), "containers");
+    ["name", "image"]
+        .map(|key| containers.iter().map(|one| text(one, key)).collect::<Vec<_>>().join(",").into())
+}
+
+/// `a=b,c=d`
+pub(super) fn labels(labels: &Value) -> String {
+    let labels = labels.as_object().into_iter().flatten();
+    let mut pairs: Vec<_> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    pairs.sort_unstable();
+    pairs.join(",")
+}
+
+/// `a=b,c in (d,e),!f`, by key. None if an operator is unknown.
+fn label_selector(selector: &Value) -> Option<String> {
+    let labels = child(selector, "matchLabels").as_object().into_iter().flatten();
+    let mut requirements: Vec<(&str, String)> = labels
+        .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))
+        .collect();
+    for expression in list(selector, "matchExpressions") {
+        let key = text(expression, "key");
+        let requirement = match text(expression, "operator") {
+            "In" => format!("{key} in ({})", sorted_values(expression)),
+            "NotIn" => format!("{key} notin ({})", sorted_values(expression)),
+            "Exists" => key.to_owned(),
+            "DoesNotExist" => format!("!{key}"),
+            _ => return None,
+        };
+        requirements.push((key, requirement));
+    }
+    requirements.sort_by_key(|(key, _)| *key);
+    Some(requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(","))
+}
+
+fn sorted_values(expression: &Value) -> String {
+    let mut values: Vec<_> = list(expression, "values").iter().filter_map(Value::as_str).collect();
+    values.sort_unstable();
+    values.join(",")
+}

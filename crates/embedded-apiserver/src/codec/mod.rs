@@ -9,6 +9,7 @@
 //! A tree is canonical if it is what Go's encoder prints for the typed object: fields are absent if `omitempty` or
 //! `omitzero` leaves them out, structs that are no pointers are there, quantities and times have their canonical form.
 
+mod error;
 mod fields_v1;
 pub(crate) mod json;
 mod native;
@@ -17,7 +18,10 @@ mod quantity;
 mod text;
 mod time;
 
+pub(crate) use error::DecodeError;
 pub(crate) use quantity::canonical as canonical_quantity;
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod testdata;

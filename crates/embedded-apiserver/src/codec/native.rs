@@ -4,8 +4,8 @@ use kube_protobuf::{DecodeError, Fields};
 
 use super::time::{Moment, ZERO_SECONDS};
 
-/// The years 0 to 9999 and a margin, in seconds since 1970; others are brought into this range.
-const SECONDS: std::ops::RangeInclusive<i64> = -100_000_000_000..=300_000_000_000;
+/// The years 0 to 9999 in seconds since 1970: what RFC 3339 can express. Other times are brought into this range.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
 /// Reads `Timestamp`. No bytes are Go's zero time.
 pub(super) fn timestamp(bytes: &[u8]) -> Result<Moment, DecodeError> {

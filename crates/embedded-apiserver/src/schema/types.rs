@@ -1,5 +1,6 @@
 //! What is known of a type.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::{LazyLock, OnceLock};
 
@@ -11,7 +12,6 @@ use super::lookup::Lookup;
 pub(crate) const MAX_FIELDS: usize = 64;
 
 /// A Go struct.
-#[derive(Debug)]
 pub(crate) struct Type {
     /// Package path and name, such as `k8s.io/api/core/v1.Pod`.
     pub(crate) path: &'static str,
@@ -177,6 +177,11 @@ impl Node {
         }
     }
 
+    /// The value of a map's entry whose message has none: lists that are messages are empty there, and not nil.
+    pub(crate) fn zero_of_entry(&self) -> Value {
+        if matches!(self.shape, Shape::Items(_)) { Value::Array(Vec::new()) } else { self.zero() }
+    }
+
     /// Whether `omitempty` leaves out this value: false, 0, a nil pointer, and what has length 0. Structs are never empty.
     fn is_empty(&self, value: &Value) -> bool {
         if self.pointer {
@@ -197,6 +202,12 @@ impl Node {
             Shape::Time | Shape::MicroTime => value.is_null(),
             _ => *value == self.zero(),
         }
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path)
     }
 }
 

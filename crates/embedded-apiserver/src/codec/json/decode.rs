@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::place::{DecodeError, FieldValidation, Place, Problem, Step};
+use super::place::{FieldValidation, Place, Problem, Step};
 use super::reader::{Malformed, Reader, Token};
 use super::syntax;
+use crate::codec::error::DecodeError;
 use crate::codec::quantity;
 use crate::codec::time::{self, Layout};
 use crate::schema::{Node, Shape, Type};

@@ -1,8 +1,8 @@
 //! `apiVersion` and `kind` of a body.
 
-use super::place::DecodeError;
 use super::reader::{Malformed, Reader, Token};
 use super::syntax;
+use crate::codec::error::DecodeError;
 
 /// What a body says of its type. Empty if it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

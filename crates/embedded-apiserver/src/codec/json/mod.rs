@@ -13,9 +13,11 @@ use serde_json::Value;
 pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use head::{Head, head};
-pub(crate) use place::{DecodeError, FieldValidation, Problem};
+pub(crate) use place::{FieldValidation, Problem};
 
 use crate::schema::Type;
+
+pub(crate) use super::error::DecodeError;
 
 /// Decodes a tree, such as the result of a patch, as if it were the body of a request.
 ///

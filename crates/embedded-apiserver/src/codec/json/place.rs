@@ -36,11 +36,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A body that cannot be decoded, in Go's words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct DecodeError(pub(crate) String);
-
 /// A place in a body: a chain up to the root, on the stack of the decoder.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {

@@ -1,8 +1,9 @@
 //! Protobuf to tree.
 
-use kube_protobuf::{DecodeError, Fields, Value as Wire};
+use kube_protobuf::{Fields, Value as Wire};
 use serde_json::{Map, Value};
 
+use crate::codec::error::DecodeError;
 use crate::codec::native::{self, IntOrString};
 use crate::codec::quantity;
 use crate::codec::time::{self, Layout};
@@ -13,7 +14,7 @@ use crate::schema::{Entry, Message, Node, Part, Shape, Type};
 /// Cost: linear; nesting is limited by that of the types.
 ///
 /// # Errors
-/// The bytes are no message, or a known field has another wire type. Text that is not UTF-8 is no error: each wrong byte
+/// The bytes are no message, a known field has another wire type, or a quantity is malformed, in Go's words. Text that is not UTF-8 is no error: each wrong byte
 /// becomes U+FFFD.
 pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeError> {
     object(of, bytes, None)
@@ -83,9 +84,8 @@ fn node(
         Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?)?,
         Shape::Quantity => {
             let amount = text(native::only_bytes("Quantity", fields.bytes(wire)?)?);
-            Value::String(
-                quantity::canonical(&amount).map_or_else(|_| amount.clone(), std::borrow::Cow::into_owned),
-            )
+            let canonical = quantity::canonical(&amount).map_err(|error| DecodeError(error.to_owned()))?;
+            Value::String(canonical.into_owned())
         }
         Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
             IntOrString::Int(int) => Value::from(int),
@@ -132,7 +132,7 @@ fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError
             _ => {}
         }
     }
-    Ok((key, value.unwrap_or_else(|| of.zero())))
+    Ok((key, value.unwrap_or_else(|| of.zero_of_entry())))
 }
 
 fn array(previous: Option<Value>) -> Vec<Value> {

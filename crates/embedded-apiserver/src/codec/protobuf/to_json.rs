@@ -233,7 +233,7 @@ fn entry(of: &'static Node, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Decod
     if let Some(wire) = content {
         return value(of, wire, out);
     }
-    out.extend_from_slice(of.zero().to_string().as_bytes());
+    out.extend_from_slice(of.zero_of_entry().to_string().as_bytes());
     Ok(())
 }
 

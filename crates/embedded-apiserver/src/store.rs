@@ -19,7 +19,7 @@ pub(crate) use log::{Compacted, Event, EventKind};
 pub(crate) use object::{Resource, Stored, key};
 pub use options::StoreOptions;
 pub(crate) use splice::{Template, varint};
-pub(crate) use versioned::{Expect, ReadError, Refused, Restored, Span, Store, Watermark};
+pub(crate) use versioned::{Expect, Life, ReadError, Refused, Restored, Span, Store, Watermark};
 
 #[cfg(test)]
 pub(crate) mod example;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::selectors::go_quote;
+use crate::codec::json::syntax_error;
 
 const VERSION: &str = "meta.k8s.io/v1";
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -32,7 +32,8 @@ impl Token {
     pub(super) fn decode(token: &str) -> Result<Self, String> {
         let generic = |error: String| format!("continue key is not valid: {error}");
         let json = decode_base64(token).map_err(generic)?;
-        let value = serde_json::from_slice(&json).map_err(|error| generic(json_error(&json, &error)))?;
+        let value = serde_json::from_slice(&json)
+            .map_err(|error| generic(syntax_error(&json).unwrap_or_else(|| error.to_string())))?;
         let Fields { v, rv, start } = fields(value).map_err(generic)?;
         if v != VERSION {
             return Err(format!(
@@ -111,24 +112,6 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    }
-}
-
-/// The message of Go's scanner for the commonest errors: the end, or a first character that begins no value.
-fn json_error(json: &[u8], error: &serde_json::Error) -> String {
-    let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
-    match first {
-        Some(&byte) if !matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
-            let text = char::from(byte).to_string();
-            let quoted = match text.as_str() {
-                "'" => r"'\''".to_owned(),
-                "\"" => r#"'"'"#.to_owned(),
-                other => format!("'{}'", go_quote(other).trim_matches('"')),
-            };
-            format!("invalid character {quoted} looking for beginning of value")
-        }
-        _ if error.is_eof() => "unexpected end of JSON input".to_owned(),
-        _ => error.to_string(),
     }
 }
 

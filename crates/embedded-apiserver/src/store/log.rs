@@ -57,6 +57,10 @@ impl Log {
         Self { events: VecDeque::new(), compacted: version, floor: version, gone, bytes: 0, bounds }
     }
 
+    pub(super) fn bounds(&self) -> StoreOptions {
+        self.bounds
+    }
+
     /// The version after which all events are here.
     pub(super) fn compacted(&self) -> u64 {
         self.compacted

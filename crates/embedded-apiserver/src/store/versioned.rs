@@ -29,7 +29,15 @@ pub(crate) struct Store {
     changed: Vec<watch::Sender<u64>>,
     /// The last version of all, to wake reads of future versions.
     version: watch::Sender<u64>,
-    closed: watch::Sender<bool>,
+    life: watch::Sender<Life>,
+}
+
+/// The lives of a store: a restore ends one, and with it all watches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Life {
+    number: u64,
+    /// Whether it has ended for good.
+    pub(crate) closed: bool,
 }
 
 #[derive(Debug)]
@@ -107,20 +115,29 @@ impl Store {
         version: u64,
         restored: Vec<Restored>,
     ) -> Self {
-        let mut objects: Vec<Objects> = (0..resources).map(|_| Objects::default()).collect();
-        let mut last = version.max(FIRST_VERSION);
-        for Restored { resource, key, version, body } in restored {
-            last = last.max(version);
-            if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
-                objects.put(Arc::new(Stored::new(version, &key, Template::cut(&body).stamp(version))));
-            }
-        }
+        let inner = Inner::restore(resources, options, version, restored);
+        let version = inner.log.version();
         Self {
-            inner: RwLock::new(Inner { objects, log: Log::new(resources, last, options) }),
-            changed: (0..resources).map(|_| watch::Sender::new(last)).collect(),
-            version: watch::Sender::new(last),
-            closed: watch::Sender::new(false),
+            inner: RwLock::new(inner),
+            changed: (0..resources).map(|_| watch::Sender::new(version)).collect(),
+            version: watch::Sender::new(version),
+            life: watch::Sender::new(Life::default()),
         }
+    }
+
+    /// Replaces everything, as the restore of a backup of etcd does: objects and version may go back, and all watches end.
+    /// Returns the version.
+    pub(crate) fn reset(&self, version: u64, restored: Vec<Restored>) -> u64 {
+        let mut inner = self.inner.write();
+        *inner = Inner::restore(inner.objects.len(), inner.log.bounds(), version, restored);
+        let version = inner.log.version();
+        // Under the lock, so that no watch of the new life is ended and no write is overtaken.
+        self.life.send_modify(|life| life.number += 1);
+        self.version.send_replace(version);
+        for changed in &self.changed {
+            changed.send_replace(version);
+        }
+        version
     }
 
     /// The version of the last write.
@@ -290,12 +307,12 @@ impl Store {
 
     /// Ends all watches, and those that begin later.
     pub(crate) fn close(&self) {
-        self.closed.send_replace(true);
+        self.life.send_modify(|life| life.closed = true);
     }
 
-    /// A receiver that becomes true with [`Self::close`].
-    pub(crate) fn closed(&self) -> watch::Receiver<bool> {
-        self.closed.subscribe()
+    /// A receiver of the current life, which changes with [`Self::reset`] and [`Self::close`].
+    pub(crate) fn life(&self) -> watch::Receiver<Life> {
+        self.life.subscribe()
     }
 
     /// Wakes the readers. Writers may get here in another order than they wrote, so the greatest version stays.
@@ -309,6 +326,18 @@ impl Store {
 }
 
 impl Inner {
+    fn restore(resources: usize, options: StoreOptions, version: u64, restored: Vec<Restored>) -> Self {
+        let mut objects: Vec<Objects> = (0..resources).map(|_| Objects::default()).collect();
+        let mut last = version.max(FIRST_VERSION);
+        for Restored { resource, key, version, body } in restored {
+            last = last.max(version);
+            if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
+                objects.put(Arc::new(Stored::new(version, &key, Template::cut(&body).stamp(version))));
+            }
+        }
+        Self { objects, log: Log::new(resources, last, options) }
+    }
+
     fn objects(&self, resource: Resource) -> Option<&Objects> {
         self.objects.get(usize::from(resource.0))
     }

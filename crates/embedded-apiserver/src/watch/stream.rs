@@ -12,7 +12,7 @@ use super::bookmarks::next_bookmark;
 use super::events::{WatchEvent, WatchKind, convert};
 use crate::list::{Request, parse_version, too_large, wait_for};
 use crate::status::Status;
-use crate::store::{Compacted, Span, Store};
+use crate::store::{Compacted, Life, Span, Store};
 
 /// Number of events that are read from the log at once.
 const BATCH: usize = 256;
@@ -24,7 +24,9 @@ pub(crate) struct Watch {
     store: Arc<Store>,
     request: Request,
     changed: Receiver<u64>,
-    closed: Receiver<bool>,
+    life: Receiver<Life>,
+    /// The life of the store in which it began.
+    began_in: Life,
     /// What was read and not sent.
     pending: VecDeque<WatchEvent>,
     /// The version up to which the log was read.
@@ -54,9 +56,12 @@ pub(crate) async fn watch(
     };
     // An end beyond the clock is none.
     let end = length.and_then(|length| now.checked_add(length));
+    let life = store.life();
+    let began_in = *life.borrow();
     let mut watch = Watch {
         changed: store.subscribe(request.resource).unwrap_or_else(|| store.versions()),
-        closed: store.closed(),
+        life,
+        began_in,
         pending: VecDeque::new(),
         position: version,
         began: version,
@@ -102,9 +107,14 @@ impl Watch {
         if self.is_over() { None } else { self.pending.pop_front() }
     }
 
-    /// Whether its time is over or the server closes. Events that are pending are lost, as in the API server.
+    /// Whether its time is over, or the state it watches was replaced, or the server closes. Events that are pending are lost, as in the API server.
     fn is_over(&self) -> bool {
-        self.end.is_some_and(|end| end <= Instant::now()) || *self.closed.borrow()
+        self.end.is_some_and(|end| end <= Instant::now()) || self.lost_its_store()
+    }
+
+    fn lost_its_store(&self) -> bool {
+        let life = *self.life.borrow();
+        life.closed || life != self.began_in
     }
 
     async fn begin(&mut self, version: u64) {
@@ -200,7 +210,7 @@ impl Watch {
         tokio::select! {
             biased;
             // The store cannot be gone while this watch has it.
-            _ = self.closed.changed() => {}
+            _ = self.life.changed() => {}
             _ = self.changed.changed() => {}
             () = at(end) => {}
             () = at(bookmark) => self.send_bookmark(),

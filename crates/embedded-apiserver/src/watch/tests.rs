@@ -9,7 +9,7 @@ use super::*;
 use crate::list::{ListOptions, Request, Target};
 use crate::status::Status;
 use crate::store::example::labelled;
-use crate::store::{Expect, Resource, Store, StoreOptions, Stored};
+use crate::store::{Expect, Resource, Restored, Store, StoreOptions, Stored};
 
 const PODS: Resource = Resource(0);
 const LEASES: Resource = Resource(1);
@@ -232,6 +232,27 @@ async fn a_watch_ends_with_the_server() {
     assert_eq!(std::str::from_utf8(&chunk), Ok(expected));
     store.close();
     assert_eq!(chunks.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_ends_watches_and_goes_back() {
+    let store = store();
+    put(&store, "ns/a", 1);
+    let restored = Restored { resource: PODS, key: "ns/b".to_owned(), version: 2, body: labelled("b", 1) };
+    put(&store, "ns/a", 2);
+    let mut watch = begin(&store, "", "resourceVersion=1").await.unwrap();
+    assert_eq!(store.reset(2, vec![restored]), 2);
+    assert_eq!(watch.next().await, None);
+    let mut watch = begin(&store, "", "allowWatchBookmarks=1").await.unwrap();
+    assert_eq!(ready(&mut watch).await, ["ADDED ns/b 2", "END 2"]);
+    let mut old = begin(&store, "", "resourceVersion=1").await.unwrap();
+    assert_eq!(ready(&mut old).await, ["ERROR 410 too old resource version: 1 (2)"]);
+    put(&store, "ns/b", 2);
+    assert_eq!(ready(&mut watch).await, ["MODIFIED ns/b 3"]);
+    // A watch from a version that the former life had reached waits for it.
+    let mut ahead = begin(&store, "", "resourceVersion=4").await.unwrap();
+    put(&store, "ns/b", 3);
+    assert_eq!(ready(&mut ahead).await, [""; 0]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use head::{Head, head};
 pub(crate) use place::{FieldValidation, Problem};
+pub(crate) use syntax::error as syntax_error;
 
 use crate::schema::Type;
 

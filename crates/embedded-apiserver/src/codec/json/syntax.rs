@@ -8,7 +8,7 @@ pub(super) const MAX_DEPTH: usize = 500;
 /// The error of the first byte that is wrong, or of the end; `None` if the text is well formed.
 ///
 /// Cost: a pass byte by byte; only for texts that the decoder has refused.
-pub(super) fn error(text: &[u8]) -> Option<String> {
+pub(crate) fn error(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner { text, position: 0, stack: Vec::new() };
     scanner.document().err()
 }

@@ -13,6 +13,10 @@ mod list;
 #[allow(dead_code, unused_imports, reason = "the front will use it")]
 mod openapi;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod managed_fields;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod patch;
+#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod schema;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod selectors;

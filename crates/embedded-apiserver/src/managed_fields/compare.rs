@@ -1,0 +1,252 @@
+//! The paths in which two versions of an object differ.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::element::{Element, same};
+use super::problem::Problems;
+use super::set::{Part, Set};
+use super::shape::{List, Shape};
+
+/// The paths that differ. No path is in two of them.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison<'a> {
+    pub(crate) removed: Set<'a>,
+    pub(crate) modified: Set<'a>,
+    pub(crate) added: Set<'a>,
+}
+
+/// Compares two objects of one type. Source: structured-merge-diff `typed.Compare`.
+///
+/// Cost: linear; elements and sets are made for changed parts only, and borrow from the objects.
+///
+/// # Errors
+/// A list has an item without a key; upstream's text.
+pub(crate) fn compare<'a>(shape: Shape, old: &'a Value, new: &'a Value) -> Result<Comparison<'a>, String> {
+    let mut problems = Problems::default();
+    let changes = walk(shape, Some(old), Some(new), &mut problems);
+    problems.into_result()?;
+    Ok(Comparison {
+        removed: changes.removed.children,
+        modified: changes.modified.children,
+        added: changes.added.children,
+    })
+}
+
+/// The differences at a place and below it.
+#[derive(Default)]
+struct Changes<'a> {
+    removed: Part<'a>,
+    modified: Part<'a>,
+    added: Part<'a>,
+}
+
+impl<'a> Changes<'a> {
+    /// Adds the differences below `element`, which comes after all others.
+    fn add(&mut self, element: &Element<'a>, below: Self) {
+        below.removed.append_to(&mut self.removed.children, element);
+        below.modified.append_to(&mut self.modified.children, element);
+        below.added.append_to(&mut self.added.children, element);
+    }
+
+    /// The place is one value.
+    fn leaf(old: Option<&Value>, new: Option<&Value>) -> Self {
+        let mut changes = Self::default();
+        match (old, new) {
+            (None, _) => changes.added = Part::leaf(),
+            (_, None) => changes.removed = Part::leaf(),
+            (Some(old), Some(new)) if !same(old, new) => changes.modified = Part::leaf(),
+            _ => {}
+        }
+        changes
+    }
+}
+
+fn walk<'a>(
+    shape: Shape,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    problems: &mut Problems,
+) -> Changes<'a> {
+    let leaf = match (old, new) {
+        (_, Some(value)) | (Some(value), None) => {
+            shape.is_leaf(value) && old.is_none_or(|old| shape.is_leaf(old))
+        }
+        (None, None) => true,
+    };
+    if leaf || (is_void(old) && is_void(new)) {
+        return Changes::leaf(old, new);
+    }
+    let mut changes = match shape {
+        Shape::List(list) => walk_items(list, items(old), items(new), problems),
+        Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new, problems),
+        _ => walk_fields(shape, fields(old), fields(new), problems),
+    };
+    if old.is_none() {
+        changes.added.member = true;
+    } else if new.is_none() {
+        changes.removed.member = true;
+    }
+    changes
+}
+
+/// A place of any type that holds a map on one side and something else on the other: the place and what is in the map.
+fn walk_changed_kind<'a>(
+    shape: Shape,
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+    problems: &mut Problems,
+) -> Changes<'a> {
+    let mut changes = walk_fields(shape, fields(old), fields(new), problems);
+    if let (Some(old), Some(new)) = (old, new)
+        && !old.is_null()
+        && !new.is_null()
+    {
+        changes.modified.member = true;
+    }
+    changes
+}
+
+fn walk_fields<'a>(
+    shape: Shape,
+    old: Option<&'a Map<String, Value>>,
+    new: Option<&'a Map<String, Value>>,
+    problems: &mut Problems,
+) -> Changes<'a> {
+    let mut changes = Changes::default();
+    let mut left = old.into_iter().flatten().peekable();
+    let mut right = new.into_iter().flatten().peekable();
+    loop {
+        let (name, old, new) = match (left.peek().copied(), right.peek().copied()) {
+            (None, None) => return changes,
+            (Some((a, old)), Some((b, new))) if a == b => (a, Some(old), Some(new)),
+            (Some((a, old)), Some((b, _))) if a < b => (a, Some(old), None),
+            (Some((a, old)), None) => (a, Some(old), None),
+            (_, Some((b, new))) => (b, None, Some(new)),
+        };
+        if old.is_some() {
+            left.next();
+        }
+        if new.is_some() {
+            right.next();
+        }
+        let Some((below, _)) = shape.child(name) else {
+            // the check of the object has reported it
+            continue;
+        };
+        let mut further = Problems::default();
+        let part = walk(below, old, new, &mut further);
+        let element = Element::Field(Cow::Borrowed(name));
+        if !further.is_empty() {
+            problems.add_below(&element, further);
+        }
+        changes.add(&element, part);
+    }
+}
+
+fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value], problems: &mut Problems) -> Changes<'a> {
+    let mut changes = Changes::default();
+    if !old.is_empty() && old == new {
+        return changes;
+    }
+    let left = keyed(list, old, problems);
+    let right = keyed(list, new, problems);
+    let (mut left, mut right) = (left.as_slice(), right.as_slice());
+    while let Some(element) = first_element(left, right) {
+        let (old, later) = split_group(left, &element);
+        left = later;
+        let (new, later) = split_group(right, &element);
+        right = later;
+        let mut further = Problems::default();
+        let part = walk_group(list, old, new, &mut further);
+        if !further.is_empty() {
+            problems.add_below(&element, further);
+        }
+        changes.add(&element, part);
+    }
+    changes
+}
+
+/// Compares all items with one key. Items that occur several times are one value together.
+fn walk_group<'a>(
+    list: List,
+    old: &[(Element<'a>, &'a Value)],
+    new: &[(Element<'a>, &'a Value)],
+    problems: &mut Problems,
+) -> Changes<'a> {
+    let first = |group: &[(Element<'a>, &'a Value)]| group.first().map(|(_, item)| *item);
+    match (old.len(), new.len()) {
+        (0 | 1, 0 | 1) => walk(list.item(), first(old), first(new), problems),
+        (2.., 2..) => {
+            let mut changes = Changes::default();
+            changes.modified.member =
+                old.len() != new.len() || old.iter().zip(new).any(|(old, new)| !same(old.1, new.1));
+            changes
+        }
+        (2.., rest) => {
+            let mut changes =
+                if rest == 0 { Changes::default() } else { walk(list.item(), None, first(new), problems) };
+            changes.removed.member = true;
+            changes
+        }
+        (rest, _) => {
+            let mut changes =
+                if rest == 0 { Changes::default() } else { walk(list.item(), first(old), None, problems) };
+            changes.added.member = true;
+            changes
+        }
+    }
+}
+
+/// The items with their keys, in the order of the keys; items with one key keep their order.
+fn keyed<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Vec<(Element<'a>, &'a Value)> {
+    let mut keyed = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        match list.element(item) {
+            Ok(element) => keyed.push((element, item)),
+            Err(message) => problems.add(format!("element {index}: {message}")),
+        }
+    }
+    if !keyed.is_sorted_by(|a, b| a.0 <= b.0) {
+        keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    keyed
+}
+
+fn first_element<'a>(left: &[(Element<'a>, &Value)], right: &[(Element<'a>, &Value)]) -> Option<Element<'a>> {
+    match (left.first(), right.first()) {
+        (Some((a, _)), Some((b, _))) => Some(a.min(b).clone()),
+        (Some((only, _)), None) | (None, Some((only, _))) => Some(only.clone()),
+        (None, None) => None,
+    }
+}
+
+fn split_group<'b, 'a>(
+    items: &'b [(Element<'a>, &'a Value)],
+    element: &Element<'a>,
+) -> (&'b [(Element<'a>, &'a Value)], &'b [(Element<'a>, &'a Value)]) {
+    let length = items.iter().take_while(|(other, _)| other == element).count();
+    items.split_at_checked(length).unwrap_or((items, &[]))
+}
+
+fn is_void(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    }
+}
+
+fn is_map(value: Option<&Value>) -> bool {
+    value.is_none_or(|value| value.is_object() || value.is_null())
+}
+
+fn items(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn fields(value: Option<&Value>) -> Option<&Map<String, Value>> {
+    value.and_then(Value::as_object)
+}

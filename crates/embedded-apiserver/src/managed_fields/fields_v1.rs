@@ -1,0 +1,54 @@
+//! `FieldsV1`: sets as JSON objects, whose keys are elements.
+
+use serde_json::{Map, Value};
+
+use super::element::{Element, Unreadable};
+use super::set::{Node, Set};
+
+/// Reads a set. Elements of unknown types are left out, as upstream does.
+///
+/// # Errors
+/// A key is no element, or a value no object.
+pub(crate) fn decode(fields: &Value) -> Result<Set<'_>, Unreadable> {
+    decode_below(fields).map(|(set, _)| set)
+}
+
+/// The set below a node, and whether the node itself is a member: it says so with `.`, or has nothing else to say.
+fn decode_below(fields: &Value) -> Result<(Set<'_>, bool), Unreadable> {
+    let fields = match fields {
+        Value::Object(fields) => fields,
+        Value::Null => return Ok((Set::default(), true)),
+        _ => return Err(Unreadable::Malformed),
+    };
+    let mut member = false;
+    let mut nodes = Vec::with_capacity(fields.len());
+    for (key, below) in fields {
+        if key == "." {
+            member = true;
+            continue;
+        }
+        let element = match Element::parse(key) {
+            Ok(element) => element,
+            Err(Unreadable::UnknownType) => continue,
+            Err(Unreadable::Malformed) => return Err(Unreadable::Malformed),
+        };
+        let (children, member) = decode_below(below)?;
+        nodes.push(Node { element, member, children });
+    }
+    let set = Set::from_nodes(nodes);
+    member |= set.is_empty();
+    Ok((set, member))
+}
+
+/// Writes a set.
+pub(crate) fn encode(set: &Set<'_>) -> Value {
+    let mut fields = Map::new();
+    for node in set.nodes() {
+        let mut below = encode(&node.children);
+        if let (true, Value::Object(below)) = (node.member && !node.children.is_empty(), &mut below) {
+            below.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        fields.insert(node.element.encode(), below);
+    }
+    Value::Object(fields)
+}

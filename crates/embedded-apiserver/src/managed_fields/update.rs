@@ -1,0 +1,179 @@
+//! The entries after a create, an update or a patch.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::patch::go_text;
+
+use super::check::{Duplicates, check};
+use super::entries::{self, Entry, Identity};
+use super::shape::{Shape, can_lack_keys};
+use super::{Failure, FieldManager, OWNERLESS, owners, seconds, set_entries, stored_entries};
+
+/// The longest name of a manager in bytes, if it comes from a user agent.
+const LONGEST_MANAGER: usize = 128;
+
+/// The name of the manager of a request: its `fieldManager`, or else the beginning of its user agent.
+pub(crate) fn manager_of(field_manager: &str, user_agent: &str) -> String {
+    if !field_manager.is_empty() {
+        return field_manager.to_owned();
+    }
+    let mut name = String::new();
+    for c in user_agent.split('/').next().unwrap_or_default().chars().filter(|c| go_text::is_printable(*c)) {
+        if name.len() + c.len_utf8() > LONGEST_MANAGER {
+            break;
+        }
+        name.push(c);
+    }
+    name
+}
+
+impl FieldManager<'_> {
+    /// Records in `new` that `manager` has turned `live` into it. `live` is absent at creation.
+    ///
+    /// `new` holds the entries that the request brings: none or unreadable ones stand for those of `live`, and an empty list
+    /// or one empty entry deletes all. The rules of the kind have not changed it yet; defaults are filled in.
+    ///
+    /// Cost: linear in both objects; allocates for changed fields and for the entries of `live`.
+    pub(crate) fn update(&self, live: Option<&Value>, new: &mut Value, manager: &str, now: Timestamp) {
+        let sent = take_entries(new);
+        let entries = self.updated(live, new, sent.as_ref(), manager, now);
+        set_entries(new, entries);
+    }
+
+    fn updated(
+        &self,
+        live: Option<&Value>,
+        new: &Value,
+        sent: Option<&Value>,
+        manager: &str,
+        now: Timestamp,
+    ) -> Option<Value> {
+        let stored = live.and_then(stored_entries);
+        let mut entries = self.starting_entries(stored, sent);
+        if entries.is_empty() && live.is_some() {
+            // upstream starts to track an object at its creation or its first apply
+            return None;
+        }
+        let zero;
+        let live = if let Some(live) = live {
+            live
+        } else {
+            zero = self.of.zero();
+            &zero
+        };
+        let time = seconds(now);
+        self.record((live, new), &mut entries, manager, &time).ok()?;
+        entries::encode(entries)
+    }
+
+    fn starting_entries<'a>(&self, stored: Option<&'a Value>, sent: Option<&'a Value>) -> Vec<Entry<'a>> {
+        let of_stored = || entries::decode(stored).unwrap_or_default();
+        let Some(sent) = sent.filter(|sent| self.subresource.is_empty() && Some(*sent) != stored) else {
+            return of_stored();
+        };
+        if is_reset(sent) {
+            return Vec::new();
+        }
+        match entries::decode(Some(sent)) {
+            Ok(mut entries) if !entries.is_empty() => {
+                entries::normalise(&mut entries, Shape::of_type(self.of), self.api_version);
+                entries
+            }
+            _ => of_stored(),
+        }
+    }
+
+    /// Changes the entries by what differs between two objects.
+    ///
+    /// # Errors
+    /// A list has an item without a key; upstream's text. Upstream removes all entries then.
+    pub(super) fn record<'a>(
+        &'a self,
+        (live, new): (&'a Value, &'a Value),
+        entries: &mut Vec<Entry<'a>>,
+        manager: &'a str,
+        time: &'a str,
+    ) -> Result<(), String> {
+        for (name, object) in [("new", new), ("live", live)] {
+            self.check_keys(object).map_err(|error| {
+                format!("failed to convert {name} object ({}) to smd typed: {error}", self.name_of(object))
+            })?;
+        }
+        let comparison =
+            owners::take(self, (live, new), entries, None, true).map_err(|failure| match failure {
+                Failure::Conflicts(_) => String::new(),
+                Failure::Other(error) => error,
+            })?;
+        let mut own = comparison.modified.union(comparison.added);
+        for path in OWNERLESS {
+            own.remove(path);
+        }
+        if !own.is_empty() {
+            let identity = Identity::of_update(manager, self.api_version, self.subresource);
+            let time = Some(Cow::Borrowed(time));
+            match entries.iter_mut().find(|entry| entry.identity == identity) {
+                Some(entry) => {
+                    entry.set = std::mem::take(&mut entry.set).union(own);
+                    entry.time = time;
+                    entry.encoded = None;
+                }
+                None => entries.push(Entry {
+                    identity,
+                    api_version: Cow::Borrowed(self.api_version),
+                    time,
+                    set: own,
+                    encoded: None,
+                }),
+            }
+        }
+        entries::cap(entries);
+        Ok(())
+    }
+}
+
+impl FieldManager<'_> {
+    /// Checks that list items have keys, in types where they can lack them.
+    pub(super) fn check_keys(&self, object: &Value) -> Result<(), String> {
+        if !can_lack_keys(self.of) {
+            return Ok(());
+        }
+        check(Shape::of_type(self.of), object, Duplicates::Allowed).into_result()
+    }
+
+    /// `namespace/name; group/version, Kind=kind`.
+    pub(super) fn name_of(&self, object: &Value) -> String {
+        let text = |name: &str| {
+            object
+                .get("metadata")
+                .and_then(|metadata| metadata.get(name))
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        format!("{}/{}; {}", text("namespace"), text("name"), group_version_kind(self.api_version, self.kind))
+    }
+}
+
+/// `schema.GroupVersionKind` as Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`.
+pub(super) fn group_version_kind(api_version: &str, kind: &str) -> String {
+    match api_version.split_once('/') {
+        None => format!("/{api_version}, Kind={kind}"),
+        Some((_, version)) if version.contains('/') => "/, Kind=".to_owned(),
+        Some(_) => format!("{api_version}, Kind={kind}"),
+    }
+}
+
+fn take_entries(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields").filter(|entries| !entries.is_null())
+}
+
+/// Whether these entries ask for the deletion of all.
+fn is_reset(entries: &Value) -> bool {
+    match entries.as_array().map(Vec::as_slice) {
+        Some([]) => true,
+        Some([only]) => only.as_object().is_some_and(serde_json::Map::is_empty),
+        _ => false,
+    }
+}

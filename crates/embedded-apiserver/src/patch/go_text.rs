@@ -1,0 +1,169 @@
+//! Values as Go prints them, for the texts of errors.
+
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+
+/// `%v`: `map[a:1 b:[x y]]`, `<nil>`.
+pub(crate) fn plain(value: &Value) -> String {
+    let mut text = String::new();
+    write_plain(value, &mut text);
+    text
+}
+
+fn write_plain(value: &Value, text: &mut String) {
+    match value {
+        Value::Null => text.push_str("<nil>"),
+        Value::Bool(is) => text.push_str(if *is { "true" } else { "false" }),
+        Value::Number(number) => text.push_str(&number_text(number)),
+        Value::String(string) => text.push_str(string),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                write_plain(item, text);
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            text.push_str("map[");
+            for (index, (name, field)) in fields.iter().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                text.push_str(name);
+                text.push(':');
+                write_plain(field, text);
+            }
+            text.push(']');
+        }
+    }
+}
+
+/// `%s`: strings as they are, other scalars as the wrong type for the verb.
+pub(crate) fn as_text(value: &Value) -> String {
+    if value.is_null() { "%!s(<nil>)".to_owned() } else { nested_text(value) }
+}
+
+fn nested_text(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(nested_text).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, field)| format!("{name}:{}", nested_text(field)));
+            format!("map[{}]", fields.collect::<Vec<_>>().join(" "))
+        }
+        scalar => format!("%!s({}={})", type_of(scalar), plain(scalar)),
+    }
+}
+
+/// `%#v`: `map[string]interface {}{"a":1}`, `interface {}(nil)`.
+pub(crate) fn sharp(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(string) => quoted(string),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(sharp).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, field)| format!("{}:{}", quoted(name), sharp(field))).collect();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+        _ => plain(value),
+    }
+}
+
+/// The Go type of a decoded JSON value, as `%T` prints it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn number_text(number: &Number) -> String {
+    if number.is_f64() { float(number.as_f64().unwrap_or_default()) } else { number.to_string() }
+}
+
+/// `%v` of a `float64`: the fewest digits, with an exponent below 1e-4 and from 1e6.
+pub(crate) fn float(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..6).contains(&exponent) {
+        return format!("{number}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
+/// `%q` of a string.
+pub(crate) fn quoted(string: &str) -> String {
+    let mut text = String::with_capacity(string.len() + 2);
+    text.push('"');
+    for c in string.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{7}' => text.push_str("\\a"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\u{b}' => text.push_str("\\v"),
+            c if c.is_ascii_control() => drop(write!(text, "\\x{:02x}", u32::from(c))),
+            c if is_printable(c) => text.push(c),
+            c if u32::from(c) < 0x1_0000 => drop(write!(text, "\\u{:04x}", u32::from(c))),
+            c => drop(write!(text, "\\U{:08x}", u32::from(c))),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// An approximation of `unicode.IsPrint`: unassigned code points count as printable.
+pub(crate) fn is_printable(c: char) -> bool {
+    let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    !c.is_control() && !invisible && (c == ' ' || !c.is_whitespace())
+}
+
+/// JSON as Go's encoders write it: `<`, `>`, `&` and two line separators escaped, whole floats without a fraction.
+pub(crate) fn json(value: &Value) -> String {
+    let text = match value {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().unwrap_or_default();
+            if number.fract() == 0.0 && number.abs() < 1e21 {
+                format!("{number:.0}")
+            } else {
+                value.to_string()
+            }
+        }
+        _ => value.to_string(),
+    };
+    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => drop(write!(escaped, "\\u{:04x}", u32::from(c))),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

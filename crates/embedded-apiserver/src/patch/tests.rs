@@ -1,0 +1,2 @@
+mod golden;
+mod rules;

@@ -10,10 +10,10 @@ pub mod environment;
 mod kinds;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod list;
-#[allow(dead_code, unused_imports, reason = "the front will use it")]
-mod openapi;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod managed_fields;
+#[allow(dead_code, unused_imports, reason = "the front will use it")]
+mod openapi;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]
 mod patch;
 #[allow(dead_code, unused_imports, reason = "the verbs will use it")]

@@ -1,2 +1,49 @@
 mod golden;
+mod properties;
 mod rules;
+mod speed;
+
+use serde_json::{Value, json};
+
+use super::FieldManager;
+use super::reset_fields;
+use crate::schema::Type;
+
+fn services() -> FieldManager<'static> {
+    manager_of("Service", "services", "")
+}
+
+fn manager_of(kind: &'static str, resource: &str, subresource: &'static str) -> FieldManager<'static> {
+    FieldManager {
+        of: Type::named(&format!("k8s.io/api/core/v1.{kind}")).unwrap(),
+        api_version: "v1",
+        kind,
+        subresource,
+        reset: reset_fields("", resource, subresource),
+        convert: None,
+    }
+}
+
+fn at(second: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(second).unwrap()
+}
+
+/// A Service with these fields.
+fn service(metadata: Value, spec: Value) -> Value {
+    let mut service = json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata, "spec": spec});
+    service["metadata"]["name"] = json!("web");
+    service
+}
+
+fn entries(object: &Value) -> Vec<Value> {
+    object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
+}
+
+/// Manager, operation and fields of each entry.
+fn owners(object: &Value) -> Vec<(String, String, Value)> {
+    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
+    entries(object)
+        .iter()
+        .map(|entry| (text(entry, "manager"), text(entry, "operation"), entry["fieldsV1"].clone()))
+        .collect()
+}

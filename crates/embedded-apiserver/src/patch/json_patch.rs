@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::status::Status;
 
-use super::{go_text, unprocessable};
+use super::go_text;
+use super::refusal::unprocessable;
 
 /// The most operations of a patch.
 const MOST_OPERATIONS: usize = 10_000;

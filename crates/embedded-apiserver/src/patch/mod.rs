@@ -5,21 +5,12 @@
 pub(crate) mod go_text;
 mod json_patch;
 mod merge;
+mod refusal;
 mod strategic;
 
 #[cfg(test)]
 mod tests;
 
-use crate::status::{Details, Status};
-
 pub(crate) use json_patch::{check_operations, json_patch};
 pub(crate) use merge::merge;
 pub(crate) use strategic::strategic;
-
-/// 422 without the reason: upstream keeps it to itself.
-fn unprocessable() -> Status {
-    let mut status =
-        Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
-    status.details = Some(Box::<Details>::default());
-    status
-}

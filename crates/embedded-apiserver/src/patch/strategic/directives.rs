@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure};
+use super::failure::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure};
 
 /// The list that `$setElementOrder/ports` or `$deleteFromPrimitiveList/finalizers` is about.
 pub(super) fn list_of_directive<'a>(key: &'a str, prefix: &str) -> Result<&'a str, Failure> {

@@ -2,7 +2,7 @@
 
 use crate::schema::{Node, Shape, Type};
 
-use super::Failure;
+use super::failure::Failure;
 
 /// A place in a type.
 #[derive(Debug, Clone, Copy)]

@@ -4,39 +4,35 @@ use serde_json::Value;
 
 use crate::patch::go_text;
 
-use super::Failure;
 use super::directives::deletes;
-use super::lists::{object, position};
+use super::failure::{DIRECTIVE, Failure, SET_ELEMENT_ORDER};
+use super::items::{Items, object, position, same_key, separate_deletes};
 
-/// The items of a list that is merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Items {
-    Objects,
-    Scalars,
-}
-
-impl Items {
-    /// The kind of all items of these lists.
-    pub(super) fn of(lists: &[&[Value]]) -> Result<Self, Failure> {
-        let mut first: Option<&Value> = None;
-        for item in lists.iter().copied().flatten() {
-            match first {
-                None if item.is_array() => return Err(Failure::Unprocessable),
-                None => first = Some(item),
-                Some(first) if go_text::type_of(first) != go_text::type_of(item) => {
-                    let all: Vec<Value> = lists.iter().map(|list| Value::Array(list.to_vec())).collect();
-                    let all = go_text::plain(&Value::Array(all));
-                    return Err(Failure::Other(format!("list element types are not identical: {all}")));
-                }
-                Some(_) => {}
-            }
-        }
-        match first {
-            Some(Value::Object(_)) => Ok(Self::Objects),
-            Some(_) => Ok(Self::Scalars),
-            None => Err(Failure::Other("no elements in any of the given slices".to_owned())),
+/// Checks that a list of the patch has the order of its `$setElementOrder`.
+pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Failure> {
+    if patch.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    let kept: Vec<&Value> = if key.is_empty() { patch.iter().collect() } else { separate_deletes(patch)?.0 };
+    let has_directive = |item: &Value| item.as_object().is_some_and(|item| item.contains_key(DIRECTIVE));
+    let mut left = kept.into_iter().peekable();
+    for place in order {
+        // items with directives have no place; upstream does not look past the end of the order
+        while left.next_if(|item| has_directive(item)).is_some() {}
+        let Some(item) = left.peek() else { break };
+        if same_key(item, place, key)? {
+            left.next();
         }
     }
+    if left.peek().is_none() {
+        return Ok(());
+    }
+    let plain = |items: &[Value]| go_text::plain(&Value::Array(items.to_vec()));
+    Err(Failure::Other(format!(
+        "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
+        plain(patch),
+        plain(order)
+    )))
 }
 
 /// Separates the items that are in `others` from the rest.
@@ -113,11 +109,28 @@ fn index(order: &[Value], item: &Value, kind: Items, key: &str) -> Option<usize>
     }
 }
 
-/// The items that stay, and those that delete their namesakes.
-pub(super) fn separate_deletes(items: &[Value]) -> Result<(Vec<&Value>, Vec<&Value>), Failure> {
-    let (mut kept, mut deleted) = (Vec::new(), Vec::new());
-    for item in items {
-        if deletes(object(item)?) { deleted.push(item) } else { kept.push(item) }
+/// The order of the server's items, as upstream finds it after the merge: added items have taken the places that deletions
+/// left free in the slice.
+pub(super) fn order_after(old: Vec<Value>, patch: &[Value], key: &str) -> Result<Vec<Value>, Failure> {
+    let mut added = Vec::new();
+    let mut order = old;
+    let length = order.len();
+    for item in patch {
+        let fields = object(item)?;
+        let Some(value) = fields.get(key) else { continue };
+        if deletes(fields) {
+            order.retain(|other| other.get(key) != Some(value));
+        } else if !fields.contains_key(DIRECTIVE) {
+            added.push((value, item));
+        } else {
+            // the list is replaced
+            return Ok(order);
+        }
     }
-    Ok((kept, deleted))
+    for (value, item) in added {
+        if order.len() < length && position(&order, key, value)?.is_none() {
+            order.push(item.clone());
+        }
+    }
+    Ok(order)
 }

@@ -1,16 +1,96 @@
-//! Lists that are merged item by item.
+//! The merge itself, which goes from objects to lists and back.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use crate::patch::go_text;
 
-use super::directives::{deletes, list_of_directive, remove_directives};
+use super::directives::{deletes, discard_nulls, list_of_directive, remove_directives};
+use super::failure::{DELETE_FROM_PRIMITIVE_LIST, DIRECTIVE, Failure, RETAIN_KEYS, SET_ELEMENT_ORDER};
+use super::items::{Items, deduplicate, object, position};
 use super::lookup::{Field, Place};
-use super::order::{Items, in_order, partition, separate_deletes};
-use super::{DIRECTIVE, Failure, Fields, SET_ELEMENT_ORDER, merge_map};
+use super::order::{check_order, in_order, order_after, partition};
+
+type Fields = Map<String, Value>;
+
+/// Merges a patch into an object, which is at this place.
+pub(super) fn merge_map(mut original: Fields, mut patch: Fields, place: Place) -> Result<Fields, Failure> {
+    if let Some(directive) = patch.get(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => {
+                patch.remove(DIRECTIVE);
+                Ok(patch)
+            }
+            Some("delete") => Ok(Fields::new()),
+            _ => Err(Failure::unknown_directive(directive, &patch)),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    merge_ordered(&mut original, &mut patch, place)?;
+    for (key, change) in patch {
+        let deletes = key.starts_with(DELETE_FROM_PRIMITIVE_LIST);
+        let key = if deletes { list_of_directive(&key, DELETE_FROM_PRIMITIVE_LIST)?.to_owned() } else { key };
+        if change.is_null() {
+            original.remove(&key);
+            continue;
+        }
+        let mergeable =
+            original.get(&key).is_some_and(|old| go_text::type_of(old) == go_text::type_of(&change));
+        if !mergeable {
+            if !deletes {
+                replace(&mut original, key, change, true);
+            }
+            continue;
+        }
+        match (original.remove(&key), change) {
+            (Some(Value::Object(old)), Value::Object(change)) => {
+                let (field, below) = place.field(&key)?;
+                let merged =
+                    if field.strategy == "replace" { change } else { merge_map(old, change, below)? };
+                original.insert(key, Value::Object(merged));
+            }
+            (Some(Value::Array(old)), Value::Array(change)) => {
+                let (field, items) = place.list(&key)?;
+                let merged = merge_list(old, change, items, &field, deletes)?;
+                original.insert(key, Value::Array(merged));
+            }
+            (_, change) => replace(&mut original, key, change, false),
+        }
+    }
+    Ok(original)
+}
+
+/// Takes the value of the patch as it is, without its directives. A value that is a directive deletes the field.
+fn replace(original: &mut Fields, key: String, mut change: Value, discard: bool) {
+    if discard {
+        discard_nulls(&mut change);
+    }
+    match remove_directives(change) {
+        Some(change) => drop(original.insert(key, change)),
+        None => drop(original.remove(&key)),
+    }
+}
+
+/// Follows `$retainKeys`: only the listed fields stay.
+fn retain_keys(original: &mut Fields, patch: &mut Fields) -> Result<(), Failure> {
+    let Some(list) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let Value::Array(list) = list else { return Err(Failure::BAD_RETAIN_KEYS) };
+    let keys: BTreeSet<&str> = list.iter().filter_map(Value::as_str).collect();
+    let is_list_directive =
+        |key: &str| key.starts_with(DELETE_FROM_PRIMITIVE_LIST) || key.starts_with(SET_ELEMENT_ORDER);
+    if patch
+        .iter()
+        .any(|(key, value)| !value.is_null() && !is_list_directive(key) && !keys.contains(key.as_str()))
+    {
+        return Err(Failure::BAD_RETAIN_KEYS);
+    }
+    original.retain(|key, _| keys.contains(key.as_str()));
+    Ok(())
+}
 
 /// Merges the lists that have a `$setElementOrder`, and removes them from the patch.
-pub(super) fn merge_ordered(original: &mut Fields, patch: &mut Fields, place: Place) -> Result<(), Failure> {
+fn merge_ordered(original: &mut Fields, patch: &mut Fields, place: Place) -> Result<(), Failure> {
     let keys: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
     for key in keys {
         let order = match patch.remove(&key) {
@@ -39,32 +119,6 @@ pub(super) fn merge_ordered(original: &mut Fields, patch: &mut Fields, place: Pl
     Ok(())
 }
 
-/// The order of the server's items, as upstream finds it after the merge: added items have taken the places that deletions
-/// left free in the slice.
-fn order_after(old: Vec<Value>, patch: &[Value], key: &str) -> Result<Vec<Value>, Failure> {
-    let mut added = Vec::new();
-    let mut order = old;
-    let length = order.len();
-    for item in patch {
-        let fields = object(item)?;
-        let Some(value) = fields.get(key) else { continue };
-        if deletes(fields) {
-            order.retain(|other| other.get(key) != Some(value));
-        } else if !fields.contains_key(DIRECTIVE) {
-            added.push((value, item));
-        } else {
-            // the list is replaced
-            return Ok(order);
-        }
-    }
-    for (value, item) in added {
-        if order.len() < length && position(&order, key, value)?.is_none() {
-            order.push(item.clone());
-        }
-    }
-    Ok(order)
-}
-
 fn list_in(fields: &Fields, key: &str) -> Result<Option<Vec<Value>>, Failure> {
     match fields.get(key) {
         None => Ok(None),
@@ -73,51 +127,8 @@ fn list_in(fields: &Fields, key: &str) -> Result<Option<Vec<Value>>, Failure> {
     }
 }
 
-/// Checks that a list of the patch has the order of its `$setElementOrder`.
-fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Failure> {
-    if patch.is_empty() || order.is_empty() {
-        return Ok(());
-    }
-    let kept: Vec<&Value> = if key.is_empty() { patch.iter().collect() } else { separate_deletes(patch)?.0 };
-    let has_directive = |item: &Value| item.as_object().is_some_and(|item| item.contains_key(DIRECTIVE));
-    let mut left = kept.into_iter().peekable();
-    for place in order {
-        // items with directives have no place; upstream does not look past the end of the order
-        while left.next_if(|item| has_directive(item)).is_some() {}
-        let Some(item) = left.peek() else { break };
-        if same_key(item, place, key)? {
-            left.next();
-        }
-    }
-    if left.peek().is_none() {
-        return Ok(());
-    }
-    let plain = |items: &[Value]| go_text::plain(&Value::Array(items.to_vec()));
-    Err(Failure::Other(format!(
-        "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
-        plain(patch),
-        plain(order)
-    )))
-}
-
-fn same_key(a: &Value, b: &Value, key: &str) -> Result<bool, Failure> {
-    if key.is_empty() {
-        return Ok(a == b);
-    }
-    let (a, b) = (object(a)?, object(b)?);
-    match (a.get(key), b.get(key)) {
-        (None, _) => Err(Failure::no_merge_key(a, key)),
-        (_, None) => Err(Failure::no_merge_key(b, key)),
-        (a, b) => Ok(a == b),
-    }
-}
-
-pub(super) fn object(item: &Value) -> Result<&Map<String, Value>, Failure> {
-    item.as_object().ok_or_else(|| Failure::wrong_type("map[string]interface {}", item))
-}
-
 /// Merges two lists by the strategy of their field, or removes the items of the second from the first.
-pub(super) fn merge_list(
+fn merge_list(
     original: Vec<Value>,
     patch: Vec<Value>,
     items: Place,
@@ -147,22 +158,6 @@ pub(super) fn merge_list(
     let merged = merge_objects(&original, &patch, items, field.key)?;
     let (of_patch, of_server) = partition(merged, &patch, field.key)?;
     in_order(of_patch, of_server, &patch, &original, kind, field.key)
-}
-
-/// Removes equal scalars. The last item takes the place of a removed one, as upstream does it.
-fn deduplicate(items: &mut Vec<Value>) {
-    let mut first = 0;
-    while first < items.len() {
-        let mut other = first + 1;
-        while other < items.len() {
-            if items.get(first) == items.get(other) {
-                items.swap_remove(other);
-            } else {
-                other += 1;
-            }
-        }
-        first += 1;
-    }
 }
 
 /// Deletes the items that the patch deletes. If it replaces the list, its items are the original and nothing is left to
@@ -217,17 +212,4 @@ fn merge_objects(
         }
     }
     Ok(merged)
-}
-
-/// The first item with this value of the key.
-pub(super) fn position(items: &[Value], key: &str, value: &Value) -> Result<Option<usize>, Failure> {
-    for (at, item) in items.iter().enumerate() {
-        let Some(fields) = item.as_object() else {
-            return Err(Failure::Other(format!("value for key {at} is not a map")));
-        };
-        if fields.get(key) == Some(value) {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
 }

@@ -35,6 +35,12 @@ impl Servers {
         self.folder.join("kube-controller-manager")
     }
 
+    /// The command line client, if it was built or given.
+    pub fn kubectl(&self) -> Option<PathBuf> {
+        let path = self.folder.join("kubectl");
+        path.is_file().then_some(path)
+    }
+
     /// The store of the API server.
     pub fn etcd(&self) -> PathBuf {
         self.folder.join("etcd")

@@ -27,6 +27,7 @@ mod endpoints;
 mod example;
 mod hardening;
 mod identity;
+mod kubectl;
 mod metric_names;
 mod metrics;
 mod mirroring;

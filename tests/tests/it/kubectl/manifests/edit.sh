@@ -1,0 +1,2 @@
+# An editor: changes a label of the file.
+sed -i "s/tier: front/tier: edited/" "$1"

@@ -1,0 +1,162 @@
+//! The script: its steps, and a run of them.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::side::Side;
+
+const STEPS: &str = include_str!("steps.txt");
+
+/// A line of the script.
+enum Step<'a> {
+    Run(&'a str),
+    /// Starts in the background and waits for the first line; ends after this number of lines.
+    Watch {
+        lines: usize,
+        command: &'a str,
+    },
+    Watched,
+}
+
+fn steps() -> impl Iterator<Item = Step<'static>> {
+    let lines = STEPS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| match line.strip_prefix("watch ").and_then(|rest| rest.split_once(' ')) {
+        Some((lines, command)) => Step::Watch { lines: lines.parse().expect("a number of lines"), command },
+        None if line == "watched" => Step::Watched,
+        None => Step::Run(line),
+    })
+}
+
+/// A step with all that it printed.
+pub(super) struct Outcome {
+    pub(super) step: &'static str,
+    pub(super) text: String,
+}
+
+/// Runs the script with this kubectl on a server, in a folder with copies of the manifests.
+pub(super) fn run(side: &Side, kubectl: &Path) -> Vec<Outcome> {
+    let mut folder = tempfile::Builder::new().prefix("ecm-kubectl-").tempdir().expect("a folder");
+    let keep = std::env::var_os("KUBECTL_KEEP").is_some();
+    folder.disable_cleanup(keep);
+    let shell = Shell::new(folder.path(), side, kubectl);
+    let mut watch = None;
+    let mut outcomes = Vec::new();
+    for step in steps() {
+        match step {
+            Step::Run(step) => outcomes.push(Outcome { step, text: shell.run(step) }),
+            Step::Watch { lines, command } => watch = Some(Watch::start(&shell, lines, command)),
+            Step::Watched => outcomes.push(watch.take().expect("a watch before").end()),
+        }
+    }
+    if keep {
+        let text: String = outcomes.iter().map(|one| format!("$ {}\n{}", one.step, one.text)).collect();
+        let path = folder.path().join("printed.txt");
+        std::fs::write(&path, text).expect("writing what was printed");
+        println!("{}: {}", side.name, path.display());
+    }
+    outcomes
+}
+
+/// Runs commands with this kubectl on `PATH`, and a home of their own.
+struct Shell<'a> {
+    folder: &'a Path,
+    side: &'a Side,
+    path: std::ffi::OsString,
+}
+
+impl<'a> Shell<'a> {
+    fn new(folder: &'a Path, side: &'a Side, kubectl: &Path) -> Self {
+        for name in ["bin", "home", "work"] {
+            std::fs::create_dir(folder.join(name)).expect("a folder");
+        }
+        std::os::unix::fs::symlink(kubectl, folder.join("bin/kubectl")).expect("a link to kubectl");
+        let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/kubectl/manifests");
+        for file in std::fs::read_dir(manifests).expect("the manifests") {
+            let file = file.expect("a manifest");
+            std::fs::copy(file.path(), folder.join("work").join(file.file_name()))
+                .expect("a copy of a manifest");
+        }
+        let outer = std::env::var_os("PATH").unwrap_or_default();
+        let path = [folder.join("bin")].into_iter().chain(std::env::split_paths(&outer));
+        Self { folder, side, path: std::env::join_paths(path).expect("a PATH") }
+    }
+
+    fn command(&self, command: &str) -> Command {
+        let mut shell = Command::new("bash");
+        shell
+            .args(["-c", command])
+            .current_dir(self.folder.join("work"))
+            .env("PATH", &self.path)
+            .env("HOME", self.folder.join("home"))
+            .env("KUBECONFIG", &self.side.kubeconfig)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        shell
+    }
+
+    fn run(&self, command: &str) -> String {
+        let output = self.command(command).output().expect("a shell");
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let mut text = stdout;
+        if !stderr.is_empty() {
+            text += &format!("stderr:\n{stderr}");
+        }
+        if !output.status.success() {
+            text += &format!("exit {}\n", output.status.code().unwrap_or(-1));
+        }
+        text
+    }
+}
+
+/// A command in the background.
+struct Watch {
+    command: &'static str,
+    process: Child,
+    output: BufReader<std::process::ChildStdout>,
+    first: String,
+    lines: usize,
+}
+
+impl Watch {
+    fn start(shell: &Shell<'_>, lines: usize, command: &'static str) -> Self {
+        let mut process = shell
+            .command(&format!("exec {command}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut output = BufReader::new(process.stdout.take().expect("its output"));
+        let mut first = String::new();
+        output.read_line(&mut first).expect("its first line");
+        Self { command, process, output, first, lines }
+    }
+
+    /// Waits for the lines that are missing. If they never come, the whole test runs into its limit of time, so a guard
+    /// ends the process after a while.
+    fn end(mut self) -> Outcome {
+        const LIMIT: &str = "20";
+        let pid = self.process.id().to_string();
+        let guard = format!("sleep {LIMIT}; kill -KILL {pid}");
+        let mut guard =
+            Command::new("bash").args(["-c", &format!("exec bash -c '{guard}'")]).spawn().expect("a guard");
+        let mut text = self.first;
+        for _ in 1..self.lines {
+            let mut line = String::new();
+            if self.output.read_line(&mut line).expect("a line") == 0 {
+                text += "no more lines came\n";
+                break;
+            }
+            text += &line;
+        }
+        // Both may have ended; nothing else is waited for.
+        _ = self.process.kill();
+        _ = guard.kill();
+        _ = guard.wait();
+        _ = self.process.wait();
+        let mut stderr = String::new();
+        self.process.stderr.take().expect("its errors").read_to_string(&mut stderr).expect("its errors");
+        Outcome { step: self.command, text: text + &stderr }
+    }
+}

@@ -1,0 +1,200 @@
+//! Tables: columns and rows of odd objects are those of the real server.
+
+use jiff::{SignedDuration, Timestamp, Unit};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::side::Side;
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const NAMESPACE: &str = "tables";
+
+/// A resource with the addresses of its collections.
+struct Resource {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+}
+
+const fn resource(group: &'static str, kind: &'static str, plural: &'static str) -> Resource {
+    Resource { group, version: "v1", kind, plural, namespaced: true }
+}
+
+const RESOURCES: &[Resource] = &[
+    resource("", "Pod", "pods"),
+    resource("", "Service", "services"),
+    resource("", "Endpoints", "endpoints"),
+    resource("discovery.k8s.io", "EndpointSlice", "endpointslices"),
+    Resource { namespaced: false, ..resource("", "Node", "nodes") },
+    Resource { namespaced: false, ..resource("", "Namespace", "namespaces") },
+    resource("", "Event", "events"),
+    resource("events.k8s.io", "Event", "events"),
+    resource("coordination.k8s.io", "Lease", "leases"),
+    resource("", "ServiceAccount", "serviceaccounts"),
+    resource("apps", "ReplicaSet", "replicasets"),
+    resource("apps", "Deployment", "deployments"),
+];
+
+impl Resource {
+    fn of(object: &Value) -> &'static Self {
+        let (group, kind) = (object["apiVersion"].as_str().expect("a version"), &object["kind"]);
+        let group = group.split_once('/').map_or("", |(group, _)| group);
+        let found = RESOURCES.iter().find(|of| of.group == group && of.kind == *kind);
+        found.unwrap_or_else(|| panic!("no resource of {group} {kind}"))
+    }
+
+    fn collection(&self) -> String {
+        let Self { group, version, plural, .. } = self;
+        let prefix =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if self.namespaced {
+            format!("{prefix}/namespaces/{NAMESPACE}/{plural}")
+        } else {
+            format!("{prefix}/{plural}")
+        }
+    }
+
+    /// The key of the recorded columns.
+    fn key(&self) -> String {
+        if self.group.is_empty() { self.kind.to_owned() } else { format!("{}/{}", self.group, self.kind) }
+    }
+}
+
+/// The objects of `tables.yaml`, at this time.
+fn objects(now: Timestamp) -> Vec<Value> {
+    let mut text = String::new();
+    let mut rest = include_str!("tables.yaml");
+    while let Some((before, after)) = rest.split_once(": NOW-") {
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (seconds, after) = after.split_at(digits);
+        let time = now - SignedDuration::from_secs(seconds.parse().expect("seconds"));
+        let time = time.round(Unit::Second).expect("a time");
+        // Micro times are marked by a fraction.
+        let (precision, after) = after.strip_prefix(".000000").map_or((0, after), |after| (6, after));
+        text += &format!("{before}: \"{time:.precision$}\"");
+        rest = after;
+    }
+    text += rest;
+    let objects = Value::deserialize(serde_yaml::Deserializer::from_str(&text)).expect("objects");
+    let Value::Array(mut objects) = objects else { panic!("tables.yaml holds a list") };
+    for object in &mut objects {
+        let fields = object.as_object_mut().expect("an object");
+        fields.entry("apiVersion").or_insert_with(|| json!("v1"));
+    }
+    objects
+}
+
+async fn create(side: &Side, objects: &[Value]) {
+    side.send("POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await;
+    for object in objects {
+        let collection = Resource::of(object).collection();
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        let mut created = side.send("POST", &collection, object).await;
+        assert_eq!(created["metadata"]["name"], name, "creation on the {} server: {created}", side.name);
+        if let Some(status) = object.get("status") {
+            created["status"] = status.clone();
+            let answer = side.send("PUT", &format!("{collection}/{name}/status"), &created).await;
+            assert_eq!(answer["metadata"]["name"], name, "status on the {} server: {answer}", side.name);
+        }
+        if object.pointer("/metadata/annotations/delete").is_some() {
+            side.send("DELETE", &format!("{collection}/{name}"), &json!({})).await;
+        }
+    }
+}
+
+/// Name, cells without ages of seconds, and conditions of each row.
+fn rows(table: &Value) -> Vec<Value> {
+    let rows = table["rows"].as_array().expect("rows").iter();
+    let names = |row: &Value| row["object"]["metadata"]["name"].as_str().expect("a name").to_owned();
+    let cell = |cell: &Value| match cell.as_str() {
+        // The servers are not asked at the same moment; ages have tests of their own.
+        Some(text) => json!(text.split(' ').map(age).collect::<Vec<_>>().join(" ")),
+        None => cell.clone(),
+    };
+    let row = |row: &Value| {
+        let cells: Vec<_> = row["cells"].as_array().expect("cells").iter().map(cell).collect();
+        json!({"name": names(row), "cells": cells, "conditions": row.get("conditions")})
+    };
+    // The servers' own namespaces differ.
+    let ours = |row: &&Value| {
+        let name = names(row);
+        name != "default" && !name.starts_with("kube-")
+    };
+    rows.filter(ours).map(row).collect()
+}
+
+/// Replaces the smallest unit of an age, which changes while the test runs.
+fn age(word: &str) -> String {
+    let inner = word.trim_matches(['(', ')']);
+    let is_age =
+        inner.ends_with(['s', 'm']) && inner.chars().all(|c| c.is_ascii_digit() || "smhd".contains(c));
+    if !is_age || inner.len() < 2 {
+        return word.to_owned();
+    }
+    let large = inner[..inner.len() - 1].trim_end_matches(|c: char| c.is_ascii_digit());
+    word.replacen(inner, &format!("{large}<n>"), 1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_are_those_of_the_real_server() {
+    let objects = objects(Timestamp::now());
+    let (real, embedded) = tokio::join!(Box::pin(Side::real()), Side::embedded());
+    tokio::join!(create(&real, &objects), create(&embedded, &objects));
+    let mut compared = 0;
+    for resource in RESOURCES {
+        for parameter in ["", "?includeObject=None", "?includeObject=Object&limit=3"] {
+            let path = format!("{}{parameter}", resource.collection());
+            let [real, embedded] = [&real, &embedded].map(|side| side.get(&path, TABLE));
+            let (real, embedded) = tokio::join!(real, embedded);
+            assert_eq!(real["columnDefinitions"], embedded["columnDefinitions"], "columns at {path}");
+            assert_eq!(shape(&real), shape(&embedded), "shape at {path}");
+            if parameter.is_empty() {
+                assert_eq!(rows(&real), rows(&embedded), "rows at {path}");
+                compared += rows(&real).len();
+            }
+        }
+    }
+    assert!(compared >= objects.len(), "only {compared} rows of {} objects", objects.len());
+}
+
+/// What a table says of itself and which kind of object its rows show.
+fn shape(table: &Value) -> Value {
+    let rows = table["rows"].as_array().expect("rows").iter();
+    let first = rows.map(|row| json!([row["object"]["kind"], row["object"]["apiVersion"]])).next();
+    let metadata = table["metadata"].as_object().expect("metadata");
+    json!([table["kind"], table["apiVersion"], metadata.keys().collect::<Vec<_>>(), first])
+}
+
+/// The columns of each kind on the real server, in the form in which the embedded server keeps them.
+pub(super) async fn columns(real: &Side) -> String {
+    let mut columns = Vec::new();
+    for resource in RESOURCES {
+        let table = real.get(&resource.collection(), TABLE).await;
+        columns.push((resource.key(), table["columnDefinitions"].clone()));
+    }
+    columns.push(("autoscaling/Scale".to_owned(), scale_columns(real).await));
+    // Kinds without a printer: what the registry prints of them.
+    let pod = &columns[0].1;
+    let created = json!({"name": "Created At", "type": "date", "format": "", "priority": 0, "description": pod[4]["description"]});
+    columns.push((String::new(), json!([pod[0], created])));
+    columns.sort_by(|a, b| a.0.cmp(&b.0));
+    let lines = |columns: &Value| {
+        let lines = columns.as_array().expect("columns").iter().map(|column| format!("  {column}"));
+        lines.collect::<Vec<_>>().join(",\n")
+    };
+    let kinds: Vec<_> =
+        columns.iter().map(|(key, of)| format!("{}: [\n{}\n]", json!(key), lines(of))).collect();
+    format!("{{\n{}\n}}\n", kinds.join(",\n"))
+}
+
+async fn scale_columns(real: &Side) -> Value {
+    let labels = json!({"a": "b"});
+    let template =
+        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    let set = json!({"metadata": {"name": "scaled"}, "spec": {"selector": {"matchLabels": labels}, "template": template}});
+    let collection = "/apis/apps/v1/namespaces/default/replicasets";
+    real.send("POST", collection, &set).await;
+    real.get(&format!("{collection}/scaled/scale"), TABLE).await["columnDefinitions"].clone()
+}

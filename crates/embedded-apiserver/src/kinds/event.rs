@@ -211,7 +211,15 @@ fn validate_changes(object: &Value, old: &Value, errors: &mut Errors) {
             Some(names) if !new.is_null() => {
                 errors.invalid(&Path::root(path), internal(new, names), "field is immutable");
             }
-            _ => errors.invalid(&Path::root(path), new, "field is immutable"),
+            _ => {
+                let zero = match key {
+                    "firstTimestamp" | "lastTimestamp" | "eventTime" | "related" => Value::Null,
+                    "count" => json!(0),
+                    _ => json!(""),
+                };
+                let new = if new.is_null() { &zero } else { new };
+                errors.invalid(&Path::root(path), new, "field is immutable");
+            }
         }
     };
     check("involvedObject", "involvedObject", Some(REFERENCE));

@@ -38,7 +38,12 @@ pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Pre
     metadata::fit_namespace(scope, object)?;
     strategy.admit(scope, object, None)?;
     metadata::fill(scope, object);
-    let reservation = strategy.begin(scope, object, None)?;
+    // A PUT of the status creates too where PUTs create, and allocates nothing.
+    let reservation = if scope.subresource.is_empty() {
+        strategy.begin(scope, object, None)?
+    } else {
+        Reservation::default()
+    };
     strategy.prepare_for_create(scope, object);
     let mut errors = Errors::default();
     strategy.validate(scope, object, &mut errors);

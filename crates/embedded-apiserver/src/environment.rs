@@ -27,6 +27,14 @@ impl SystemEnvironment {
     }
 }
 
+impl Default for SystemEnvironment {
+    /// Numbers that differ from process to process and from server to server.
+    fn default() -> Self {
+        let hasher = std::collections::hash_map::RandomState::new();
+        Self::seeded(std::hash::BuildHasher::hash_one(&hasher, 0))
+    }
+}
+
 impl Environment for SystemEnvironment {
     fn now(&self) -> Timestamp {
         Timestamp::now()

@@ -2,35 +2,44 @@
 //!
 //! [`ApiServer`] is a [`tower::Service`]: a `kube::Client` runs on it in process, or over HTTP and HTTPS.
 
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod codec;
-#[allow(dead_code, unused_imports, reason = "the front will use it")]
+mod core;
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod discovery;
 pub mod environment;
+mod http;
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod kinds;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod list;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod managed_fields;
-#[allow(dead_code, unused_imports, reason = "the front will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod openapi;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod owners;
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod patch;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod reviews;
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod schema;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod selectors;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod server;
 mod snapshot;
 mod status;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod store;
-#[allow(dead_code, unused_imports, reason = "the front will use it")]
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod table;
-#[allow(dead_code, unused_imports, reason = "the verbs will use it")]
+mod token;
+mod verbs;
+#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod watch;
 
 pub use environment::Environment;
+pub use http::Body;
+pub use server::{ApiServer, BuildError, Builder, LoadError, Tls, TlsError, kubeconfig};
 pub use snapshot::SnapshotError;
 pub use status::{Cause, Details, Status};
 pub use store::StoreOptions;

@@ -60,6 +60,13 @@ impl Status {
         }
     }
 
+    /// Adds empty details, which some errors have.
+    #[must_use]
+    pub fn with_details(mut self) -> Self {
+        self.details.get_or_insert_default();
+        self
+    }
+
     /// Adds the subject: group, resource (or kind) and name.
     #[must_use]
     pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {

@@ -26,7 +26,9 @@ mod workload;
 mod write;
 
 pub(crate) use allocation::{Allocators, Ranges};
-pub(crate) use field::{Errors, FieldError, Path};
-pub(crate) use strategy::{Cluster, Kind, Scope, SelectableField, Strategy, Subresource};
+pub(crate) use field::{Errors, Path};
+pub(crate) use ip::Network;
+pub(crate) use pod::bind;
+pub(crate) use strategy::{Cluster, Kind, Scope, Subresource};
 pub(crate) use table::KINDS;
 pub(crate) use write::{Prepared, before_create, before_update};

@@ -30,13 +30,13 @@ impl<F: Fn(&[u8], &mut Vec<u8>)> ItemWriter for F {
 }
 
 /// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list.
-pub(crate) fn json_chunks<B: AsRef<[u8]>>(
+pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: ItemWriter>(
     page: &Page,
     api_version: &str,
     kind: &str,
-    bodies: impl IntoIterator<Item = B>,
-    writer: impl ItemWriter,
-) -> impl Iterator<Item = Bytes> {
+    bodies: I,
+    writer: W,
+) -> impl Iterator<Item = Bytes> + use<B, I, W> {
     let (kind, api_version) = (Value::from(kind), Value::from(api_version));
     let metadata = page.metadata_json();
     let head = format!(r#"{{"kind":{kind},"apiVersion":{api_version},"metadata":{metadata},"items":["#);
@@ -65,12 +65,12 @@ pub(crate) fn json_chunks<B: AsRef<[u8]>>(
 /// The list as protobuf in its envelope, in chunks of about 64 KiB, byte for byte as Go's serializer writes it.
 ///
 /// Cost: the bodies are read twice, first for their lengths.
-pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: Iterator<Item = B>>(
+pub(crate) fn protobuf_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B> + Clone>(
     page: &Page,
     api_version: &str,
     kind: &str,
-    bodies: impl IntoIterator<Item = B, IntoIter = I> + Clone,
-) -> impl Iterator<Item = Bytes> {
+    bodies: I,
+) -> impl Iterator<Item = Bytes> + use<B, I> {
     let metadata = page.metadata_protobuf();
     let items: usize = bodies.clone().into_iter().map(|body| delimited_length(body.as_ref().len())).sum();
     let raw = delimited_length(metadata.len()) + items;

@@ -30,6 +30,11 @@ impl Path {
         Some(Self { numbers })
     }
 
+    /// The numbers of the fields on the way, the outermost first.
+    pub(crate) fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
     /// The bytes of the field: text, or the message of a struct. `None` if it is absent.
     ///
     /// Cost: skips over the fields of each message on the way.

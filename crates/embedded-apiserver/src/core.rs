@@ -1,0 +1,198 @@
+//! What all requests share: the objects, the rules' state, and the options.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::codec::protobuf;
+use crate::environment::Environment;
+use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope};
+use crate::owners::Owners;
+use crate::schema::Type;
+use crate::selectors::{FieldSource, SelectableField};
+use crate::status::Status;
+use crate::store::{Resource, Store, Stored};
+
+/// What a server does besides storing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behaviour {
+    /// Whether dependents follow their owners.
+    pub(crate) collects_garbage: bool,
+    /// Whether deleted namespaces are emptied.
+    pub(crate) terminates_namespaces: bool,
+}
+
+/// The state of a server.
+pub(crate) struct Core {
+    pub(crate) store: Arc<Store>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) allocators: Arc<Allocators>,
+    pub(crate) behaviour: Behaviour,
+    pub(crate) owners: Owners,
+    /// What happened and is not yet reacted to.
+    pub(crate) happened: Mutex<VecDeque<Happened>>,
+    /// Held while reacting, so that every request waits for what follows from its own write.
+    pub(crate) reacting: Mutex<()>,
+    /// Number of requests so far.
+    pub(crate) requests: AtomicU64,
+}
+
+/// A change that concerns other objects.
+#[derive(Debug)]
+pub(crate) enum Happened {
+    /// An object is gone.
+    Gone(&'static Entry, Arc<Stored>),
+    /// An object, as it was, has other owners now.
+    Disowned(&'static Entry, Arc<Stored>),
+    /// An object is being deleted: something waits for its dependents or its contents.
+    Deleting(&'static Entry, String),
+}
+
+/// A kind with everything that follows from its entry in the table.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) kind: &'static Kind,
+    /// Its place in the store, which several API versions of a kind share.
+    pub(crate) resource: Resource,
+    /// The type of the requested version.
+    pub(crate) type_: &'static Type,
+    /// The type as which objects are stored.
+    pub(crate) stored_as: &'static Type,
+    pub(crate) api_version: String,
+    pub(crate) list_kind: String,
+    pub(crate) selectable: Arc<[SelectableField]>,
+}
+
+impl Entry {
+    /// The entry of a kind of the table.
+    pub(crate) fn of(kind: &'static Kind) -> Option<&'static Self> {
+        entries().iter().find(|entry| std::ptr::eq(entry.kind, kind))
+    }
+
+    /// The entry of a stored resource, in the version in which it is stored.
+    pub(crate) fn stored(resource: Resource) -> Option<&'static Self> {
+        entries().iter().find(|entry| entry.resource == resource)
+    }
+
+    /// The entry of a group, version and kind.
+    pub(crate) fn named(api_version: &str, kind: &str) -> Option<&'static Self> {
+        entries().iter().find(|entry| entry.api_version == api_version && entry.kind.kind == kind)
+    }
+
+    /// Whether objects are stored in another version than the requested one.
+    pub(crate) fn converts(&self) -> bool {
+        !std::ptr::eq(self.type_, self.stored_as)
+    }
+
+    /// The tree of a stored object, as the rules see it.
+    ///
+    /// # Errors
+    /// The bytes are malformed.
+    pub(crate) fn tree(&self, stored: &[u8]) -> Result<Value, Status> {
+        protobuf::decode(self.stored_as, stored).map_err(Status::internal)
+    }
+
+    /// The bytes of a stored object in the requested version.
+    ///
+    /// # Errors
+    /// The bytes are malformed.
+    pub(crate) fn present(&self, stored: &bytes::Bytes) -> Result<bytes::Bytes, Status> {
+        if !self.converts() {
+            return Ok(stored.clone());
+        }
+        let mut tree = self.tree(stored)?;
+        self.kind.strategy.from_storage(&mut tree);
+        Ok(protobuf::encode(self.type_, &tree).into())
+    }
+}
+
+/// All kinds, in the order of the table. Kinds whose type the schema lacks are left out; a test proves that there are none.
+pub(crate) fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let mut storages: Vec<&str> = Vec::new();
+        KINDS.iter().filter_map(|kind| entry(kind, &mut storages)).collect()
+    });
+    &ENTRIES
+}
+
+fn entry(kind: &'static Kind, storages: &mut Vec<&'static str>) -> Option<Entry> {
+    let resource = storages.iter().position(|storage| *storage == kind.storage).unwrap_or_else(|| {
+        storages.push(kind.storage);
+        storages.len() - 1
+    });
+    let first = KINDS.iter().find(|other| other.storage == kind.storage)?;
+    let stored_as = Type::named(first.type_name)?;
+    Some(Entry {
+        kind,
+        resource: Resource(u16::try_from(resource).ok()?),
+        type_: Type::named(kind.type_name)?,
+        stored_as,
+        api_version: kind.api_version(),
+        list_kind: format!("{}List", kind.kind),
+        selectable: selectable(kind, stored_as),
+    })
+}
+
+/// The selectable fields of a kind, with their places in the encoding.
+fn selectable(kind: &Kind, stored_as: &'static Type) -> Arc<[SelectableField]> {
+    let fields = kind.selectable_fields.iter().map(|field| SelectableField {
+        label: field.label,
+        sources: field
+            .paths
+            .iter()
+            .filter_map(|path| {
+                let path = protobuf::Path::new(stored_as, path)?.numbers().to_vec();
+                Some(FieldSource { path, boolean: field.absent == "false" })
+            })
+            .collect(),
+    });
+    fields.collect()
+}
+
+/// Number of resources in the store.
+pub(crate) fn resources() -> usize {
+    entries().iter().map(|entry| usize::from(entry.resource.0) + 1).max().unwrap_or_default()
+}
+
+impl Core {
+    /// The scope in which the rules of a kind run.
+    pub(crate) fn scope<'a>(
+        &'a self,
+        entry: &'static Entry,
+        namespace: &'a str,
+        subresource: &'a str,
+        dry_run: bool,
+    ) -> Scope<'a> {
+        Scope {
+            kind: entry.kind,
+            namespace,
+            subresource,
+            dry_run,
+            environment: &*self.environment,
+            allocators: &self.allocators,
+            cluster: self,
+        }
+    }
+
+    /// The number of the next request.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Remembers a change until the end of the request.
+    pub(crate) fn note(&self, happened: Happened) {
+        self.happened.lock().push_back(happened);
+    }
+}
+
+impl Cluster for Core {
+    fn node_labels(&self, name: &str) -> Option<Value> {
+        let entry = Entry::named("v1", "Node")?;
+        let node = self.store.get(entry.resource, name)?;
+        let mut tree = entry.tree(node.body()).ok()?;
+        Some(tree.get_mut("metadata")?.get_mut("labels").map_or(Value::Null, Value::take))
+    }
+}

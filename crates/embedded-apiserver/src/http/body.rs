@@ -1,0 +1,118 @@
+//! Bodies of requests and answers.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures::Stream;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+
+use crate::status::Status;
+
+/// Bytes of a request body: `MaxRequestBodyBytes` of the API server.
+const LIMIT: usize = 3 << 20;
+
+/// The body of an answer: bytes at once, or chunks as they come.
+pub struct Body(Content);
+
+enum Content {
+    Full(Bytes),
+    Chunks(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+}
+
+impl Body {
+    /// Sends chunks as they come.
+    pub(crate) fn chunks(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Content::Chunks(Box::pin(chunks)))
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Content::Full(bytes.into()))
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self(Content::Full(bytes))
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Content::Full(bytes) => formatter.debug_tuple("Full").field(&bytes.len()).finish(),
+            Content::Chunks(_) => formatter.write_str("Chunks"),
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Content::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Content::Chunks(chunks) => {
+                chunks.as_mut().poll_next(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Content::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Chunks(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// 413 beyond 3 MiB, 500 if the connection fails.
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body,
+    B::Error: std::fmt::Display,
+{
+    let mut body = std::pin::pin!(body);
+    let mut all = BytesMut::new();
+    let mut first = Bytes::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Status::new(500, "", error.to_string()))?;
+        let Ok(mut data) = frame.into_data() else { continue };
+        let size = data.remaining();
+        if first.len() + all.len() + size > LIMIT {
+            let message = format!("Request entity too large: limit is {LIMIT}");
+            return Err(Status::new(413, "RequestEntityTooLarge", message));
+        }
+        // Most bodies come in one piece, which needs no copy.
+        if first.is_empty() && all.is_empty() {
+            first = data.copy_to_bytes(size);
+            continue;
+        }
+        if !first.is_empty() {
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            let read = chunk.len();
+            all.extend_from_slice(chunk);
+            data.advance(read);
+        }
+    }
+    Ok(if all.is_empty() { first } else { all.freeze() })
+}

@@ -1,0 +1,12 @@
+//! HTTP: paths, queries, negotiation, bodies.
+
+pub(crate) mod accept;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod content_type;
+pub(crate) mod query;
+pub(crate) mod route;
+pub(crate) mod standin;
+pub(crate) mod warnings;
+
+pub use body::Body;

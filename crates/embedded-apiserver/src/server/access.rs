@@ -1,0 +1,193 @@
+//! Direct access to the state, past HTTP.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+
+use super::{ApiServer, Builder};
+use crate::codec::json::{self, FieldValidation};
+use crate::codec::protobuf;
+use crate::core::{Core, Entry, entries, resources};
+use crate::snapshot::{self, SnapshotError, Translation};
+use crate::store::{Expect, Refused, Resource, Span, Store, StoreOptions, key};
+
+/// An object that cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The server does not have this kind.
+    #[error("no kind {kind:?} in {api_version:?}")]
+    UnknownKind {
+        /// `apiVersion` of the object.
+        api_version: String,
+        /// `kind` of the object.
+        kind: String,
+    },
+    /// A field has the wrong type.
+    #[error("{0}")]
+    Malformed(String),
+    /// The object has no name.
+    #[error("metadata.name is missing")]
+    NoName,
+    /// An object of this name exists.
+    #[error("{0} exists")]
+    Exists(String),
+}
+
+impl ApiServer {
+    /// A server with the default options.
+    pub fn new() -> Self {
+        Builder::default().build().unwrap_or_else(|_| unreachable!("the default options are valid"))
+    }
+
+    /// The options of a server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Stores an object as it is: without defaults, rules, or a check that its namespace exists. Fields that its kind does not
+    /// have are dropped. Watches see it.
+    ///
+    /// # Errors
+    /// The object is of an unknown kind, malformed, or exists.
+    pub fn load(&self, object: &Value) -> Result<(), LoadError> {
+        let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let Some(entry) = Entry::named(&api_version, &kind) else {
+            return Err(LoadError::UnknownKind { api_version, kind });
+        };
+        let tree = stored_tree(entry, object).map_err(LoadError::Malformed)?;
+        let meta = |field| tree.pointer(field).and_then(Value::as_str).unwrap_or_default();
+        let (namespace, name) = (meta("/metadata/namespace"), meta("/metadata/name"));
+        if name.is_empty() {
+            return Err(LoadError::NoName);
+        }
+        let key = key(if entry.kind.namespaced { namespace } else { "" }, name);
+        let body = protobuf::encode(entry.stored_as, &tree);
+        let core = &self.core;
+        let write = || core.store.put(entry.resource, &key, Expect::Absent, &body);
+        match core.owners.commit(entry.resource, &key, None, Some(&body), write) {
+            Ok(_) => {
+                entry.kind.strategy.adopt(&core.allocators, &tree);
+                Ok(())
+            }
+            Err(Refused::Exists(_) | Refused::NotFound | Refused::Changed(_)) => {
+                Err(LoadError::Exists(format!("{kind} {key}")))
+            }
+        }
+    }
+
+    /// All objects of a kind in the order of their namespaces and names, with kind and apiVersion. Empty for an unknown kind.
+    ///
+    /// Cost: a tree of each object.
+    pub fn objects(&self, api_version: &str, kind: &str) -> Vec<Value> {
+        let Some(entry) = Entry::named(api_version, kind) else { return Vec::new() };
+        let mut bodies = Vec::new();
+        let span = Span { prefix: "", start: "" };
+        _ = self.core.store.visit(entry.resource, None, span, |object| {
+            bodies.push(object.body().clone());
+            ControlFlow::Continue(())
+        });
+        let trees = bodies.iter().filter_map(|body| {
+            let body = entry.present(body).ok()?;
+            Some(with_head(entry, protobuf::decode(entry.type_, &body).ok()?))
+        });
+        trees.collect()
+    }
+
+    /// The version of the last write, which is the `resourceVersion` of a list.
+    pub fn version(&self) -> u64 {
+        self.core.store.version()
+    }
+
+    /// Forgets the history: lists at older versions and watches from them get 410, as after a compaction of etcd.
+    pub fn compact(&self) {
+        self.core.store.compact(self.core.store.version());
+    }
+
+    /// Ends all watches, now and for ever.
+    pub fn close(&self) {
+        self.core.store.close();
+    }
+
+    /// The state as a `v1 List` in YAML, for [`Builder::snapshot`].
+    ///
+    /// # Errors
+    /// A stored object is malformed, which is a bug.
+    pub fn snapshot(&self) -> Result<String, SnapshotError> {
+        snapshot::write(&self.core.store, &Translator)
+    }
+}
+
+impl Default for ApiServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A store with the state of a snapshot.
+pub(super) fn restore(yaml: &str, history: StoreOptions) -> Result<Store, SnapshotError> {
+    snapshot::read(yaml, resources(), history, &Translator)
+}
+
+/// Reserves what the objects of a snapshot have allocated, and enters their owners.
+pub(super) fn adopt(core: &Core) {
+    let mut seen: Vec<Resource> = Vec::new();
+    for entry in entries() {
+        if seen.contains(&entry.resource) {
+            continue;
+        }
+        seen.push(entry.resource);
+        let mut objects = Vec::new();
+        let span = Span { prefix: "", start: "" };
+        _ = core.store.visit(entry.resource, None, span, |object| {
+            objects.push(std::sync::Arc::clone(object));
+            ControlFlow::Continue(())
+        });
+        for object in objects {
+            let written = std::sync::Arc::clone(&object);
+            _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
+            if let Ok(tree) = entry.tree(object.body()) {
+                entry.kind.strategy.adopt(&core.allocators, &tree);
+            }
+        }
+    }
+}
+
+struct Translator;
+
+impl Translation for Translator {
+    fn tree(&self, resource: Resource, body: &[u8]) -> Result<Value, String> {
+        let entry = Entry::stored(resource).ok_or("an unknown resource")?;
+        let tree = protobuf::decode(entry.stored_as, body).map_err(|error| error.to_string())?;
+        Ok(with_head(entry, tree))
+    }
+
+    fn stored(&self, object: Value) -> Result<(Resource, Vec<u8>), String> {
+        let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let entry =
+            Entry::named(api_version, kind).ok_or_else(|| format!("no kind {kind} in {api_version}"))?;
+        let tree = stored_tree(entry, &object)?;
+        Ok((entry.resource, protobuf::encode(entry.stored_as, &tree)))
+    }
+}
+
+/// The canonical tree of an object, as it is stored.
+fn stored_tree(entry: &'static Entry, object: &Value) -> Result<Value, String> {
+    let decoded = json::normalise(entry.type_, object, FieldValidation::Ignore);
+    let (mut tree, _) = decoded.map_err(|error| error.to_string())?;
+    if let Value::Object(fields) = &mut tree {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    entry.kind.strategy.to_storage(&mut tree);
+    Ok(tree)
+}
+
+fn with_head(entry: &Entry, mut tree: Value) -> Value {
+    if let Value::Object(fields) = &mut tree {
+        fields.insert("apiVersion".to_owned(), entry.api_version.as_str().into());
+        fields.insert("kind".to_owned(), entry.kind.kind.into());
+    }
+    tree
+}

@@ -1,0 +1,51 @@
+//! The objects that kube-apiserver makes at its start.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde_json::{Value, json};
+
+use crate::core::{Core, Entry};
+use crate::verbs::{self, Creation};
+
+const MANAGER: &str = "kube-apiserver";
+
+/// Creates them.
+pub(super) fn create(core: &Core) {
+    for name in ["kube-system", "kube-public", "kube-node-lease", "default"] {
+        create_one(core, "Namespace", "", json!({ "metadata": { "name": name } }));
+    }
+    let Some(network) = core.allocators.services().first() else { return };
+    let ip = after(network.first());
+    let service = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "labels": { "component": "apiserver", "provider": "kubernetes" },
+        },
+        "spec": {
+            "ports": [{ "name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443 }],
+            "clusterIP": ip.to_string(),
+            "clusterIPs": [ip.to_string()],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": [if ip.is_ipv4() { "IPv4" } else { "IPv6" }],
+            "ipFamilyPolicy": "SingleStack",
+        },
+    });
+    create_one(core, "Service", "default", service);
+}
+
+/// The next address.
+fn after(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits().wrapping_add(1)).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits().wrapping_add(1)).into(),
+    }
+}
+
+/// The objects are valid, so that nothing refuses them; a test proves it.
+fn create_one(core: &Core, kind: &str, namespace: &str, mut object: Value) {
+    let Some(entry) = Entry::named("v1", kind) else { return };
+    entry.kind.strategy.default(&mut object);
+    let creation = Creation { entry, namespace, dry_run: false, manager: MANAGER };
+    _ = verbs::create(core, creation, object, &mut Vec::new());
+}

@@ -1,0 +1,99 @@
+//! Serving over the network: HTTP/1.1 and HTTP/2, with and without TLS.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::time::Duration;
+
+use futures::{FutureExt as _, StreamExt as _};
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tower::Service as _;
+
+use super::{ApiServer, Tls};
+use crate::http::Body;
+
+/// Time that connections get to finish their requests after the end of watches.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time between attempts to accept when the system has no sockets left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl ApiServer {
+    /// Serves over HTTP/1.1 and HTTP/2 until `shutdown` is ready, with TLS if given. Then it ends the watches that came by
+    /// this listener, finishes the other requests, and returns. The state stays.
+    ///
+    /// Runs until it is dropped at the latest; dropping it cuts all connections.
+    pub async fn serve(&self, listener: TcpListener, tls: Option<Tls>, shutdown: impl Future<Output = ()>) {
+        let acceptor = tls.map(|tls| TlsAcceptor::from(tls.config));
+        let (stop, stopped) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = std::pin::pin!(shutdown.fuse());
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = &mut shutdown => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            };
+            let Ok((stream, _)) = accepted else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            _ = stream.set_nodelay(true);
+            let (server, acceptor, stopped) = (self.clone(), acceptor.clone(), stopped.clone());
+            connections.spawn(async move {
+                match acceptor {
+                    None => connection(server, stream, stopped).await,
+                    Some(acceptor) => {
+                        // A client that does not speak TLS is gone.
+                        if let Ok(stream) = acceptor.accept(stream).await {
+                            connection(server, stream, stopped).await;
+                        }
+                    }
+                }
+            });
+        }
+        stop.send_replace(true);
+        _ = tokio::time::timeout(PATIENCE, async { while connections.join_next().await.is_some() {} }).await;
+    }
+}
+
+async fn connection<S>(server: ApiServer, stream: S, stopped: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut stop = stopped.clone();
+    let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
+        let (mut server, stopped) = (server.clone(), stopped.clone());
+        async move {
+            let response = server.call(request).await?;
+            Ok::<_, Infallible>(until_stopped(response, stopped))
+        }
+    });
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    let mut served = std::pin::pin!(served);
+    tokio::select! {
+        // Clients leave as they like.
+        _ = &mut served => return,
+        _ = stop.wait_for(|stopped| *stopped) => served.as_mut().graceful_shutdown(),
+    }
+    _ = served.await;
+}
+
+/// Ends a body without an end, that of a watch, when the server stops.
+fn until_stopped(response: Response<Body>, mut stopped: watch::Receiver<bool>) -> Response<Body> {
+    response.map(|body| {
+        if http_body::Body::size_hint(&body).exact().is_some() {
+            return body;
+        }
+        let chunks = body.into_data_stream().filter_map(|chunk| std::future::ready(chunk.ok()));
+        let stop = async move { _ = stopped.wait_for(|stopped| *stopped).await };
+        Body::chunks(chunks.take_until(Box::pin(stop)))
+    })
+}

@@ -1,0 +1,59 @@
+//! One request for objects of a kind, and what its verb answers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::Value;
+
+use crate::core::{Core, Entry};
+use crate::http::query::Query;
+use crate::http::route::Target;
+use crate::schema::Type;
+use crate::status::Status;
+
+/// A request for objects of a kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) entry: &'static Entry,
+    pub(crate) target: &'a Target,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) query: &'a Query,
+    pub(crate) body: &'a Result<Bytes, Status>,
+}
+
+impl Call<'_> {
+    /// The body of the request.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub(crate) fn body(&self) -> Result<&Bytes, Status> {
+        self.body.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// What a verb answers.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: u16,
+    pub(crate) content: Content,
+    /// Texts for the `Warning` header.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The object of an answer.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// An object of the kind, as it is stored.
+    Stored(Bytes),
+    /// An object of another kind: apiVersion, kind, schema, tree.
+    Other(&'static str, &'static str, Option<&'static Type>, Value),
+}
+
+impl Outcome {
+    /// 200 with a stored object.
+    pub(crate) fn stored(body: Bytes) -> Self {
+        Self { code: 200, content: Content::Stored(body), warnings: Vec::new() }
+    }
+}

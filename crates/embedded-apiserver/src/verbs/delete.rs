@@ -1,0 +1,323 @@
+//! Deletion: `handlers/delete.go`, `Store.Delete` of the generic registry, and that of Namespaces.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::change::failed_precondition;
+use super::commit;
+use super::lifecycle;
+use super::meta;
+use super::names;
+use super::options::DeleteOptions;
+use crate::codec::protobuf;
+use crate::core::{Core, Entry};
+use crate::status::Status;
+use crate::store::{Refused, Stored};
+
+/// Finalizers that stand for what happens to dependents.
+pub(crate) const ORPHAN: &str = "orphan";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+/// What became of an object.
+#[derive(Debug)]
+pub(crate) struct Deletion {
+    /// Its last state.
+    pub(crate) body: Bytes,
+    /// Whether it is gone; else it only is marked.
+    pub(crate) gone: bool,
+    /// Whether the answer shows the object whatever its kind.
+    pub(crate) marked: bool,
+}
+
+/// One attempt to delete.
+enum Attempt {
+    Done(Deletion),
+    /// Another request was faster.
+    Again,
+}
+
+/// Deletes an object, or marks it as being deleted.
+///
+/// # Errors
+/// There is no such object, or the options do not fit it.
+pub(crate) fn delete(
+    core: &Core,
+    entry: &'static Entry,
+    (namespace, name): (&str, &str),
+    options: &DeleteOptions,
+) -> Result<Deletion, Status> {
+    let key = names::key_of(entry, namespace, name)?;
+    loop {
+        let stored = core.store.get(entry.resource, &key);
+        let stored = stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, name))?;
+        let request = Request { core, entry, namespace, name, options };
+        let attempt = if entry.kind.plural == "namespaces" && entry.kind.group.is_empty() {
+            request.namespace(&stored)?
+        } else {
+            request.object(&stored)?
+        };
+        if let Attempt::Done(deletion) = attempt {
+            return Ok(deletion);
+        }
+    }
+}
+
+struct Request<'a> {
+    core: &'a Core,
+    entry: &'static Entry,
+    namespace: &'a str,
+    name: &'a str,
+    options: &'a DeleteOptions,
+}
+
+impl Request<'_> {
+    /// `Store.Delete`.
+    fn object(&self, stored: &Arc<Stored>) -> Result<Attempt, Status> {
+        let entry = self.entry;
+        let mut object = entry.tree(stored.body())?;
+        self.check_preconditions(&object)?;
+        let before = object.clone();
+        let grace = self.options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+        let graceful = match grace_of(entry, &mut object, grace, self.core.environment.now()) {
+            Grace::Pending => {
+                let body = stored.body().clone();
+                return Ok(Attempt::Done(Deletion { body, gone: false, marked: false }));
+            }
+            Grace::None => None,
+            Grace::Seconds(seconds) => Some(seconds),
+        };
+        lifecycle::admit_delete(entry, self.name)?;
+        let finalizers = finalizers_for_collection(entry, &object, self.options);
+        if let Some(finalizers) = &finalizers {
+            meta::set_finalizers(&mut object, finalizers);
+        }
+        let waits = !meta::finalizers(&object).is_empty();
+        if graceful.is_none() && waits {
+            mark(&mut object, self.core.environment.now());
+        }
+        if graceful.is_none() && !waits {
+            return self.remove(stored, stored.body().clone());
+        }
+        let body = protobuf::encode(entry.stored_as, &object);
+        let gone = graceful == Some(0) && !waits;
+        if self.options.dry_run {
+            return Ok(Attempt::Done(Deletion { body: body.into(), gone, marked: true }));
+        }
+        let marked = if object == before {
+            Arc::clone(stored)
+        } else {
+            match commit::put(self.core, entry, stored.key(), Some(stored), (&object, &body)) {
+                Ok(marked) => marked,
+                Err(_) => return Ok(Attempt::Again),
+            }
+        };
+        if gone {
+            return self.remove(&marked, marked.body().clone());
+        }
+        Ok(Attempt::Done(Deletion { body: marked.body().clone(), gone: false, marked: true }))
+    }
+
+    fn remove(&self, stored: &Arc<Stored>, body: Bytes) -> Result<Attempt, Status> {
+        let done = |body| Ok(Attempt::Done(Deletion { body, gone: true, marked: false }));
+        if self.options.dry_run {
+            return done(body);
+        }
+        match commit::remove(self.core, self.entry, stored) {
+            Ok(gone) => done(gone.body().clone()),
+            Err(Refused::NotFound) => {
+                Err(Status::not_found(self.entry.kind.group, self.entry.kind.plural, self.name))
+            }
+            Err(_) => Ok(Attempt::Again),
+        }
+    }
+
+    /// `rest.BeforeDelete`: the kind stands where other errors have the resource.
+    fn check_preconditions(&self, object: &Value) -> Result<(), Status> {
+        let kind = self.entry.kind;
+        let conflict = |cause: String| Err(Status::conflict(kind.group, kind.kind, self.name, &cause));
+        let uid = meta::text(object, "uid");
+        if let Some(wanted) = self.options.uid.as_deref().filter(|wanted| *wanted != uid) {
+            return conflict(format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have \
+                 been deleted and then recreated"
+            ));
+        }
+        let version = meta::text(object, "resourceVersion");
+        if let Some(wanted) = self.options.resource_version.as_deref().filter(|wanted| *wanted != version) {
+            return conflict(format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
+                 ({version}). The object might have been modified"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The registry of Namespaces: the first deletion only begins the end.
+    fn namespace(&self, stored: &Arc<Stored>) -> Result<Attempt, Status> {
+        let mut object = self.entry.tree(stored.body())?;
+        for (what, field, wanted) in [
+            ("UID", "uid", &self.options.uid),
+            ("ResourceVersion", "resourceVersion", &self.options.resource_version),
+        ] {
+            let found = meta::text(&object, field);
+            if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+                let cause = format!(
+                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                );
+                return Err(Status::conflict("", "namespaces", self.name, &cause));
+            }
+        }
+        if meta::is_deleting(&object) {
+            let held = object.pointer("/spec/finalizers").and_then(Value::as_array);
+            if held.is_some_and(|held| !held.is_empty()) {
+                let body = stored.body().clone();
+                return Ok(Attempt::Done(Deletion { body, gone: false, marked: true }));
+            }
+            return self.object(stored);
+        }
+        lifecycle::admit_delete(self.entry, self.name)?;
+        meta::set(&mut object, "deletionTimestamp", seconds(self.core.environment.now()).into());
+        let status = meta::map(&mut object).entry("status").or_insert(Value::Null);
+        meta::map(status).insert("phase".to_owned(), "Terminating".into());
+        let finalizers = finalizers_of_namespace(&object, self.options);
+        meta::set_finalizers(&mut object, &finalizers);
+        let body = protobuf::encode(self.entry.stored_as, &object);
+        if self.options.dry_run {
+            return Ok(Attempt::Done(Deletion { body: body.into(), gone: false, marked: true }));
+        }
+        match commit::put(self.core, self.entry, stored.key(), Some(stored), (&object, &body)) {
+            Ok(marked) => {
+                Ok(Attempt::Done(Deletion { body: marked.body().clone(), gone: false, marked: true }))
+            }
+            Err(_) => Ok(Attempt::Again),
+        }
+    }
+
+    /// 409 of a precondition that failed at the commit.
+    #[allow(dead_code, reason = "the words of a race that this store decides before the commit")]
+    fn raced(&self, what: &str, wanted: &str, found: &str) -> Status {
+        failed_precondition(self.entry, (self.namespace, self.name), what, wanted, found)
+    }
+}
+
+/// The graceful deletion of an object.
+enum Grace {
+    /// The kind knows none, or the object need not wait.
+    None,
+    /// It is being deleted already, and this request changes nothing.
+    Pending,
+    /// It was marked; at 0 it goes at once.
+    Seconds(i64),
+}
+
+/// The second half of `rest.BeforeDelete`: marks the object.
+fn grace_of(entry: &Entry, object: &mut Value, requested: Option<i64>, now: Timestamp) -> Grace {
+    let Some(seconds_left) = entry.kind.strategy.grace_period(object, requested) else { return Grace::None };
+    if !meta::is_deleting(object) {
+        let at = now.saturating_add(SignedDuration::from_secs(seconds_left)).unwrap_or(now);
+        meta::set(object, "deletionTimestamp", seconds(at).into());
+        meta::set(object, "deletionGracePeriodSeconds", seconds_left.into());
+        bump_generation(object);
+        return Grace::Seconds(seconds_left);
+    }
+    let current = meta::number(object, "deletionGracePeriodSeconds").unwrap_or_default();
+    let current = if current < 0 { 1 } else { current };
+    if current == 0 {
+        return Grace::None;
+    }
+    let Some(mut period) = requested.filter(|requested| *requested < current) else { return Grace::Pending };
+    let marked: Timestamp = meta::text(object, "deletionTimestamp").parse().unwrap_or(now);
+    let mut at = marked.saturating_add(SignedDuration::from_secs(period - current)).unwrap_or(now);
+    if at < now {
+        at = now;
+        if period != 0 {
+            period = 1;
+        }
+    }
+    meta::set(object, "deletionTimestamp", seconds(at).into());
+    meta::set(object, "deletionGracePeriodSeconds", period.into());
+    Grace::Seconds(period)
+}
+
+/// `markAsDeleting`: the object waits for its finalizers.
+fn mark(object: &mut Value, now: Timestamp) {
+    if !meta::is_deleting(object) {
+        bump_generation(object);
+    }
+    let marked: Option<Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
+    if marked.is_none_or(|marked| marked > now) {
+        meta::set(object, "deletionTimestamp", seconds(now).into());
+    }
+    meta::set(object, "deletionGracePeriodSeconds", json!(0));
+}
+
+fn bump_generation(object: &mut Value) {
+    if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
+        meta::set(object, "generation", (generation + 1).into());
+    }
+}
+
+/// The time as `metav1.Time` prints it.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// `deletionFinalizersForGarbageCollection`: the finalizers if they must change.
+fn finalizers_for_collection(entry: &Entry, object: &Value, options: &DeleteOptions) -> Option<Vec<String>> {
+    if !entry.kind.strategy.is_collected() {
+        // Such kinds never keep the two.
+        let kept = without_policies(object);
+        return (kept.len() != meta::finalizers(object).len()).then_some(kept);
+    }
+    let current = meta::finalizers(object);
+    let has = |finalizer| current.iter().position(|current| current == finalizer);
+    let (orphan, foreground) = match (options.orphan_dependents, options.propagation_policy.as_deref()) {
+        (Some(orphan), _) => (orphan, false),
+        (None, Some("Orphan")) => (true, false),
+        (None, Some("Foreground")) => (false, true),
+        (None, Some(_)) => (false, false),
+        (None, None) => match (has(ORPHAN), has(FOREGROUND)) {
+            (Some(orphan), Some(foreground)) => (orphan < foreground, foreground < orphan),
+            (orphan, foreground) => (orphan.is_some(), foreground.is_some()),
+        },
+    };
+    let mut finalizers = without_policies(object);
+    if orphan {
+        finalizers.push(ORPHAN.to_owned());
+    }
+    if foreground {
+        finalizers.push(FOREGROUND.to_owned());
+    }
+    let same = finalizers.iter().all(|finalizer| current.contains(finalizer))
+        && current.iter().all(|finalizer| finalizers.contains(finalizer));
+    (!same).then_some(finalizers)
+}
+
+fn without_policies(object: &Value) -> Vec<String> {
+    let mut finalizers = meta::finalizers(object);
+    finalizers.retain(|finalizer| finalizer != ORPHAN && finalizer != FOREGROUND);
+    finalizers
+}
+
+/// Upstream collects them in a map, so that their order is random there; here a new one comes last.
+fn finalizers_of_namespace(object: &Value, options: &DeleteOptions) -> Vec<String> {
+    let mut finalizers = meta::finalizers(object);
+    let policy = options.propagation_policy.as_deref();
+    for (finalizer, wanted, by_policy) in [(ORPHAN, true, "Orphan"), (FOREGROUND, false, "Foreground")] {
+        let has = finalizers.iter().any(|current| current == finalizer);
+        let should = match (options.orphan_dependents, policy) {
+            (Some(orphan), _) => orphan == wanted,
+            (None, Some(policy)) => policy == by_policy,
+            (None, None) => has,
+        };
+        if should && !has {
+            finalizers.push(finalizer.to_owned());
+        } else if !should {
+            finalizers.retain(|current| current != finalizer);
+        }
+    }
+    finalizers
+}

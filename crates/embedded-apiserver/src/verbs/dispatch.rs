@@ -1,0 +1,197 @@
+//! From a request to its answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Response};
+
+use super::call::{Call, Content, Outcome};
+use super::create::{self, Creation};
+use super::decode::{self, Expected};
+use super::options::{WriteOptions, manager};
+use super::reactions::react;
+use super::render::{self, Renderer};
+use super::{patch, read, remove, subresources, update};
+use crate::core::{Core, Entry};
+use crate::discovery;
+use crate::http::accept::{Endpoint, Media, check_route, negotiate};
+use crate::http::answer::{error, object, text, tree};
+use crate::http::body::Body;
+use crate::http::content_type::{declared, format_of};
+use crate::http::query::{Query, decode_percent};
+use crate::http::route::{Lost, Route, Target, Verb, not_found, route};
+use crate::http::warnings;
+use crate::kinds::KINDS;
+use crate::openapi;
+use crate::reviews::{self, Review};
+use crate::schema::Type;
+use crate::status::Status;
+
+/// The header that identifies a request.
+const AUDIT_ID: &str = "audit-id";
+
+/// Answers a request. `user` is the name in the client's certificate.
+pub(crate) async fn answer(
+    core: &Arc<Core>,
+    request: &Parts,
+    body: Result<Bytes, Status>,
+    user: &str,
+) -> Response<Body> {
+    let mut response = routed(core, request, body, user).await;
+    if let Some(id) = audit_id(core, &request.headers) {
+        response.headers_mut().insert(AUDIT_ID, id);
+    }
+    response
+}
+
+/// The client's own, or a new one. It is no part of what the environment decides: reads would change what writes get.
+fn audit_id(core: &Core, headers: &HeaderMap) -> Option<HeaderValue> {
+    if let Some(given) = headers.get(AUDIT_ID) {
+        return Some(given.clone());
+    }
+    let number = core.next_request();
+    let text = format!("00000000-0000-4000-8000-{:012x}", number & 0xffff_ffff_ffff);
+    HeaderValue::from_str(&text).ok()
+}
+
+async fn routed(
+    core: &Arc<Core>,
+    request: &Parts,
+    body: Result<Bytes, Status>,
+    user: &str,
+) -> Response<Body> {
+    let Parts { method, uri, headers, .. } = request;
+    let query = Query::parse(uri.query().unwrap_or_default());
+    let Some(path) = decode_percent(uri.path()) else { return text(400, "400 Bad Request") };
+    match route(method, &path, uri.path()) {
+        Ok(Route::Objects(target)) => {
+            let Some(entry) = Entry::of(target.kind) else {
+                return error(&Status::internal("a kind without a schema"), headers, &query);
+            };
+            let call = Call { core, entry, target: &target, headers, query: &query, body: &body };
+            let mut response =
+                objects(call, method).await.unwrap_or_else(|status| error(&status, headers, &query));
+            if let Some(deprecation) = entry.kind.deprecation {
+                warnings::write(response.headers_mut(), &[deprecation.to_owned()]);
+            }
+            response
+        }
+        Ok(Route::Review(review)) => {
+            let answered = review_answer(review, headers, &query, &body, user);
+            answered.unwrap_or_else(|status| error(&status, headers, &query))
+        }
+        Ok(Route::Other { in_api }) => other(request, &path, &query, in_api),
+        Err(Lost::Status(status)) => error(&status, headers, &query),
+        Err(Lost::Text(message)) => text(500, &message),
+    }
+}
+
+/// Discovery, health, and what is nowhere.
+fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<Body> {
+    let Parts { method, uri, headers, .. } = request;
+    if method == Method::GET {
+        if matches!(path.trim_end_matches('/'), "/healthz" | "/livez" | "/readyz") {
+            return text(200, "ok");
+        }
+        if let Some(response) = openapi::answer(path, uri.query(), headers) {
+            return response.map(Body::from);
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| uri.authority().map(Authority::as_str)).unwrap_or("localhost:443");
+        match discovery::answer(path, headers, host, KINDS) {
+            Some(discovery::Answer::Document(document)) => {
+                return document.response(headers, "public").map(Body::from);
+            }
+            Some(discovery::Answer::Object(object)) => {
+                return match negotiate(headers, query, Endpoint::Other) {
+                    Ok(media) => tree(200, media, &object),
+                    Err(status) => error(&status, headers, query),
+                };
+            }
+            None => {}
+        }
+    }
+    if in_api { error(&not_found(), headers, query) } else { text(404, "404 page not found\n") }
+}
+
+async fn objects(call: Call<'_>, method: &Method) -> Result<Response<Body>, Status> {
+    let Call { entry, target, headers, query, .. } = call;
+    let verb = target.verb;
+    if verb == Verb::Patch && !patch::is_known(declared(headers)) {
+        return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
+    }
+    check_route(headers, matches!(verb, Verb::List | Verb::Watch) && method == Method::GET)?;
+    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let renderer = || Renderer::new(entry, media, query, call.core.environment.now());
+    let outcome = match verb {
+        Verb::List | Verb::Watch => return read::list(call, media).await,
+        Verb::Get => read::get(call).await?,
+        Verb::DeleteCollection => {
+            let page = remove::many(call).await?;
+            react(call.core);
+            return render::list(renderer()?, &page);
+        }
+        Verb::Create if target.subresource.is_empty() => created(call)?,
+        Verb::Create => subresources::create(call)?,
+        Verb::Update => update::update(call)?,
+        Verb::Patch => patch::patch(call)?,
+        Verb::Delete => remove::one(call)?,
+    };
+    if verb != Verb::Get {
+        react(call.core);
+    }
+    show(media, renderer()?, outcome)
+}
+
+fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
+    let code = outcome.code;
+    let mut response = match outcome.content {
+        Content::Stored(body) => render::object(code, renderer, &body)?,
+        Content::Other(api_version, kind, type_, tree) => {
+            object(code, media, (api_version, kind), type_, tree)
+        }
+    };
+    warnings::write(response.headers_mut(), &outcome.warnings);
+    Ok(response)
+}
+
+/// `handlers/create.go`.
+fn created(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, .. } = call;
+    let Target { namespace, .. } = target;
+    let format = format_of(call.headers)?;
+    let body = call.body()?;
+    let options = WriteOptions::parse(call.query, "CreateOptions")?;
+    let (mut object, mut warnings) = decode::body(format, body, entry.into(), options.validation)?;
+    entry.kind.strategy.default(&mut object);
+    let by = manager(&options, call.headers);
+    let creation = Creation { entry, namespace, dry_run: options.dry_run, manager: &by };
+    let body = create::create(core, creation, object, &mut warnings)?;
+    Ok(Outcome { code: 201, content: Content::Stored(body), warnings })
+}
+
+fn review_answer(
+    review: &'static Review,
+    headers: &HeaderMap,
+    query: &Query,
+    body: &Result<Bytes, Status>,
+    user: &str,
+) -> Result<Response<Body>, Status> {
+    check_route(headers, false)?;
+    let media = negotiate(headers, query, Endpoint::Resource)?;
+    let format = format_of(headers)?;
+    let body = body.as_ref().map_err(Clone::clone)?;
+    let options = WriteOptions::parse(query, "CreateOptions")?;
+    let type_ = Type::named(review.type_name)
+        .ok_or_else(|| Status::internal(format!("no schema of {}", review.kind)))?;
+    let api_version = format!("{}/{}", review.group, review.version);
+    let expected = Expected { api_version: &api_version, kind: review.kind, type_ };
+    let (question, warnings) = decode::body(format, body, expected, options.validation)?;
+    let answered = reviews::answer(review, question, user);
+    let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);
+    warnings::write(response.headers_mut(), &warnings);
+    Ok(response)
+}

@@ -1,0 +1,76 @@
+//! What the phase of a namespace allows: the admission plugin `NamespaceLifecycle`.
+
+use std::borrow::Cow;
+
+use kube_protobuf::{Fields, Value as Wire};
+
+use crate::core::{Core, Entry};
+use crate::status::{Cause, Status};
+
+/// Namespaces that cannot be deleted.
+const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+
+/// Allows writes of existing objects only in existing namespaces.
+///
+/// # Errors
+/// 404.
+pub(crate) fn admit_update(core: &Core, entry: &Entry, namespace: &str) -> Result<(), Status> {
+    phase(core, entry, namespace).map(drop)
+}
+
+/// Allows new objects only in existing namespaces that are not being deleted.
+///
+/// # Errors
+/// 404 and 403.
+pub(crate) fn admit_create(core: &Core, entry: &Entry, namespace: &str, name: &str) -> Result<(), Status> {
+    if phase(core, entry, namespace)?.as_deref() != Some("Terminating") {
+        return Ok(());
+    }
+    let cause =
+        format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = Status::forbidden(entry.kind.group, entry.kind.plural, name, &cause);
+    status.details.get_or_insert_default().causes.push(Cause {
+        reason: Cow::Borrowed("NamespaceTerminating"),
+        message: format!("namespace {namespace} is being terminated"),
+        field: "metadata.namespace".to_owned(),
+    });
+    Err(status)
+}
+
+/// Allows deletions, but not of the namespaces that every cluster needs.
+///
+/// # Errors
+/// 403.
+pub(crate) fn admit_delete(entry: &Entry, name: &str) -> Result<(), Status> {
+    if entry.kind.plural == "namespaces" && IMMORTAL.contains(&name) {
+        return Err(Status::forbidden("", "namespaces", name, "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+/// The phase of the namespace of a namespaced kind.
+fn phase(core: &Core, entry: &Entry, namespace: &str) -> Result<Option<String>, Status> {
+    if !entry.kind.namespaced {
+        return Ok(None);
+    }
+    let namespaces = Entry::named("v1", "Namespace").ok_or_else(|| Status::internal("no kind Namespace"))?;
+    let stored = core.store.get(namespaces.resource, namespace);
+    let stored = stored.ok_or_else(|| Status::not_found("", "namespaces", namespace))?;
+    Ok(Some(phase_of(stored.body())))
+}
+
+/// `status.phase` of an encoded Namespace.
+fn phase_of(body: &[u8]) -> String {
+    let status = field(body, 3).unwrap_or_default();
+    String::from_utf8_lossy(field(status, 1).unwrap_or_default()).into_owned()
+}
+
+fn field(message: &[u8], wanted: u32) -> Option<&[u8]> {
+    let mut fields = Fields::new("Namespace", message);
+    while let Ok(Some((number, value))) = fields.next_field() {
+        if let (true, Wire::Bytes(bytes)) = (number == wanted, value) {
+            return Some(bytes);
+        }
+    }
+    None
+}

@@ -1,0 +1,24 @@
+//! The verbs of the API, from a routed request to its answer.
+
+mod call;
+mod change;
+mod commit;
+mod create;
+mod decode;
+mod delete;
+mod dispatch;
+mod lifecycle;
+mod meta;
+mod names;
+mod options;
+mod patch;
+mod reactions;
+mod read;
+mod remove;
+mod render;
+mod subresources;
+mod tracking;
+mod update;
+
+pub(crate) use create::{Creation, create};
+pub(crate) use dispatch::answer;

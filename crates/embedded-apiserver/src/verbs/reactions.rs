@@ -1,0 +1,285 @@
+//! What follows from a write: the Endpoints of a deleted Service, the dependents of a deleted owner, the contents of a deleted
+//! namespace.
+//!
+//! In a cluster the garbage collector and the namespace controller do this some time later. Here it happens after the
+//! commit and before the answer, in a fixed order, so that a test sees the result at once and a simulation repeats.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::change::{Change, change};
+use super::delete::{FOREGROUND, ORPHAN, delete};
+use super::meta;
+use super::options::DeleteOptions;
+use crate::core::{Core, Entry, Happened, entries};
+use crate::store::{Resource, Span, Stored, key};
+
+/// Reacts to what happened, and to what happens by that, until nothing is left.
+pub(crate) fn react(core: &Core) {
+    let _alone = core.reacting.lock();
+    loop {
+        let Some(happened) = core.happened.lock().pop_front() else { return };
+        match happened {
+            Happened::Gone(entry, object) => gone(core, entry, &object),
+            Happened::Disowned(entry, before) if core.behaviour.collects_garbage => {
+                recheck_owners(core, entry, before.body());
+            }
+            Happened::Deleting(entry, key) => deleting(core, entry, &key),
+            Happened::Disowned(..) => {}
+        }
+    }
+}
+
+fn gone(core: &Core, entry: &'static Entry, object: &Arc<Stored>) {
+    if entry.kind.plural == "services"
+        && let Some(endpoints) = Entry::named("v1", "Endpoints")
+    {
+        let place = (object.namespace(), object.name());
+        _ = delete(core, endpoints, place, &DeleteOptions::default());
+    }
+    if core.behaviour.collects_garbage && entry.kind.strategy.is_collected() {
+        if let Ok(tree) = entry.tree(object.body()) {
+            for (resource, key) in core.owners.dependents(meta::text(&tree, "uid")) {
+                collect(core, resource, &key);
+            }
+        }
+        recheck_owners(core, entry, object.body());
+    }
+    if core.behaviour.terminates_namespaces && !object.namespace().is_empty() {
+        terminate(core, object.namespace());
+    }
+}
+
+/// An object that is being deleted may wait for its dependents or its contents.
+fn deleting(core: &Core, entry: &'static Entry, key: &str) {
+    if core.behaviour.terminates_namespaces && entry.kind.plural == "namespaces" {
+        terminate(core, key);
+    }
+    if !core.behaviour.collects_garbage {
+        return;
+    }
+    let Some(object) = current(core, entry, key) else { return };
+    let finalizers = meta::finalizers(&object);
+    if !meta::is_deleting(&object) {
+        return;
+    }
+    let uid = meta::text(&object, "uid");
+    if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
+        for (resource, dependent) in core.owners.dependents(uid) {
+            disown(core, resource, &dependent, |owner| text(owner, "uid") == uid);
+        }
+        drop_finalizer(core, entry, key, ORPHAN);
+        return;
+    }
+    if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
+        let dependents = core.owners.dependents(uid);
+        for (resource, dependent) in &dependents {
+            collect(core, *resource, dependent);
+        }
+        if !core
+            .owners
+            .dependents(uid)
+            .iter()
+            .any(|(resource, dependent)| blocks(core, *resource, dependent, uid))
+        {
+            drop_finalizer(core, entry, key, FOREGROUND);
+        }
+    }
+}
+
+/// Whether a dependent keeps its owner from being deleted.
+fn blocks(core: &Core, resource: Resource, key: &str, uid: &str) -> bool {
+    let Some(entry) = Entry::stored(resource) else { return false };
+    let Some(dependent) = current(core, entry, key) else { return false };
+    owners(&dependent)
+        .iter()
+        .any(|owner| text(owner, "uid") == uid && owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)))
+}
+
+/// `attemptToDeleteItem` of the garbage collector.
+fn collect(core: &Core, resource: Resource, key: &str) {
+    let Some(entry) = Entry::stored(resource) else { return };
+    let Some(object) = current(core, entry, key) else { return };
+    if meta::is_deleting(&object)
+        && !meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND)
+    {
+        return;
+    }
+    let namespace = meta::text(&object, "namespace");
+    let states: Vec<(String, State)> = owners(&object)
+        .iter()
+        .map(|owner| (text(owner, "uid").to_owned(), state(core, namespace, owner)))
+        .collect();
+    let is_solid = states.iter().any(|(_, state)| *state == State::Solid);
+    if is_solid {
+        let loose = |owner: &Value| {
+            states.iter().any(|(uid, state)| *uid == text(owner, "uid") && *state != State::Solid)
+        };
+        disown(core, resource, key, loose);
+        return;
+    }
+    if states.is_empty() {
+        return;
+    }
+    let waits = states.iter().any(|(_, state)| *state == State::Waiting);
+    let uid = meta::text(&object, "uid").to_owned();
+    let finalizers = meta::finalizers(&object);
+    let policy = if waits && !core.owners.dependents(&uid).is_empty() {
+        "Foreground"
+    } else if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
+        "Orphan"
+    } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
+        "Foreground"
+    } else {
+        "Background"
+    };
+    if meta::is_deleting(&object) {
+        return;
+    }
+    let options = DeleteOptions {
+        uid: Some(uid),
+        propagation_policy: Some(policy.to_owned()),
+        ..DeleteOptions::default()
+    };
+    _ = delete(core, entry, (namespace, meta::text(&object, "name")), &options);
+}
+
+/// What is known of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It exists, or is of a kind that this server does not have.
+    Solid,
+    /// It does not exist.
+    Dangling,
+    /// It waits for its dependents to be deleted.
+    Waiting,
+}
+
+fn state(core: &Core, namespace: &str, owner: &Value) -> State {
+    let Some(entry) = Entry::named(text(owner, "apiVersion"), text(owner, "kind")) else {
+        return State::Solid;
+    };
+    let namespace = if entry.kind.namespaced { namespace } else { "" };
+    let Some(object) = current(core, entry, &key(namespace, text(owner, "name"))) else {
+        return State::Dangling;
+    };
+    if meta::text(&object, "uid") != text(owner, "uid") {
+        return State::Dangling;
+    }
+    let waits = meta::finalizers(&object).iter().any(|finalizer| finalizer == FOREGROUND);
+    if meta::is_deleting(&object) && waits { State::Waiting } else { State::Solid }
+}
+
+/// Looks again at owners that wait for a dependent.
+fn recheck_owners(core: &Core, entry: &'static Entry, body: &Bytes) {
+    let Ok(tree) = entry.tree(body) else { return };
+    let namespace = meta::text(&tree, "namespace");
+    for owner in owners(&tree) {
+        if state(core, namespace, owner) == State::Waiting
+            && let Some(entry) = Entry::named(text(owner, "apiVersion"), text(owner, "kind"))
+        {
+            let namespace = if entry.kind.namespaced { namespace } else { "" };
+            deleting(core, entry, &key(namespace, text(owner, "name")));
+        }
+    }
+}
+
+/// Removes owner references from an object.
+fn disown(core: &Core, resource: Resource, key: &str, loose: impl Fn(&Value) -> bool) {
+    let Some(entry) = Entry::stored(resource) else { return };
+    alter(core, entry, key, &|object| {
+        if let Some(Value::Array(owners)) =
+            object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences"))
+        {
+            owners.retain(|owner| !loose(owner));
+            if owners.is_empty() {
+                meta::remove(object, "ownerReferences");
+            }
+        }
+    });
+}
+
+fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str) {
+    alter(core, entry, key, &|object| {
+        let mut finalizers = meta::finalizers(object);
+        finalizers.retain(|other| other != finalizer);
+        meta::set_finalizers(object, &finalizers);
+    });
+}
+
+/// Updates an object as a controller would. What the rules refuse stays as it is.
+fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value)) {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    let request = Change { entry, namespace, name, subresource: "", dry_run: false, creates: false, uid: "" };
+    _ = change(core, request, &mut |live, _| {
+        let mut object = live.cloned().unwrap_or_default();
+        edit(&mut object);
+        Ok(object)
+    });
+}
+
+/// The namespace controller: deletes the contents of a namespace that is being deleted, then takes its finalizer. Pods are
+/// deleted at once, as there is no kubelet to end them.
+fn terminate(core: &Core, namespace: &str) {
+    let Some(entry) = Entry::named("v1", "Namespace") else { return };
+    let Some(object) = current(core, entry, namespace) else { return };
+    let held =
+        object.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
+    if !meta::is_deleting(&object) || !held {
+        return;
+    }
+    let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+    let mut left = 0;
+    for contents in entries().iter().filter(|entry| entry.kind.namespaced && !entry.converts()) {
+        for name in names(core, contents.resource, namespace) {
+            _ = delete(core, contents, (namespace, &name), &options);
+        }
+        left += names(core, contents.resource, namespace).len();
+    }
+    if left > 0 {
+        return;
+    }
+    let request = Change {
+        entry,
+        namespace: "",
+        name: namespace,
+        subresource: "finalize",
+        dry_run: false,
+        creates: false,
+        uid: meta::text(&object, "uid"),
+    };
+    _ = change(core, request, &mut |live, _| {
+        let mut object = live.cloned().unwrap_or_default();
+        if let Some(Value::Object(spec)) = object.get_mut("spec") {
+            spec.remove("finalizers");
+        }
+        Ok(object)
+    });
+}
+
+/// The names of the objects of a kind in a namespace.
+fn names(core: &Core, resource: Resource, namespace: &str) -> Vec<String> {
+    let prefix = format!("{namespace}/");
+    let mut names = Vec::new();
+    let span = Span { prefix: &prefix, start: "" };
+    _ = core.store.visit(resource, None, span, |object| {
+        names.push(object.name().to_owned());
+        std::ops::ControlFlow::Continue(())
+    });
+    names
+}
+
+fn current(core: &Core, entry: &Entry, key: &str) -> Option<Value> {
+    entry.tree(core.store.get(entry.resource, key)?.body()).ok()
+}
+
+fn owners(object: &Value) -> &[Value] {
+    let owners = object.get("metadata").and_then(|meta| meta.get("ownerReferences"));
+    owners.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}

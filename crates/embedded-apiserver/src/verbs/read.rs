@@ -1,0 +1,95 @@
+//! `GET`: one object, a list, a watch. `handlers/get.go`.
+
+use std::time::Duration;
+
+use http::Response;
+
+use super::call::{Call, Outcome};
+use super::names;
+use super::render::{self, Renderer};
+use crate::http::accept::{Format, Media, not_streamable};
+use crate::http::body::Body;
+use crate::http::route::Verb;
+use crate::list::{self, ListOptions, Request, parse_version, too_large, wait_for};
+use crate::status::Status;
+use crate::watch;
+
+/// Time of a watch that sets none: half of upstream's longest, `--min-request-timeout` of 30 minutes, which varies there.
+const WATCH_TIME: Duration = Duration::from_secs(45 * 60);
+
+/// Reads an object.
+///
+/// # Errors
+/// There is no such object, or not at the version.
+pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, query, .. } = call;
+    if query.flag("export").unwrap_or_default() {
+        return Err(Status::bad_request(
+            "the export parameter, deprecated since v1.14, is no longer supported",
+        ));
+    }
+    let key = names::key_of(entry, &target.namespace, &target.name)?;
+    if let Some(version) = query.first("resourceVersion").filter(|version| !version.is_empty()) {
+        let cached = is_cached(call);
+        let version = parse_version(version).map_err(|error| {
+            if cached {
+                Status::new(500, "", error)
+            } else {
+                Status::bad_request(format!("invalid resource version: {error}"))
+            }
+        })?;
+        if cached {
+            wait_for(&core.store, version).await?;
+        } else if version > core.store.version() {
+            return Err(too_large(version, core.store.version(), 0));
+        }
+    }
+    let stored = core.store.get(entry.resource, &key);
+    let stored =
+        stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, &target.name))?;
+    Ok(Outcome::stored(stored.body().clone()))
+}
+
+/// Lists or watches objects.
+///
+/// # Errors
+/// The parameters are refused.
+pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>, Status> {
+    let renderer = || Renderer::new(call.entry, media, call.query, call.core.environment.now());
+    let request = request(call, call.target.verb == Verb::Watch)?;
+    if !request.options.watch {
+        let page = list::list(&call.core.store, &request).await?;
+        return render::list(renderer()?, &page);
+    }
+    let store = call.core.store.clone();
+    let renderer = renderer()?;
+    let watch = watch::watch(store, request, Some(WATCH_TIME)).await?;
+    if media.format == Format::Yaml {
+        return Err(not_streamable());
+    }
+    render::watch(renderer, watch)
+}
+
+/// The list or watch that a call asks for.
+///
+/// # Errors
+/// The parameters are refused.
+pub(crate) fn request(call: Call<'_>, watches: bool) -> Result<Request, Status> {
+    let Call { entry, target, query, .. } = call;
+    let options = ListOptions::parse(query.pairs(), watches)?;
+    let name = Some(target.name.as_str()).filter(|name| !name.is_empty());
+    let list_target = list::Target {
+        resource: entry.resource,
+        namespaced: entry.kind.namespaced,
+        namespace: target.namespace.clone(),
+        cached: is_cached(call),
+        selectable: entry.selectable.clone(),
+        index: if entry.kind.plural == "pods" { Some("spec.nodeName") } else { None },
+    };
+    Request::new(list_target, name, options)
+}
+
+/// Whether the API server has a watch cache for the kind.
+fn is_cached(call: Call<'_>) -> bool {
+    call.entry.kind.storage != "events"
+}

@@ -1,0 +1,69 @@
+//! `DELETE` of one object and of a collection, and their answers: `handlers/delete.go`.
+
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, Content, Outcome};
+use super::delete::{Deletion, delete};
+use super::options::DeleteOptions;
+use super::read;
+use crate::core::Entry;
+use crate::http::answer::status_type;
+use crate::list;
+use crate::status::Status;
+
+/// Kinds whose deletion answers with the object (`ReturnDeletedObject`).
+const SHOWN: &[&str] = &["namespaces", "pods", "serviceaccounts", "services"];
+
+/// Deletes an object.
+///
+/// # Errors
+/// The request is refused.
+pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, .. } = call;
+    let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
+    let deletion = delete(core, entry, (&target.namespace, &target.name), &options)?;
+    let code = if !deletion.gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
+    let content = if deletion.marked || SHOWN.contains(&entry.kind.plural) {
+        Content::Stored(deletion.body)
+    } else {
+        success(entry, &deletion)?
+    };
+    Ok(Outcome { code, content, warnings: Vec::new() })
+}
+
+/// Deletes the objects of a list, one after the other.
+///
+/// # Errors
+/// The request is refused, or a deletion fails; those before it are done.
+pub(crate) async fn many(call: Call<'_>) -> Result<list::Page, Status> {
+    let Call { core, entry, .. } = call;
+    let request = read::request(call, false)?;
+    let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
+    let page = list::list(&core.store, &request).await?;
+    for object in &page.items {
+        match delete(core, entry, (object.namespace(), object.name()), &options) {
+            Err(status) if status.code != 404 => return Err(status),
+            _ => {}
+        }
+    }
+    Ok(page)
+}
+
+/// `Status` of a deleted object.
+fn success(entry: &'static Entry, deletion: &Deletion) -> Result<Content, Status> {
+    let object = entry.tree(&deletion.body)?;
+    let mut details = Map::new();
+    let fields = [
+        ("name", super::meta::text(&object, "name")),
+        ("group", entry.kind.group),
+        ("kind", entry.kind.plural),
+        ("uid", super::meta::text(&object, "uid")),
+    ];
+    for (key, value) in fields {
+        if !value.is_empty() {
+            details.insert(key.to_owned(), value.into());
+        }
+    }
+    let tree = json!({ "metadata": {}, "status": "Success", "details": Value::Object(details) });
+    Ok(Content::Other("v1", "Status", status_type(), tree))
+}

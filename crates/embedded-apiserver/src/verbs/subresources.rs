@@ -1,0 +1,147 @@
+//! Subresources that are actions: `pods/binding` and `serviceaccounts/token`.
+
+use serde_json::{Value, json};
+
+use super::call::{Call, Content, Outcome};
+use super::change::failed_precondition;
+use super::commit;
+use super::decode::{self, Expected};
+use super::meta;
+use super::names;
+use super::options::WriteOptions;
+use crate::codec::protobuf;
+use crate::http::content_type;
+use crate::kinds::{Errors, Path, bind};
+use crate::schema::Type;
+use crate::status::Status;
+use crate::token::{self, Account};
+
+const TOKEN_KIND: &str = "TokenRequest";
+const TOKEN_GROUP: &str = "authentication.k8s.io";
+/// Seconds that a token is good for, unless the request asks for others.
+const TOKEN_TIME: i64 = 3600;
+const TOKEN_LEAST: i64 = 600;
+const TOKEN_MOST: i64 = 1 << 32;
+
+/// Acts on an object.
+///
+/// # Errors
+/// The request is refused.
+pub(crate) fn create(call: Call<'_>) -> Result<Outcome, Status> {
+    match call.target.subresource {
+        "token" => token(call),
+        "binding" => binding(call),
+        other => Err(Status::internal(format!("subresource {other} cannot be created"))),
+    }
+}
+
+fn decoded(
+    call: Call<'_>,
+    api_version: &'static str,
+    kind: &'static str,
+    type_name: &str,
+) -> Result<(Value, WriteOptions, Vec<String>, &'static Type), Status> {
+    let type_ = Type::named(type_name).ok_or_else(|| Status::internal(format!("no schema of {kind}")))?;
+    let format = content_type::format_of(call.headers)?;
+    let body = call.body()?;
+    let options = WriteOptions::parse(call.query, "CreateOptions")?;
+    let expected = Expected { api_version, kind, type_ };
+    let (object, warnings) = decode::body(format, body, expected, options.validation)?;
+    Ok((object, options, warnings, type_))
+}
+
+/// `TokenREST` of the registry of service accounts.
+fn token(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, .. } = call;
+    let api_version = "authentication.k8s.io/v1";
+    let type_name = "k8s.io/api/authentication/v1.TokenRequest";
+    let (mut object, _, warnings, type_) = decoded(call, api_version, TOKEN_KIND, type_name)?;
+    for (field, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
+        let given = meta::text(&object, field);
+        if !given.is_empty() && given != wanted {
+            let mut errors = Errors::default();
+            let detail = format!("must match the service account {field} if specified");
+            errors.invalid(&Path::root("metadata").child(field), given, &detail);
+            return Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, &target.name));
+        }
+    }
+    let key = names::key_of(entry, &target.namespace, &target.name)?;
+    let account = core.store.get(entry.resource, &key);
+    let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
+    let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
+    let given = meta::text(&object, "uid");
+    if !given.is_empty() && given != uid {
+        let cause = format!(
+            "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        );
+        return Err(Status::conflict(TOKEN_GROUP, TOKEN_KIND, &target.name, &cause));
+    }
+    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
+    check_seconds(seconds)?;
+    let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array()).cloned();
+    let audiences = audiences
+        .filter(|audiences| audiences.as_array().is_some_and(|audiences| !audiences.is_empty()))
+        .unwrap_or_else(|| json!([token::ISSUER]));
+    let now = core.environment.now();
+    let expires = now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
+    let account = Account { namespace: target.namespace.clone(), name: target.name.clone(), uid };
+    let text = token::issue(&account, &audiences, now.as_second(), expires.as_second());
+    let time = |time: jiff::Timestamp| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    for (field, value) in [("name", &account.name), ("namespace", &account.namespace), ("uid", &account.uid)]
+    {
+        meta::set(&mut object, field, value.as_str().into());
+    }
+    meta::set(&mut object, "creationTimestamp", time(now).into());
+    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
+    spec.insert("audiences".to_owned(), audiences);
+    spec.insert("expirationSeconds".to_owned(), seconds.into());
+    let status = json!({ "token": text, "expirationTimestamp": time(expires) });
+    meta::map(&mut object).insert("status".to_owned(), status);
+    let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
+    Ok(Outcome { code: 201, content, warnings })
+}
+
+fn check_seconds(seconds: i64) -> Result<(), Status> {
+    let mut errors = Errors::default();
+    let spec = Path::root("spec");
+    let path = spec.child("expirationSeconds");
+    if seconds < TOKEN_LEAST {
+        errors.invalid(&path, seconds, "may not specify a duration less than 10 minutes");
+    }
+    if seconds > TOKEN_MOST {
+        errors.invalid(&path, seconds, "may not specify a duration larger than 2^32 seconds");
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors.into_status(TOKEN_GROUP, TOKEN_KIND, "")) }
+}
+
+/// `BindingREST` of the registry of Pods.
+fn binding(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, .. } = call;
+    let (object, options, warnings, _) = decoded(call, "v1", "Binding", "k8s.io/api/core/v1.Binding")?;
+    let given = meta::text(&object, "name");
+    if given != target.name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object"));
+    }
+    let key = names::key_of(entry, &target.namespace, &target.name)?;
+    loop {
+        let stored = core.store.get(entry.resource, &key);
+        let stored = stored.ok_or_else(|| Status::not_found("", "pods", given))?;
+        let mut pod = entry.tree(stored.body())?;
+        for (what, field) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
+            let (wanted, found) = (meta::text(&object, field), meta::text(&pod, field));
+            if !wanted.is_empty() && wanted != found {
+                let place = (target.namespace.as_str(), target.name.as_str());
+                return Err(failed_precondition(entry, place, what, wanted, found));
+            }
+        }
+        let scope = core.scope(entry, &target.namespace, "binding", options.dry_run);
+        bind(&scope, &mut pod, &object)?;
+        let body = protobuf::encode(entry.stored_as, &pod);
+        if options.dry_run || commit::put(core, entry, &key, Some(&stored), (&pod, &body)).is_ok() {
+            break;
+        }
+    }
+    let success = json!({ "metadata": {}, "status": "Success", "code": 201 });
+    let content = Content::Other("v1", "Status", crate::http::answer::status_type(), success);
+    Ok(Outcome { code: 201, content, warnings })
+}

@@ -1,0 +1,48 @@
+//! `PUT`: `handlers/update.go`.
+
+use super::call::{Call, Content, Outcome};
+use super::change::{Change, change};
+use super::create::warn_of_repeated_owners;
+use super::decode;
+use super::meta;
+use super::names;
+use super::options::{WriteOptions, manager};
+use super::tracking;
+use crate::http::content_type;
+use crate::status::Status;
+
+/// Replaces an object or a part of it.
+///
+/// # Errors
+/// The request is refused.
+pub(crate) fn update(call: Call<'_>) -> Result<Outcome, Status> {
+    let Call { core, entry, target, .. } = call;
+    let body = call.body()?;
+    let options = WriteOptions::parse(call.query, "UpdateOptions")?;
+    let format = content_type::format_of(call.headers)?;
+    let (mut object, mut warnings) = decode::body(format, body, entry.into(), options.validation)?;
+    entry.kind.strategy.default(&mut object);
+    names::fit_namespace(entry, &target.namespace, &mut object)?;
+    names::check_name(&object, &target.name)?;
+    warn_of_repeated_owners(&mut object, &mut warnings);
+    let by = manager(&options, call.headers);
+    let fields = tracking::manager(entry, target.subresource);
+    let uid = meta::text(&object, "uid").to_owned();
+    let request = Change {
+        entry,
+        namespace: &target.namespace,
+        name: &target.name,
+        subresource: target.subresource,
+        dry_run: options.dry_run,
+        creates: false,
+        uid: &uid,
+    };
+    let changed = change(core, request, &mut |live, _| {
+        let mut object = object.clone();
+        fields.update(live, &mut object, &by, core.environment.now());
+        Ok(object)
+    })?;
+    warnings.extend(changed.warnings);
+    let code = if changed.created { 201 } else { 200 };
+    Ok(Outcome { code, content: Content::Stored(changed.body), warnings })
+}

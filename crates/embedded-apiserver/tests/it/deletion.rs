@@ -1,0 +1,162 @@
+//! Deletion and what follows from it.
+
+use embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+use super::support::{PODS, pod, send};
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+const ENDPOINTS: &str = "/api/v1/namespaces/default/endpoints";
+
+fn replica_set(name: &str) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "spec": {
+            "selector": { "matchLabels": { "a": "b" } },
+            "template": {
+                "metadata": { "labels": { "a": "b" } },
+                "spec": { "containers": [{ "name": "c", "image": "i" }] },
+            },
+        },
+    })
+}
+
+/// A pod of each name, owned by a new ReplicaSet.
+async fn owned(server: &ApiServer, names: &[&str], blocks: bool) -> Value {
+    let (code, owner) = send(server, "POST", SETS, replica_set("rs")).await;
+    assert_eq!(code, 201, "{owner}");
+    for name in names {
+        let mut pod = pod(name);
+        pod["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "rs",
+            "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": blocks,
+        }]);
+        let (code, status) = send(server, "POST", PODS, pod).await;
+        assert_eq!(code, 201, "{status}");
+    }
+    owner
+}
+
+#[tokio::test]
+async fn dependents_follow_their_owner() {
+    let server = ApiServer::new();
+    owned(&server, &["a", "b"], false).await;
+    send(&server, "POST", PODS, pod("other")).await;
+    let (code, status) = send(&server, "DELETE", &format!("{SETS}/rs"), Value::Null).await;
+    assert_eq!((code, &status["status"]), (200, &json!("Success")));
+    let names: Vec<_> =
+        server.objects("v1", "Pod").iter().map(|pod| pod["metadata"]["name"].clone()).collect();
+    assert_eq!(names, ["other"]);
+}
+
+#[tokio::test]
+async fn dependents_are_orphaned_on_request() {
+    let server = ApiServer::new();
+    owned(&server, &["a"], false).await;
+    send(&server, "DELETE", &format!("{SETS}/rs?propagationPolicy=Orphan"), Value::Null).await;
+    assert!(server.objects("apps/v1", "ReplicaSet").is_empty());
+    assert!(server.objects("v1", "Pod")[0]["metadata"].get("ownerReferences").is_none());
+}
+
+#[tokio::test]
+async fn an_owner_waits_for_its_dependents_in_the_foreground() {
+    let server = ApiServer::new();
+    owned(&server, &["a"], true).await;
+    let path = format!("{PODS}/a");
+    send(&server, "PATCH", &path, json!({ "metadata": { "finalizers": ["example.com/wait"] } })).await;
+    let (code, _) =
+        send(&server, "DELETE", &format!("{SETS}/rs?propagationPolicy=Foreground"), Value::Null).await;
+    assert_eq!(code, 200);
+    let owners = server.objects("apps/v1", "ReplicaSet");
+    assert_eq!(owners[0]["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    assert!(server.objects("v1", "Pod")[0]["metadata"].get("deletionTimestamp").is_some());
+    send(&server, "PATCH", &path, json!({ "metadata": { "finalizers": null } })).await;
+    assert!(server.objects("v1", "Pod").is_empty());
+    assert!(server.objects("apps/v1", "ReplicaSet").is_empty());
+}
+
+#[tokio::test]
+async fn without_garbage_collection_dependents_stay() {
+    let server = ApiServer::builder().garbage_collection(false).build().unwrap();
+    owned(&server, &["a"], false).await;
+    send(&server, "DELETE", &format!("{SETS}/rs"), Value::Null).await;
+    assert_eq!(server.objects("v1", "Pod").len(), 1);
+}
+
+#[tokio::test]
+async fn endpoints_go_with_their_service() {
+    let server = ApiServer::new();
+    let service = json!({ "metadata": { "name": "s" }, "spec": { "ports": [{ "port": 80 }] } });
+    send(&server, "POST", "/api/v1/namespaces/default/services", service).await;
+    send(&server, "POST", ENDPOINTS, json!({ "metadata": { "name": "s" } })).await;
+    let (code, deleted) = send(&server, "DELETE", "/api/v1/namespaces/default/services/s", Value::Null).await;
+    assert_eq!((code, &deleted["kind"]), (200, &json!("Service")));
+    assert!(server.objects("v1", "Endpoints").is_empty());
+}
+
+#[tokio::test]
+async fn a_namespace_takes_its_contents_along() {
+    let server = ApiServer::new();
+    send(&server, "POST", "/api/v1/namespaces", json!({ "metadata": { "name": "n" } })).await;
+    let mut running = pod("a");
+    running["spec"]["nodeName"] = "node".into();
+    running["metadata"]["finalizers"] = json!(["example.com/wait"]);
+    let (code, created) = send(&server, "POST", "/api/v1/namespaces/n/pods", running).await;
+    assert_eq!(code, 201, "{created}");
+    let (code, namespace) = send(&server, "DELETE", "/api/v1/namespaces/n", Value::Null).await;
+    assert_eq!((code, &namespace["status"]["phase"]), (200, &json!("Terminating")));
+
+    let (code, status) = send(&server, "POST", "/api/v1/namespaces/n/pods", pod("b")).await;
+    assert_eq!(code, 403);
+    assert_eq!(
+        status["message"],
+        "pods \"b\" is forbidden: unable to create new content in namespace n because it is being terminated"
+    );
+    assert_eq!(status["details"]["causes"][0]["reason"], "NamespaceTerminating");
+
+    let patch = json!({ "metadata": { "finalizers": null } });
+    let (code, _) = send(&server, "PATCH", "/api/v1/namespaces/n/pods/a", patch).await;
+    assert_eq!(code, 200);
+    let (code, _) = send(&server, "GET", "/api/v1/namespaces/n", Value::Null).await;
+    assert_eq!(code, 404);
+}
+
+#[tokio::test]
+async fn finalizers_and_preconditions_hold_a_deletion() {
+    let server = ApiServer::new();
+    let endpoints = json!({ "metadata": { "name": "e", "finalizers": ["example.com/wait"] } });
+    let (_, created) = send(&server, "POST", ENDPOINTS, endpoints).await;
+    let path = format!("{ENDPOINTS}/e");
+    let (code, status) = send(&server, "DELETE", &path, json!({ "preconditions": { "uid": "x" } })).await;
+    let uid = created["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(code, 409);
+    assert_eq!(
+        status["message"],
+        format!(
+            "Operation cannot be fulfilled on Endpoints \"e\": the UID in the precondition (x) does not match the UID in \
+             record ({uid}). The object might have been deleted and then recreated"
+        )
+    );
+    let (code, marked) = send(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!((code, &marked["kind"]), (200, &json!("Endpoints")));
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+    let (code, gone) = send(&server, "PATCH", &path, json!({ "metadata": { "finalizers": null } })).await;
+    assert_eq!((code, &gone["metadata"]["name"]), (200, &json!("e")));
+    assert!(server.objects("v1", "Endpoints").is_empty());
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_selector() {
+    let server = ApiServer::new();
+    for (name, app) in [("a", "x"), ("b", "y")] {
+        let mut pod = pod(name);
+        pod["metadata"]["labels"] = json!({ "app": app });
+        send(&server, "POST", PODS, pod).await;
+    }
+    let (code, list) = send(&server, "DELETE", &format!("{PODS}?labelSelector=app%3Dx"), Value::Null).await;
+    assert_eq!((code, &list["kind"], list["items"].as_array().unwrap().len()), (200, &json!("PodList"), 1));
+    assert_eq!(server.objects("v1", "Pod").len(), 1);
+}

@@ -1,0 +1,10 @@
+//! The server as its clients see it.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+mod clients;
+mod deletion;
+mod requests;
+mod serving;
+mod writes;

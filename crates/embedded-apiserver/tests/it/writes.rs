@@ -1,0 +1,145 @@
+//! Creation, update and patch.
+
+use embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+use super::support::{PODS, exchange, pod, send};
+
+#[tokio::test]
+async fn a_name_is_generated_and_a_taken_one_is_refused() {
+    let server = ApiServer::new();
+    let mut template = pod("");
+    template["metadata"] = json!({ "generateName": "web-" });
+    let (code, created) = send(&server, "POST", PODS, template).await;
+    assert_eq!(code, 201);
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("web-") && name.len() == 9, "{name}");
+    let (code, status) = send(&server, "POST", PODS, pod(name)).await;
+    assert_eq!((code, &status["reason"]), (409, &json!("AlreadyExists")));
+}
+
+#[tokio::test]
+async fn a_write_without_effect_keeps_the_version() {
+    let server = ApiServer::new();
+    let (_, created) = send(&server, "POST", PODS, pod("a")).await;
+    let path = format!("{PODS}/a");
+    let (code, put) = send(&server, "PUT", &path, created.clone()).await;
+    assert_eq!(code, 200);
+    assert_eq!(put["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    let (_, patched) = send(&server, "PATCH", &path, json!({})).await;
+    assert_eq!(patched["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test]
+async fn an_old_version_conflicts_and_another_uid_too() {
+    let server = ApiServer::new();
+    let (_, created) = send(&server, "POST", PODS, pod("a")).await;
+    let path = format!("{PODS}/a");
+    send(&server, "PATCH", &path, json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    let (code, status) = send(&server, "PUT", &path, created.clone()).await;
+    assert_eq!(code, 409);
+    assert_eq!(
+        status["message"],
+        "Operation cannot be fulfilled on pods \"a\": the object has been modified; please apply your changes to the \
+         latest version and try again"
+    );
+    let mut other = created;
+    other["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000".into();
+    let (code, status) = send(&server, "PUT", &path, other).await;
+    assert_eq!(code, 409);
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.contains("StorageError: invalid object, Code: 4, Key: /registry/pods/default/a"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing() {
+    let server = ApiServer::new();
+    let before = server.version();
+    let (code, shown) = send(&server, "POST", &format!("{PODS}?dryRun=All"), pod("a")).await;
+    assert_eq!((code, &shown["metadata"]["name"]), (201, &json!("a")));
+    assert!(shown["metadata"].get("resourceVersion").is_none());
+    let service = json!({ "metadata": { "name": "s" }, "spec": { "ports": [{ "port": 80 }] } });
+    send(&server, "POST", "/api/v1/namespaces/default/services?dryRun=All", service).await;
+    assert_eq!(server.version(), before);
+}
+
+#[tokio::test]
+async fn unknown_fields_are_warned_of_or_refused() {
+    let server = ApiServer::new();
+    let mut odd = pod("a");
+    odd["spec"]["foo"] = 1.into();
+    let json = [("content-type", "application/json")];
+    let strict = format!("{PODS}?fieldValidation=Strict");
+    let (code, _, body) = exchange(&server, "POST", &strict, &json, odd.to_string()).await;
+    assert_eq!(code, 400);
+    let status: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(
+        status["message"],
+        "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"spec.foo\""
+    );
+    let (code, headers, _) = exchange(&server, "POST", PODS, &json, odd.to_string()).await;
+    assert_eq!(
+        (code, headers["warning"].to_str().unwrap()),
+        (201, "299 - \"unknown field \\\"spec.foo\\\"\"")
+    );
+}
+
+#[tokio::test]
+async fn server_side_apply_creates_and_changes() {
+    let server = ApiServer::new();
+    let path = "/api/v1/namespaces/default/services/web?fieldManager=me";
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let body = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports:\n  - port: 80\n";
+    let (code, _, created) = exchange(&server, "PATCH", path, &apply, body).await;
+    assert_eq!(code, 201, "{}", String::from_utf8_lossy(&created));
+    let created: Value = serde_json::from_slice(&created).unwrap();
+    assert_eq!(created["metadata"]["managedFields"][0]["operation"], "Apply");
+    let (code, _, again) = exchange(&server, "PATCH", path, &apply, body).await;
+    let again: Value = serde_json::from_slice(&again).unwrap();
+    assert_eq!(code, 200);
+    assert_eq!(again["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test]
+async fn a_status_is_written_apart() {
+    let server = ApiServer::new();
+    let (_, mut object) = send(&server, "POST", PODS, pod("a")).await;
+    object["status"] = json!({ "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{ "ip": "10.0.0.1" }] });
+    object["metadata"]["labels"] = json!({ "x": "y" });
+    let (code, put) = send(&server, "PUT", &format!("{PODS}/a/status"), object).await;
+    assert_eq!((code, &put["status"]["phase"]), (200, &json!("Running")));
+    assert_eq!(put["spec"]["containers"][0]["name"], "c");
+}
+
+#[tokio::test]
+async fn tokens_and_reviews_are_answered() {
+    let server = ApiServer::new();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let (code, _) = send(&server, "POST", accounts, json!({ "metadata": { "name": "robot" } })).await;
+    assert_eq!(code, 201);
+    let (code, token) =
+        send(&server, "POST", &format!("{accounts}/robot/token"), json!({ "spec": {} })).await;
+    assert_eq!(code, 201, "{token}");
+    let question = json!({ "spec": { "token": token["status"]["token"] } });
+    let (code, review) = send(&server, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", question).await;
+    assert_eq!(code, 201, "{review}");
+    assert_eq!(review["status"]["user"]["username"], "system:serviceaccount:default:robot");
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let question = json!({ "spec": { "resourceAttributes": { "verb": "get", "resource": "pods" } } });
+    let (code, review) = send(&server, "POST", path, question).await;
+    assert_eq!((code, &review["status"]["allowed"]), (201, &json!(true)));
+}
+
+#[tokio::test]
+async fn a_pod_is_bound_to_a_node() {
+    let server = ApiServer::new();
+    send(&server, "POST", PODS, pod("a")).await;
+    let binding = json!({ "metadata": { "name": "a" }, "target": { "kind": "Node", "name": "n" } });
+    let (code, status) = send(&server, "POST", &format!("{PODS}/a/binding"), binding).await;
+    assert_eq!((code, &status["status"]), (201, &json!("Success")), "{status}");
+    let (_, bound) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
+    assert_eq!(bound["spec"]["nodeName"], "n");
+}

@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 )
 
-// writeObjects writes random objects of all roots, one a line: type, JSON as Go's encoder writes it, and protobuf in base64.
+// writeObjects writes random objects of all roots, one a line: type, JSON as Go's encoder writes it, protobuf
+// and, of some, YAML in base64.
 func writeObjects(file string, number int, seed uint64) error {
 	return writePacked(file, func(lines *bufio.Writer) error {
 		for _, root := range roots {
@@ -28,7 +30,7 @@ func writeObjects(file string, number int, seed uint64) error {
 				f := filler{rand.New(rand.NewPCG(seed, uint64(i)))}
 				object := reflect.New(root)
 				f.fill(object.Elem(), 0, float64(i)/float64(number))
-				if err := writeObject(lines, object.Interface().(marshaler), root); err != nil {
+				if err := writeObject(lines, object.Interface().(marshaler), root, i%4 == 1); err != nil {
 					return fmt.Errorf("%v: %w", root, err)
 				}
 			}
@@ -67,7 +69,7 @@ type marshaler interface {
 }
 
 // writeObject decodes the protobuf again before it writes the JSON, which is what an object from etcd looks like.
-func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type) error {
+func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type, withYAML bool) error {
 	encoded, err := object.Marshal()
 	if err != nil {
 		return err
@@ -80,13 +82,22 @@ func writeObject(lines *bufio.Writer, object marshaler, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(lines, "%s\t%s\t%s\n", path(t), text, base64.StdEncoding.EncodeToString(encoded))
+	var document []byte
+	if withYAML {
+		if document, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+	}
+	encode := base64.StdEncoding.EncodeToString
+	_, err = fmt.Fprintf(lines, "%s\t%s\t%s\t%s\n", path(t), text, encode(encoded), encode(document))
 	return err
 }
 
 type filler struct{ *rand.Rand }
 
-var words = []string{"", "a", "web-0", "kubernetes.io/hostname", "<b>&\"quote\"\\", "über \u2028 \U0001f600", "tab\tline\nbell\a", "default"}
+var words = []string{"", "a", "web-0", "kubernetes.io/hostname", "<b>&\"quote\"\\", "über \u2028 \U0001f600", "tab\tline\nbell\a", "default",
+	"several words that go on and on, so that a line of YAML has to be folded somewhere: here, or even there if it is very long",
+	"two\nlines", "- x", "yes", "1e3", " spaces ", "it's: quoted", "#no comment"}
 
 var quantities = []string{"0", "1", "500m", "1Gi", "100Mi", "1500m", "2e3", "1.5Gi", "12E", "-1", "3n", "1Ki", "1023", "0.1Mi"}
 

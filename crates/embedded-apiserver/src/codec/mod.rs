@@ -17,6 +17,7 @@ pub(crate) mod protobuf;
 mod quantity;
 mod text;
 mod time;
+pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::canonical as canonical_quantity;

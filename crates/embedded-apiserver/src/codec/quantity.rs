@@ -100,7 +100,10 @@ impl<'a> Parts<'a> {
         if scale < NANO {
             return Ok(Fast::TooLarge);
         }
-        let value = format!("{}{}", self.integer, self.fraction).parse::<i64>().map_err(|_| BAD_NUMBER)?;
+        let digits = self.integer.bytes().chain(self.fraction.bytes());
+        // at most 18 digits, which fit
+        let value =
+            digits.fold(0_i64, |value, digit| value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
         let Some(product) = value.checked_mul(factor) else { return Ok(Fast::TooLarge) };
         let last = if self.fraction.is_empty() { self.integer } else { self.fraction };
         let thousands = value != 0 && value % 1000 == 0 && self.integer.len() + self.fraction.len() >= 3;

@@ -71,11 +71,30 @@ const fn set(table: &mut [bool; 256], byte: u8) {
     table[byte as usize] = true;
 }
 
+/// The position of the first byte that may need an escape. Compiles to comparisons of 16 bytes at a time.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 16;
+    let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);
+    let any = |block: &[u8; BLOCK]| {
+        block.iter().fold(false, |any, &byte| {
+            any | (byte < 0x20)
+                | (byte == b'"')
+                | (byte == b'\\')
+                | (byte == b'<')
+                | (byte == b'>')
+                | (byte == b'&')
+                | (byte == 0xe2)
+        })
+    };
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let clean = blocks.iter().take_while(|block| !any(block)).count() * BLOCK;
+    bytes.iter().skip(clean).position(is_special).map(|position| clean + position)
+}
+
 fn write_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
-        let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);
-        let Some(end) = rest.iter().position(is_special) else {
+        let Some(end) = first_special(rest) else {
             out.extend_from_slice(rest);
             return;
         };

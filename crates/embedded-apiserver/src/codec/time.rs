@@ -80,11 +80,13 @@ pub(super) fn to_string(layout: Layout, moment: Moment) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn digits(out: &mut Vec<u8>, value: i64, width: u32) {
-    for place in (0..width).rev() {
-        let digit = u8::try_from(value / 10_i64.pow(place) % 10).unwrap_or(0);
-        out.push(b'0' + digit);
+fn digits(out: &mut Vec<u8>, mut value: i64, width: usize) {
+    let mut text = [b'0'; 6];
+    for place in text.iter_mut().take(width).rev() {
+        *place = b'0' + u8::try_from(value % 10).unwrap_or(0);
+        value /= 10;
     }
+    out.extend(text.iter().take(width));
 }
 
 /// Year, month and day of a number of days since 1970, in the Gregorian calendar.

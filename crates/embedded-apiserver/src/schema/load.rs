@@ -204,6 +204,7 @@ impl Field {
     fn new(json: &'static str, go: &'static str, embedded: Vec<&'static str>, node: Node) -> Self {
         Self {
             json,
+            key: format!("\"{json}\":"),
             go,
             embedded,
             node,

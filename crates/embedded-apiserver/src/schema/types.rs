@@ -35,6 +35,8 @@ pub(crate) struct Type {
 pub(crate) struct Field {
     /// The name in JSON.
     pub(crate) json: &'static str,
+    /// The name with quotes and colon, as it is written.
+    pub(crate) key: String,
     /// The name in Go.
     pub(crate) go: &'static str,
     /// Names of the inlined structs that contain it, outermost first, such as `VolumeSource`.

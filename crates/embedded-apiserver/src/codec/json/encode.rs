@@ -16,9 +16,7 @@ pub(crate) fn encode(of: &'static Type, tree: &Value, out: &mut Vec<u8>) {
         if let Some(value) = map.get(field.json) {
             out.push(separator);
             separator = b',';
-            out.push(b'"');
-            out.extend_from_slice(field.json.as_bytes());
-            out.extend_from_slice(b"\":");
+            out.extend_from_slice(field.key.as_bytes());
             node(&field.node, value, out);
         }
     }

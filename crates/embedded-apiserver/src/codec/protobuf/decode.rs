@@ -21,14 +21,14 @@ pub(crate) fn decode(of: &'static Type, bytes: &[u8]) -> Result<Value, DecodeErr
 }
 
 fn object(of: &'static Type, bytes: &[u8], previous: Option<Value>) -> Result<Value, DecodeError> {
-    let mut map = match previous {
-        Some(Value::Object(map)) => map,
-        _ => Map::new(),
+    let (mut map, mut seen) = match previous {
+        Some(Value::Object(map)) => (map, u64::MAX),
+        _ => (Map::new(), 0),
     };
-    fields_of(of, &of.message, bytes, &mut map)?;
+    fields_of(of, &of.message, bytes, &mut map, &mut seen)?;
     for &position in &of.always {
         if let Some(field) = of.fields.get(position)
-            && !map.contains_key(field.json)
+            && (seen & (1 << position) == 0 || seen == u64::MAX && !map.contains_key(field.json))
         {
             map.insert(field.json.to_owned(), field.node.zero());
         }
@@ -36,30 +36,34 @@ fn object(of: &'static Type, bytes: &[u8], previous: Option<Value>) -> Result<Va
     Ok(Value::Object(map))
 }
 
+/// Decodes the fields of a message into an object. `seen` has a bit for each field that may be there.
 fn fields_of(
     of: &'static Type,
     message: &'static Message,
     bytes: &[u8],
     map: &mut Map<String, Value>,
+    seen: &mut u64,
 ) -> Result<(), DecodeError> {
     let mut fields = Fields::new(message.name, bytes);
     while let Some((number, wire)) = fields.next_field()? {
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
-            Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map)?,
+            Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                // lists and maps come in pieces, and a message may come twice
-                let previous = match field.node.shape {
-                    Shape::List(_) | Shape::Items(_) | Shape::Map(_) | Shape::Struct(_) => {
-                        map.remove(field.json)
-                    }
-                    _ => None,
-                };
+                let bit = 1 << position;
+                let again = *seen & bit != 0;
+                *seen |= bit;
+                if again
+                    && let Some(previous) = map.get_mut(field.json)
+                    && append(&field.node, &fields, wire, previous)?
+                {
+                    continue;
+                }
+                // a message may come twice
+                let previous = if again { map.remove(field.json) } else { None };
                 let value = node(&field.node, &fields, wire, previous)?;
-                if field.omits(&value) {
-                    map.remove(field.json);
-                } else {
+                if !field.omits(&value) {
                     map.insert(field.json.to_owned(), value);
                 }
             }
@@ -68,7 +72,25 @@ fn fields_of(
     Ok(())
 }
 
-/// Decodes one occurrence of a field, and adds it to what came before if it is a list, map or message.
+/// Adds another item or entry to a list or map; returns false for other types.
+fn append(
+    of: &'static Node,
+    fields: &Fields<'_>,
+    wire: Wire<'_>,
+    value: &mut Value,
+) -> Result<bool, DecodeError> {
+    match (&of.shape, value) {
+        (Shape::List(item), Value::Array(items)) => items.push(node(item, fields, wire, None)?),
+        (Shape::Map(item), Value::Object(map)) => {
+            let (key, value) = entry(item, fields.bytes(wire)?)?;
+            map.insert(key, value);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Decodes one occurrence of a field, into what came before if it is a message.
 fn node(
     of: &'static Node,
     fields: &Fields<'_>,
@@ -95,13 +117,9 @@ fn node(
             serde_json::from_slice(native::only_bytes("FieldsV1", fields.bytes(wire)?)?).unwrap_or_default()
         }
         Shape::Struct(inner) => object(inner.get(), fields.bytes(wire)?, previous)?,
-        Shape::List(item) => {
-            let mut items = array(previous);
-            items.push(node(item, fields, wire, None)?);
-            Value::Array(items)
-        }
+        Shape::List(item) => Value::Array(vec![node(item, fields, wire, None)?]),
         Shape::Items(item) => {
-            let mut items = array(previous);
+            let mut items = Vec::new();
             let mut inner = Fields::new("items", fields.bytes(wire)?);
             while let Some((number, wire)) = inner.next_field()? {
                 if number == 1 {
@@ -110,15 +128,7 @@ fn node(
             }
             Value::Array(items)
         }
-        Shape::Map(value) => {
-            let mut map = match previous {
-                Some(Value::Object(map)) => map,
-                _ => Map::new(),
-            };
-            let (key, value) = entry(value, fields.bytes(wire)?)?;
-            map.insert(key, value);
-            Value::Object(map)
-        }
+        Shape::Map(value) => Value::Object(Map::from_iter([entry(value, fields.bytes(wire)?)?])),
     })
 }
 
@@ -133,13 +143,6 @@ fn entry(of: &'static Node, bytes: &[u8]) -> Result<(String, Value), DecodeError
         }
     }
     Ok((key, value.unwrap_or_else(|| of.zero_of_entry())))
-}
-
-fn array(previous: Option<Value>) -> Vec<Value> {
-    match previous {
-        Some(Value::Array(items)) => items,
-        _ => Vec::new(),
-    }
 }
 
 fn moment(layout: Layout, bytes: &[u8]) -> Result<Value, DecodeError> {

@@ -16,7 +16,7 @@ use crate::schema::{Entry, Field, MAX_FIELDS, Message, Node, Part, Shape, Type};
 ///
 /// The bytes are those of [`encode`](super::encode): in messages that others wrote, the last occurrence of a struct counts.
 ///
-/// Cost: two passes over the bytes of each message, and no allocation besides the growth of `out`.
+/// Cost: two passes over the bytes of each message; one allocation besides the growth of `out`.
 ///
 /// # Errors
 /// The bytes are no message of this type; `out` is then incomplete.
@@ -26,16 +26,17 @@ pub(crate) fn to_json(
     head: Option<(&str, &str)>,
     out: &mut Vec<u8>,
 ) -> Result<(), DecodeError> {
-    out.push(b'{');
-    let start = out.len();
+    let mut printer = Printer { out, slots: Vec::with_capacity(2 * MAX_FIELDS) };
+    printer.out.push(b'{');
+    let start = printer.out.len();
     if let Some((api_version, kind)) = head {
-        out.extend_from_slice(b"\"kind\":");
-        text::write_str(out, kind);
-        out.extend_from_slice(b",\"apiVersion\":");
-        text::write_str(out, api_version);
+        printer.out.extend_from_slice(b"\"kind\":");
+        text::write_str(printer.out, kind);
+        printer.out.extend_from_slice(b",\"apiVersion\":");
+        text::write_str(printer.out, api_version);
     }
-    members(of, bytes, out, start)?;
-    out.push(b'}');
+    printer.members(of, bytes, start)?;
+    printer.out.push(b'}');
     Ok(())
 }
 
@@ -49,77 +50,173 @@ enum Slot<'a> {
     Many(&'a [u8], u32),
 }
 
-fn object(of: &'static Type, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    out.push(b'{');
-    let start = out.len();
-    members(of, bytes, out, start)?;
-    out.push(b'}');
-    Ok(())
-}
-
-fn members(of: &'static Type, bytes: &[u8], out: &mut Vec<u8>, start: usize) -> Result<(), DecodeError> {
-    let mut slots = [Slot::Absent; MAX_FIELDS];
-    collect(of, &of.message, bytes, &mut slots)?;
-    for (field, slot) in of.fields.iter().zip(&slots) {
-        member(field, *slot, out, start)?;
-    }
-    Ok(())
-}
-
-fn collect<'a>(
-    of: &'static Type,
-    message: &'static Message,
-    bytes: &'a [u8],
-    slots: &mut [Slot<'a>; MAX_FIELDS],
-) -> Result<(), DecodeError> {
-    let mut fields = Fields::new(message.name, bytes);
-    let mut offset = 0;
-    while let Some((number, wire)) = fields.next_field()? {
-        match message.entry(number).map(|Entry { part, .. }| part) {
-            None => {}
-            Some(Part::Inlined(inner)) => collect(of, inner, fields.bytes(wire)?, slots)?,
-            Some(Part::Field(position)) => {
-                let repeated = of.fields.get(*position).is_some_and(|field| is_repeated(&field.node));
-                if let Some(slot) = slots.get_mut(*position) {
-                    *slot = match *slot {
-                        Slot::Many(..) => *slot,
-                        _ if repeated => Slot::Many(bytes.get(offset..).unwrap_or_default(), number),
-                        _ => Slot::One(wire),
-                    };
-                }
-            }
-        }
-        offset = fields.offset();
-    }
-    Ok(())
+/// Writes messages, each in two passes: where its fields are, then their values.
+struct Printer<'a, 'out> {
+    out: &'out mut Vec<u8>,
+    /// The fields of all messages that are being written, those of the innermost message at the end.
+    slots: Vec<Slot<'a>>,
 }
 
 fn is_repeated(of: &Node) -> bool {
     matches!(of.shape, Shape::List(_) | Shape::Map(_))
 }
 
-/// Writes a field with its name, unless it is left out.
-fn member(field: &'static Field, slot: Slot<'_>, out: &mut Vec<u8>, start: usize) -> Result<(), DecodeError> {
-    if skips(field, slot) {
-        return Ok(());
+impl<'a> Printer<'a, '_> {
+    fn object(&mut self, of: &'static Type, bytes: &'a [u8]) -> Result<(), DecodeError> {
+        self.out.push(b'{');
+        self.members(of, bytes, self.out.len())?;
+        self.out.push(b'}');
+        Ok(())
     }
-    if out.len() > start {
-        out.push(b',');
-    }
-    out.push(b'"');
-    out.extend_from_slice(field.json.as_bytes());
-    out.extend_from_slice(b"\":");
-    match slot {
-        Slot::Absent => {
-            out.extend_from_slice(field.node.zero().to_string().as_bytes());
-            Ok(())
+
+    /// Writes the members of an object that begins at `start`.
+    fn members(&mut self, of: &'static Type, bytes: &'a [u8], start: usize) -> Result<(), DecodeError> {
+        let base = self.slots.len();
+        self.slots.resize(base + of.fields.len(), Slot::Absent);
+        self.collect(of, &of.message, bytes, base)?;
+        for (position, field) in of.fields.iter().enumerate() {
+            let slot = self.slots.get(base + position).copied().unwrap_or(Slot::Absent);
+            if skips(field, slot) {
+                continue;
+            }
+            if self.out.len() > start {
+                self.out.push(b',');
+            }
+            self.out.extend_from_slice(field.key.as_bytes());
+            self.slot(&field.node, slot)?;
         }
-        Slot::One(wire) => value(&field.node, wire, out),
-        Slot::Many(rest, number) => match &field.node.shape {
-            Shape::List(item) => items(item, rest, number, out),
-            Shape::Map(item) => entries(item, rest, number, out),
-            _ => Ok(()),
-        },
+        self.slots.truncate(base);
+        Ok(())
+    }
+
+    /// Finds the fields of a message.
+    fn collect(
+        &mut self,
+        of: &'static Type,
+        message: &'static Message,
+        bytes: &'a [u8],
+        base: usize,
+    ) -> Result<(), DecodeError> {
+        let mut fields = Fields::new(message.name, bytes);
+        let mut offset = 0;
+        while let Some((number, wire)) = fields.next_field()? {
+            match message.entry(number).map(|Entry { part, .. }| part) {
+                None => {}
+                Some(Part::Inlined(inner)) => self.collect(of, inner, fields.bytes(wire)?, base)?,
+                Some(Part::Field(position)) => {
+                    let repeated = of.fields.get(*position).is_some_and(|field| is_repeated(&field.node));
+                    match self.slots.get_mut(base + position) {
+                        None | Some(Slot::Many(..)) => {}
+                        Some(slot) if repeated => {
+                            *slot = Slot::Many(bytes.get(offset..).unwrap_or_default(), number);
+                        }
+                        Some(slot) => *slot = Slot::One(wire),
+                    }
+                }
+            }
+            offset = fields.offset();
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, of: &'static Node, slot: Slot<'a>) -> Result<(), DecodeError> {
+        match (slot, &of.shape) {
+            (Slot::One(wire), _) => self.value(of, wire),
+            (Slot::Many(rest, number), Shape::List(item)) => self.items(item, rest, number),
+            (Slot::Many(rest, number), Shape::Map(item)) => self.entries(item, rest, number),
+            (Slot::Absent | Slot::Many(..), _) => {
+                self.out.extend_from_slice(of.zero().to_string().as_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    fn value(&mut self, of: &'static Node, wire: Wire<'a>) -> Result<(), DecodeError> {
+        let fields = Fields::new("value", &[]);
+        match &of.shape {
+            Shape::String => text::write_bytes(self.out, fields.bytes(wire)?),
+            Shape::Bool => self.out.extend_from_slice(if fields.boolean(wire)? { b"true" } else { b"false" }),
+            Shape::Int32 => number(self.out, i64::from(fields.int32(wire)?)),
+            Shape::Int64 => number(self.out, fields.int64(wire)?),
+            Shape::Time => moment(Layout::Seconds, fields.bytes(wire)?, self.out)?,
+            Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?, self.out)?,
+            Shape::Quantity => {
+                text::write_bytes(self.out, native::only_bytes("Quantity", fields.bytes(wire)?)?)
+            }
+            Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
+                IntOrString::Int(int) => number(self.out, i64::from(int)),
+                IntOrString::Text(bytes) => text::write_bytes(self.out, bytes),
+            },
+            Shape::FieldsV1 | Shape::RawExtension => {
+                let json = native::only_bytes("FieldsV1", fields.bytes(wire)?)?;
+                text::write_json(self.out, if json.is_empty() { b"null" } else { json });
+            }
+            Shape::Struct(inner) => self.object(inner.get(), fields.bytes(wire)?)?,
+            Shape::Items(item) => match fields.bytes(wire)? {
+                [] => self.out.extend_from_slice(b"[]"),
+                bytes => self.items(item, bytes, 1)?,
+            },
+            // lists of lists do not exist in protobuf
+            Shape::List(_) | Shape::Map(_) => self.out.extend_from_slice(b"null"),
+        }
+        Ok(())
+    }
+
+    /// Writes the occurrences of a repeated field as a list.
+    fn items(&mut self, of: &'static Node, bytes: &'a [u8], number: u32) -> Result<(), DecodeError> {
+        let mut fields = Fields::new("items", bytes);
+        let mut separator = b'[';
+        while let Some((found, wire)) = fields.next_field()? {
+            if found != number {
+                // repeated fields are written in one piece
+                break;
+            }
+            self.out.push(separator);
+            separator = b',';
+            self.value(of, wire)?;
+        }
+        if separator == b'[' {
+            // no items: as Go prints a nil slice
+            self.out.extend_from_slice(b"null");
+        } else {
+            self.out.push(b']');
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of a map, which are sorted by key.
+    fn entries(&mut self, of: &'static Node, bytes: &'a [u8], number: u32) -> Result<(), DecodeError> {
+        let mut fields = Fields::new("entries", bytes);
+        let mut separator = b'{';
+        while let Some((found, wire)) = fields.next_field()? {
+            if found != number {
+                break;
+            }
+            self.out.push(separator);
+            separator = b',';
+            self.entry(of, fields.bytes(wire)?)?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn entry(&mut self, of: &'static Node, bytes: &'a [u8]) -> Result<(), DecodeError> {
+        let mut fields = Fields::new("entry", bytes);
+        let (mut key, mut content): (&[u8], _) = (&[], None);
+        while let Some((number, wire)) = fields.next_field()? {
+            match number {
+                1 => key = fields.bytes(wire)?,
+                2 => content = Some(wire),
+                _ => {}
+            }
+        }
+        text::write_bytes(self.out, key);
+        self.out.push(b':');
+        if let Some(wire) = content {
+            return self.value(of, wire);
+        }
+        self.out.extend_from_slice(of.zero_of_entry().to_string().as_bytes());
+        Ok(())
     }
 }
 
@@ -150,93 +247,6 @@ fn skips(field: &Field, slot: Slot<'_>) -> bool {
     field.omitempty && (field.node.pointer || !never_empty)
 }
 
-fn value(of: &'static Node, wire: Wire<'_>, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    let fields = Fields::new("value", &[]);
-    match &of.shape {
-        Shape::String => text::write_bytes(out, fields.bytes(wire)?),
-        Shape::Bool => out.extend_from_slice(if fields.boolean(wire)? { b"true" } else { b"false" }),
-        Shape::Int32 => number(out, i64::from(fields.int32(wire)?)),
-        Shape::Int64 => number(out, fields.int64(wire)?),
-        Shape::Time => moment(Layout::Seconds, fields.bytes(wire)?, out)?,
-        Shape::MicroTime => moment(Layout::Micros, fields.bytes(wire)?, out)?,
-        Shape::Quantity => text::write_bytes(out, native::only_bytes("Quantity", fields.bytes(wire)?)?),
-        Shape::IntOrString => match native::int_or_string(fields.bytes(wire)?)? {
-            IntOrString::Int(int) => number(out, i64::from(int)),
-            IntOrString::Text(bytes) => text::write_bytes(out, bytes),
-        },
-        Shape::FieldsV1 | Shape::RawExtension => {
-            let json = native::only_bytes("FieldsV1", fields.bytes(wire)?)?;
-            text::write_json(out, if json.is_empty() { b"null" } else { json });
-        }
-        Shape::Struct(inner) => object(inner.get(), fields.bytes(wire)?, out)?,
-        Shape::Items(item) => match fields.bytes(wire)? {
-            [] => out.extend_from_slice(b"[]"),
-            bytes => items(item, bytes, 1, out)?,
-        },
-        // lists of lists do not exist in protobuf
-        Shape::List(_) | Shape::Map(_) => out.extend_from_slice(b"null"),
-    }
-    Ok(())
-}
-
-/// Writes the occurrences of a repeated field as a list.
-fn items(of: &'static Node, bytes: &[u8], number: u32, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    let mut fields = Fields::new("items", bytes);
-    let mut separator = b'[';
-    while let Some((found, wire)) = fields.next_field()? {
-        if found == number {
-            out.push(separator);
-            value(of, wire, out)?;
-            separator = b',';
-        } else if separator == b',' {
-            // repeated fields are written in one piece
-            break;
-        }
-    }
-    if separator == b'[' {
-        // no items: as Go prints a nil slice
-        out.extend_from_slice(b"null");
-    } else {
-        out.push(b']');
-    }
-    Ok(())
-}
-
-/// Writes the entries of a map, which are sorted by key.
-fn entries(of: &'static Node, bytes: &[u8], number: u32, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    let mut fields = Fields::new("entries", bytes);
-    let mut separator = b'{';
-    while let Some((found, wire)) = fields.next_field()? {
-        if found != number {
-            break;
-        }
-        out.push(separator);
-        separator = b',';
-        entry(of, fields.bytes(wire)?, out)?;
-    }
-    out.push(b'}');
-    Ok(())
-}
-
-fn entry(of: &'static Node, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    let mut fields = Fields::new("entry", bytes);
-    let (mut key, mut content): (&[u8], _) = (&[], None);
-    while let Some((number, wire)) = fields.next_field()? {
-        match number {
-            1 => key = fields.bytes(wire)?,
-            2 => content = Some(wire),
-            _ => {}
-        }
-    }
-    text::write_bytes(out, key);
-    out.push(b':');
-    if let Some(wire) = content {
-        return value(of, wire, out);
-    }
-    out.extend_from_slice(of.zero_of_entry().to_string().as_bytes());
-    Ok(())
-}
-
 fn moment(layout: Layout, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let moment = native::timestamp(bytes)?.rounded(layout);
     if moment.is_zero() {
@@ -250,6 +260,9 @@ fn moment(layout: Layout, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeE
 }
 
 fn number(out: &mut Vec<u8>, value: i64) {
+    if let Ok(digit @ 0..=9) = u8::try_from(value) {
+        return out.push(b'0' + digit);
+    }
     // a Vec accepts all bytes
     let _ = write!(out, "{value}");
 }

@@ -45,8 +45,12 @@ impl Writer {
             return;
         }
         let (encoded, size) = varint(length as u64);
-        let prefix = encoded.get(..size).unwrap_or_default().iter().copied();
-        self.out.splice(start..=start, prefix);
+        let prefix = encoded.get(..size).unwrap_or_default();
+        self.out.extend_from_slice(prefix.get(1..).unwrap_or_default());
+        self.out.copy_within(start + 1..start + 1 + length, start + size);
+        if let Some(place) = self.out.get_mut(start..start + size) {
+            place.copy_from_slice(prefix);
+        }
     }
 
     #[inline]

@@ -241,3 +241,6 @@ fn pick<T>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,3 +102,6 @@ impl Scale {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Requests to kube-apiserver 1.36.3 and its answers, recorded in `tests/facts.jsonl`: one case a line, each a list of
 //! requests in order. Answers hold no field that is empty, false or zero, no uid, no versions and no creation time.
+//!
+//! `KINDS_FACTS` names another file of this form, such as one of random requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::codec::json::{self, FieldValidation};
 use crate::environment::SystemEnvironment;
-use crate::schema::Type;
+use crate::schema::{Shape, Type};
 use crate::status::Status;
 
 use super::*;
@@ -295,6 +297,51 @@ fn difference(request: &Value, answer: &Answer, requests: &str) -> Option<String
     };
     let (wanted, own) = (sorted(warnings), sorted(answer.warnings.clone()));
     (wanted != own).then(|| format!("warnings {wanted:?}\nbecame {own:?}"))
+}
+
+#[test]
+fn every_kind_has_a_type_and_a_storage_of_its_own() {
+    for kind in KINDS {
+        assert!(Type::named(kind.type_name).is_some(), "{}", kind.type_name);
+        let sharing = KINDS.iter().filter(|other| other.storage == kind.storage).count();
+        assert_eq!(sharing, if kind.plural == "events" { 2 } else { 1 }, "{}", kind.storage);
+        let of_storage = |other: &&Kind| {
+            other.storage == kind.storage && (other.group.is_empty() || kind.plural != "events")
+        };
+        let stored = Type::named(KINDS.iter().find(of_storage).unwrap().type_name).unwrap();
+        for path in kind.selectable_fields.iter().flat_map(|field| field.paths) {
+            let mut of = stored;
+            for name in path.split('.') {
+                let field = of.field(name).unwrap_or_else(|| panic!("{path} of {}", kind.kind));
+                if let Shape::Struct(next) = &field.node.shape {
+                    of = next.get();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn labels_of_field_selectors_are_checked() {
+    let check = |plural: &str, label| {
+        KINDS.iter().find(|kind| kind.plural == plural).unwrap().check_field_label(label)
+    };
+    for (plural, label) in [
+        ("pods", "spec.nodeName"),
+        ("pods", "metadata.namespace"),
+        ("nodes", "metadata.name"),
+        ("leases", "metadata.name"),
+    ] {
+        assert_eq!(check(plural, label), Ok(()));
+    }
+    let known =
+        "\"status.replicas\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
+    assert_eq!(check("replicasets", "status.replicas").unwrap_err(), known);
+    assert_eq!(check("namespaces", "name").unwrap_err(), "field label not supported: name");
+    assert_eq!(
+        check("nodes", "metadata.namespace").unwrap_err(),
+        "field label not supported: metadata.namespace"
+    );
 }
 
 #[test]

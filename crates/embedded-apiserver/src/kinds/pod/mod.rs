@@ -148,3 +148,6 @@ fn validate_pod(object: &Value, errors: &mut Errors) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,10 +44,13 @@ fn an_update_takes_the_changed_fields_from_their_owner() {
     let live = created(json!({}), json!({"type": "ClusterIP", "sessionAffinity": "None"}));
     let object = updated(&live, set("/spec/type", json!("NodePort")), "other", 5);
     let names: Vec<_> = owners(&object).into_iter().map(|(manager, _, fields)| (manager, fields)).collect();
-    assert_eq!(names, [
-        ("creator".to_owned(), json!({"f:spec": {"f:sessionAffinity": {}}})),
-        ("other".to_owned(), json!({"f:spec": {"f:type": {}}})),
-    ]);
+    assert_eq!(
+        names,
+        [
+            ("creator".to_owned(), json!({"f:spec": {"f:sessionAffinity": {}}})),
+            ("other".to_owned(), json!({"f:spec": {"f:type": {}}})),
+        ]
+    );
 }
 
 #[test]
@@ -59,7 +62,12 @@ fn an_update_without_a_change_leaves_the_entries_alone() {
 #[test]
 fn removed_fields_have_no_owner() {
     let live = created(json!({"labels": {"a": "b"}}), json!({"type": "ClusterIP"}));
-    let object = updated(&live, |object| drop(object["metadata"].as_object_mut().unwrap().remove("labels")), "other", 5);
+    let object = updated(
+        &live,
+        |object| drop(object["metadata"].as_object_mut().unwrap().remove("labels")),
+        "other",
+        5,
+    );
     assert_eq!(owners(&object).len(), 1);
     assert_eq!(owners(&object)[0].2, json!({"f:spec": {"f:type": {}}}));
 }
@@ -67,7 +75,8 @@ fn removed_fields_have_no_owner() {
 #[test]
 fn changes_of_fields_that_the_kind_restores_are_not_recorded() {
     let live = created(json!({}), json!({"type": "ClusterIP"}));
-    let object = updated(&live, |object| object["status"] = json!({"conditions": [{"type": "a"}]}), "other", 5);
+    let object =
+        updated(&live, |object| object["status"] = json!({"conditions": [{"type": "a"}]}), "other", 5);
     assert_eq!(owners(&object), owners(&live));
 }
 
@@ -96,7 +105,9 @@ fn an_empty_list_or_entry_deletes_all_entries_and_tracking_ends() {
 #[test]
 fn malformed_entries_of_a_request_are_ignored() {
     let live = created(json!({}), json!({"type": "ClusterIP"}));
-    for wrong in [json!([{"manager": "x"}]), json!([{"operation": "Update", "apiVersion": "v1", "fieldsType": "V2"}])] {
+    for wrong in
+        [json!([{"manager": "x"}]), json!([{"operation": "Update", "apiVersion": "v1", "fieldsType": "V2"}])]
+    {
         assert_eq!(updated(&live, set("/metadata/managedFields", wrong), "other", 5), live);
     }
 }
@@ -106,7 +117,12 @@ fn more_than_ten_updaters_are_merged_into_one() {
     let mut live = created(json!({"labels": {}}), json!({}));
     for second in 2..20 {
         let label = format!("l{second}");
-        live = updated(&live, |object| object["metadata"]["labels"][&label] = json!("x"), &format!("m{second}"), second);
+        live = updated(
+            &live,
+            |object| object["metadata"]["labels"][&label] = json!("x"),
+            &format!("m{second}"),
+            second,
+        );
     }
     let names: Vec<_> = owners(&live).into_iter().map(|(manager, ..)| manager).collect();
     assert_eq!(names.len(), 10);
@@ -138,7 +154,12 @@ fn times_stay_if_nothing_else_changes() {
     assert_eq!(kept, changed);
 }
 
-fn apply(live: Option<&Value>, config: &Value, manager: &str, force: bool) -> Result<Value, crate::status::Status> {
+fn apply(
+    live: Option<&Value>,
+    config: &Value,
+    manager: &str,
+    force: bool,
+) -> Result<Value, crate::status::Status> {
     services().apply(live, config, manager, force, at(9))
 }
 
@@ -155,8 +176,14 @@ fn what_an_applier_leaves_out_is_removed_unless_another_owns_it() {
 
 #[test]
 fn a_conflict_names_each_field_and_owner() {
-    let live = created(json!({"labels": {"a": "1"}}), json!({"ports": [{"port": 80, "protocol": "TCP", "name": "x"}]}));
-    let config = service(json!({"labels": {"a": "2"}}), json!({"ports": [{"port": 80, "protocol": "TCP", "name": "y"}]}));
+    let live = created(
+        json!({"labels": {"a": "1"}}),
+        json!({"ports": [{"port": 80, "protocol": "TCP", "name": "x"}]}),
+    );
+    let config = service(
+        json!({"labels": {"a": "2"}}),
+        json!({"ports": [{"port": 80, "protocol": "TCP", "name": "y"}]}),
+    );
     let status = apply(Some(&live), &config, "two", false).unwrap_err();
     assert_eq!((status.code, status.reason.as_ref()), (409, "Conflict"));
     assert_eq!(
@@ -173,20 +200,25 @@ fn a_conflict_names_each_field_and_owner() {
 #[test]
 fn force_takes_the_fields() {
     let live = created(json!({"labels": {"a": "1"}}), json!({}));
-    let applied = apply(Some(&live), &service(json!({"labels": {"a": "2"}}), json!({})), "two", true).unwrap();
+    let applied =
+        apply(Some(&live), &service(json!({"labels": {"a": "2"}}), json!({})), "two", true).unwrap();
     assert_eq!(applied["metadata"]["labels"], json!({"a": "2"}));
     let fields: Vec<_> = owners(&applied).into_iter().map(|(manager, _, fields)| (manager, fields)).collect();
-    assert_eq!(fields, [
-        ("two".to_owned(), json!({"f:metadata": {"f:labels": {"f:a": {}}}})),
-        ("creator".to_owned(), json!({"f:metadata": {"f:labels": {".": {}}}})),
-    ]);
+    assert_eq!(
+        fields,
+        [
+            ("two".to_owned(), json!({"f:metadata": {"f:labels": {"f:a": {}}}})),
+            ("creator".to_owned(), json!({"f:metadata": {"f:labels": {".": {}}}})),
+        ]
+    );
 }
 
 #[test]
 fn the_fields_of_an_untracked_object_belong_to_before_first_apply() {
     let mut live = created(json!({"labels": {"a": "1"}}), json!({}));
     live["metadata"].as_object_mut().unwrap().remove("managedFields");
-    let applied = apply(Some(&live), &service(json!({"labels": {"b": "2"}}), json!({})), "two", false).unwrap();
+    let applied =
+        apply(Some(&live), &service(json!({"labels": {"b": "2"}}), json!({})), "two", false).unwrap();
     assert_eq!(owners(&applied)[1].0, "before-first-apply");
 }
 

@@ -10,7 +10,10 @@ fn pods() -> &'static Type {
 
 #[test]
 fn null_deletes_and_objects_merge() {
-    let merged = merge(&json!({"a": {"b": 1, "c": 2}, "d": [1]}), &json!({"a": {"b": null, "e": {"f": null}}, "d": [2]}));
+    let merged = merge(
+        &json!({"a": {"b": 1, "c": 2}, "d": [1]}),
+        &json!({"a": {"b": null, "e": {"f": null}}, "d": [2]}),
+    );
     assert_eq!(merged.unwrap(), json!({"a": {"c": 2, "e": {}}, "d": [2]}));
 }
 
@@ -45,7 +48,8 @@ fn operations_apply_in_order_or_not_at_all() {
 #[test]
 fn copies_are_bounded() {
     let long = "x".repeat(1 << 20);
-    let copies: Vec<Value> = (0..4).map(|at| json!({"op": "copy", "from": "/a", "path": format!("/{at}")})).collect();
+    let copies: Vec<Value> =
+        (0..4).map(|at| json!({"op": "copy", "from": "/a", "path": format!("/{at}")})).collect();
     assert!(json_patch(&json!({"a": long}), &json!(copies[..2])).is_ok());
     assert_eq!(json_patch(&json!({"a": long}), &json!(copies)).unwrap_err().code, 422);
     let many = vec![json!({"op": "test", "path": "/a"}); 10_001];
@@ -81,7 +85,9 @@ fn lists_merge_by_key_and_directives_are_followed() {
         "volumes": [{"name": "v", "hostPath": {"path": "/"}}],
     });
     assert_eq!(patched, json!({"spec": spec}));
-    let replaced = strategic(pods(), &pod, &json!({"spec": {"containers": [{"$patch": "replace"}, {"name": "x"}]}})).unwrap();
+    let replaced =
+        strategic(pods(), &pod, &json!({"spec": {"containers": [{"$patch": "replace"}, {"name": "x"}]}}))
+            .unwrap();
     assert_eq!(replaced["spec"]["containers"], json!([{"name": "x"}]));
     let finalizers = json!({"metadata": {"finalizers": ["a", "b"]}});
     let deleted = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"], "finalizers": ["c"]}});
@@ -93,11 +99,19 @@ fn lists_merge_by_key_and_directives_are_followed() {
 fn malformed_directives_are_refused_in_upstreams_words() {
     let pod = json!({"spec": {"containers": [{"name": "a"}]}, "metadata": {"labels": {"a": "b"}}});
     let cases = [
-        (json!({"spec": {"containers": [{"image": "x"}]}}), 500, "map: map[image:x] does not contain declared merge key: name"),
+        (
+            json!({"spec": {"containers": [{"image": "x"}]}}),
+            500,
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
         (json!({"$patch": "other"}), 500, "unknown patch type: other in map: map[$patch:other]"),
         (json!({"metadata": {"$retainKeys": "x"}}), 400, "invalid patch format of retainKeys"),
         (json!({"spec": {"$deleteFromPrimitiveList": []}}), 400, "invalid patch format of primitive list"),
-        (json!({"spec": {"$setElementOrder/containers": 1}}), 500, "expected a []interface {}, but received a int64"),
+        (
+            json!({"spec": {"$setElementOrder/containers": 1}}),
+            500,
+            "expected a []interface {}, but received a int64",
+        ),
     ];
     for (patch, code, message) in cases {
         let status = strategic(pods(), &pod, &patch).unwrap_err();
@@ -127,7 +141,8 @@ fn trees() -> impl Strategy<Value = Value> {
 }
 
 fn objects() -> impl Strategy<Value = Value> {
-    prop::collection::btree_map("[abc]", trees(), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
+    prop::collection::btree_map("[abc]", trees(), 0..4)
+        .prop_map(|fields| Value::Object(fields.into_iter().collect()))
 }
 
 /// The merge patch from one object to another.
@@ -137,7 +152,9 @@ fn diff(from: &Value, to: &Value) -> Value {
     for (name, value) in to {
         match from.get(name) {
             Some(old) if old == value => {}
-            Some(old @ Value::Object(_)) if value.is_object() => drop(patch.insert(name.clone(), diff(old, value))),
+            Some(old @ Value::Object(_)) if value.is_object() => {
+                drop(patch.insert(name.clone(), diff(old, value)))
+            }
             _ => drop(patch.insert(name.clone(), value.clone())),
         }
     }

@@ -182,7 +182,6 @@ impl Store {
         }
         let kind = if previous.is_some() { EventKind::Modified } else { EventKind::Added };
         inner.log.push(Event { resource, kind, object: Arc::clone(&object), previous });
-        drop(inner);
         self.wake(resource, version);
         Ok(object)
     }
@@ -206,7 +205,6 @@ impl Store {
         }
         let kind = EventKind::Deleted;
         inner.log.push(Event { resource, kind, object: Arc::clone(&object), previous: Some(previous) });
-        drop(inner);
         self.wake(resource, version);
         Ok(object)
     }
@@ -315,13 +313,12 @@ impl Store {
         self.life.subscribe()
     }
 
-    /// Wakes the readers. Writers may get here in another order than they wrote, so the greatest version stays.
+    /// Wakes the readers. Called under the lock, so that versions come in order.
     fn wake(&self, resource: Resource, version: u64) {
-        let advance = |last: &mut u64| *last = version.max(*last);
         if let Some(changed) = self.changed.get(usize::from(resource.0)) {
-            changed.send_modify(advance);
+            changed.send_replace(version);
         }
-        self.version.send_modify(advance);
+        self.version.send_replace(version);
     }
 }
 

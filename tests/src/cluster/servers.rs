@@ -117,7 +117,12 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
         "--audit-log-maxsize=100000".to_owned(),
     ];
     args.extend(options.apiserver_flags.iter().cloned());
-    Process::start_in("kube-apiserver", &binaries::servers().kube_apiserver(), folder, args, &environment())
+    let mut environment = environment();
+    if let Some(limit) = &options.memory_limit {
+        environment.variables =
+            vec![("GOGC".to_owned(), "off".to_owned()), ("GOMEMLIMIT".to_owned(), limit.clone())];
+    }
+    Process::start_in("kube-apiserver", &binaries::servers().kube_apiserver(), folder, args, &environment)
 }
 
 /// Waits until the API server has its certificate and is ready.

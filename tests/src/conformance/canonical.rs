@@ -25,6 +25,8 @@ pub(crate) const GENERATED: &str = "gn";
 const NODE_PORTS: std::ops::RangeInclusive<u64> = 30086..=32767;
 /// A continue token, or another opaque text.
 const OPAQUE: &str = "⟦opaque⟧";
+/// The generator's own uids begin with this.
+const OWN_UIDS: &str = "00000000-";
 /// Versions above are the generator's, and never reached.
 const MAX_VERSION: u64 = 1_000_000_000;
 
@@ -44,8 +46,11 @@ impl Canonical {
             }
             Tree::Text(text) => self.field(key, text),
             Tree::List(items) => {
-                for item in items {
+                for item in items.iter_mut() {
                     self.walk(key, item);
+                }
+                if key == "managedFields" {
+                    items.sort_by_cached_key(Tree::print);
                 }
             }
             Tree::Object(fields) => {
@@ -55,7 +60,7 @@ impl Canonical {
                 }
                 let is_object =
                     key == "metadata" && fields.iter().any(|(key, _)| key == "name" || key == "uid");
-                for (name, value) in fields {
+                for (name, value) in fields.iter_mut() {
                     match (key, name.as_str(), value) {
                         ("metadata", "resourceVersion", Tree::Text(text)) => {
                             *text = if is_object { self.version(text) } else { self.rank(text) };
@@ -65,6 +70,9 @@ impl Canonical {
                     if name.len() > SUFFIX {
                         *name = self.text(name);
                     }
+                }
+                if is_object {
+                    sort_managers(fields);
                 }
             }
         }
@@ -78,6 +86,18 @@ impl Canonical {
             "cells" if is_age(text) => "⟦age⟧".clone_into(text),
             _ => *text = self.text(text),
         }
+    }
+
+    /// Replaces in a bookmark that comes at any time: its version says nothing.
+    pub(crate) fn bookmark(&mut self, tree: &mut Tree) {
+        if let Tree::Object(fields) = tree {
+            for (_, value) in fields.iter_mut() {
+                if let Tree::Object(fields) = value {
+                    fields.retain(|(key, _)| key != "resourceVersion");
+                }
+            }
+        }
+        self.tree(tree);
     }
 
     /// The version of an object: its number, and for a new one its rank among those known.
@@ -118,6 +138,13 @@ impl Canonical {
     /// Replaces in a text, which may be a whole page.
     pub(crate) fn text(&mut self, text: &str) -> String {
         let versions = text.contains("esource version") || text.contains("esourceVersion");
+        // Which of two families is named first is chance.
+        if let Some((before, after)) = text.split_once("failed to allocate IP ")
+            && let Some((address, after)) = after.split_once(": ")
+            && address.parse::<std::net::IpAddr>().is_ok()
+        {
+            return format!("{}failed to allocate IP ⟦address⟧: {}", self.text(before), self.text(after));
+        }
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut before = ' ';
@@ -142,8 +169,9 @@ impl Canonical {
     fn word(&mut self, text: &str, versions: bool) -> Option<(usize, String)> {
         let bytes = text.as_bytes();
         if is_uid(bytes) {
-            let (uid, token) = (&text[..36], "uid");
-            return Some((36, self.number(format!("uid {uid}"), token)));
+            let uid = &text[..36];
+            let own = uid.starts_with(OWN_UIDS);
+            return Some((36, if own { uid.to_owned() } else { self.number(format!("uid {uid}"), "uid") }));
         }
         if let Some(length) = time_length(bytes)
             && let Ok(time) = text[..length].parse::<Timestamp>()
@@ -162,7 +190,7 @@ impl Canonical {
             return self.address(text[..length].trim_end_matches(['.', ':']));
         }
         let digits = span(bytes, u8::is_ascii_digit);
-        if digits == 0 || bytes.get(digits).is_some_and(|byte| byte.is_ascii_alphabetic()) {
+        if digits == 0 || bytes.get(digits).is_some_and(u8::is_ascii_alphabetic) {
             return None;
         }
         let number: u64 = text[..digits].parse().ok()?;
@@ -184,6 +212,41 @@ impl Canonical {
     }
 }
 
+/// Sorts managed fields in protobuf. The server sorts them by time, and two servers are not in the same second.
+fn sort_managers(fields: &mut [(String, Tree)]) {
+    const MANAGED_FIELDS: &str = "17";
+    if let Some(first) = fields.iter().position(|(key, _)| key == MANAGED_FIELDS) {
+        let count = fields[first..].iter().take_while(|(key, _)| key == MANAGED_FIELDS).count();
+        fields[first..first + count].sort_by_cached_key(|(_, value)| value.print());
+    }
+}
+
+/// Sorts managed fields in YAML.
+pub(crate) fn sort_managers_in_yaml(lines: &mut [String]) {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let Some(start) = lines.iter().position(|line| line.trim_start() == "managedFields:").map(|at| at + 1)
+    else {
+        return;
+    };
+    let margin = indent(&lines[start - 1]);
+    let inside = |line: &&String| {
+        indent(line) > margin || (indent(line) == margin && line.trim_start().starts_with("- "))
+    };
+    let end = start + lines[start..].iter().take_while(inside).count();
+    let mut entries: Vec<Vec<String>> = Vec::new();
+    for line in &lines[start..end] {
+        match entries.last_mut() {
+            Some(entry) if indent(line) > margin => entry.push(line.clone()),
+            _ => entries.push(vec![line.clone()]),
+        }
+    }
+    entries.sort();
+    for (line, sorted) in lines[start..end].iter_mut().zip(entries.concat()) {
+        *line = sorted;
+    }
+    sort_managers_in_yaml(&mut lines[end..]);
+}
+
 fn span(bytes: &[u8], matches: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| matches(byte)).count()
 }
@@ -194,8 +257,6 @@ fn is_uid(bytes: &[u8]) -> bool {
             8 | 13 | 18 | 23 => *byte == b'-',
             _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
         })
-        // The generator's own uids.
-        && !bytes.starts_with(b"00000000-")
 }
 
 /// Of the rest of a generated name: the length of its prefix, and with the suffix.
@@ -221,15 +282,14 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
 /// The token of a time that a server chose, which is one near the present: in the past, or in how many seconds.
 fn time_token(time: Timestamp) -> Option<String> {
     const DAY: i64 = 24 * 3600;
-    const DAY_AGO: i64 = -DAY;
     let seconds = time.as_second() - Timestamp::now().as_second();
     // Grace periods of the generator are 0, 1, 30 (the default), 100, 600 and an hour.
     let class = match seconds {
-        ..DAY_AGO | DAY.. => return None,
+        _ if seconds.abs() >= DAY => return None,
         ..50 => "now",
-        ..300 => "in 100 s",
-        ..1800 => "in 600 s",
-        ..5400 => "in an hour",
+        50..300 => "in 100 s",
+        300..1800 => "in 600 s",
+        1800..5400 => "in an hour",
         _ => "later today",
     };
     Some(format!("⟦{class}⟧"))
@@ -283,6 +343,17 @@ mod tests {
         assert!(tokens.ends_with(r#"{"name":"c","resourceVersion":"⟦version 0⟧"}}]}"#), "{tokens}");
         let message = canonical(r#"{"message":"too old resource version: 1 (150)"}"#);
         assert_eq!(message, r#"{"message":"too old resource version: 1 (⟦some version⟧)"}"#);
+    }
+
+    #[test]
+    fn the_order_of_managers_does_not_count() {
+        let text = "metadata:\n  managedFields:\n  - b: 1\n    c:\n      d: 2\n  - a: 1\n  name: x\n- managedFields:\n  - 2\n  - 1";
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        sort_managers_in_yaml(&mut lines);
+        assert_eq!(
+            lines.join(" "),
+            "metadata:   managedFields:   - a: 1   - b: 1     c:       d: 2   name: x - managedFields:   - 2   - 1"
+        );
     }
 
     #[test]

@@ -23,17 +23,13 @@ pub(crate) fn compare(path: &str, real: &Tree, other: &Tree, found: &mut Vec<Dif
     match (real, other) {
         (Tree::Object(real), Tree::Object(other)) => objects(path, real, other, found),
         (Tree::List(a), Tree::List(b)) => {
-            if a.len() != b.len() {
-                let lengths = [a, b].map(|list| format!("{} items: {}", list.len(), names(list)));
-                found.push(Difference {
-                    path: format!("{path}[]"),
-                    real: lengths[0].clone(),
-                    other: lengths[1].clone(),
-                });
-            } else {
+            if a.len() == b.len() {
                 for (number, (a, b)) in a.iter().zip(b).enumerate() {
                     compare(&format!("{path}[{number}]"), a, b, found);
                 }
+            } else {
+                let [real, other] = [a, b].map(|list| format!("{} items: {}", list.len(), names(list)));
+                found.push(Difference { path: format!("{path}[]"), real, other });
             }
         }
         _ => found.push(Difference { path: path.to_owned(), real: real.print(), other: other.print() }),

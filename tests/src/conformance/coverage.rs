@@ -88,8 +88,9 @@ impl fmt::Display for Coverage {
                 write!(f, "\n  {verb} {option}: {ok}/{all}")?;
             }
         }
-        for (name, count) in &self.deviations {
-            write!(f, "\n  deviation {name:?}: {count} times")?;
+        for deviation in super::deviations::ALL {
+            let count = self.deviations.get(deviation.name).copied().unwrap_or_default();
+            write!(f, "\n  deviation: {} ({}): {count} times", deviation.name, deviation.reason)?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ pub struct Server {
     /// Scheme, host and port.
     url: String,
     token: String,
-    /// Drops the history before the present, if the server can do so on demand.
+    /// The real server's store.
     etcd: Option<String>,
 }
 
@@ -171,6 +171,24 @@ impl Server {
     pub(crate) async fn patch(&self, path: &str, body: &'static str) {
         let request = http::Request::patch(path).header(CONTENT_TYPE, "application/json-patch+json");
         self.answer(request.body(body.into()).expect("a request")).await;
+    }
+
+    /// Drops the history so far, so that a watch from its beginning fails.
+    pub(crate) async fn compact(&self) {
+        let Some(etcd) = &self.etcd else { return };
+        let post = async |path: &str, body: String| -> serde_json::Value {
+            let request = http::Request::post(format!("{etcd}{path}"))
+                .body(Full::new(Bytes::from(body)))
+                .expect("a request");
+            let answer = self.client.request(request).await.expect("an answer of etcd");
+            assert!(answer.status().is_success(), "etcd: {}", answer.status());
+            let body = answer.into_body().collect().await.expect("an answer of etcd").to_bytes();
+            serde_json::from_slice(&body).expect("JSON of etcd")
+        };
+        // A range that is empty: the header has the revision.
+        let answer = post("/v3/kv/range", r#"{"key":"eA=="}"#.to_owned()).await;
+        let revision = answer["header"]["revision"].as_str().expect("a revision").to_owned();
+        post("/v3/kv/compaction", format!(r#"{{"revision":"{revision}"}}"#)).await;
     }
 
     /// Waits until the server is ready.

@@ -45,10 +45,14 @@ impl Memory {
 
     /// Keeps an answer.
     pub(crate) fn keep(&mut self, request: &Request, answer: Answer) {
-        if (200..300).contains(&answer.status) && answer.content_type().starts_with("application/json")
-            && let Some(subject) = &request.subject
-            // Not the Status of a deletion.
-            && answer.body.starts_with(b"{\"kind\":") && !answer.body.starts_with(b"{\"kind\":\"Status\"")
+        // Not the Status of a deletion, and no other form of the object.
+        let other = ["Status", "Table", "PartialObjectMetadata"]
+            .iter()
+            .any(|kind| answer.body.starts_with(format!("{{\"kind\":\"{kind}\"").as_bytes()));
+        if let Some(subject) = &request.subject
+            && (200..300).contains(&answer.status)
+            && answer.content_type() == "application/json"
+            && !other
         {
             self.objects.entry(subject.clone()).or_default().push(request.number);
         }
@@ -81,9 +85,9 @@ impl Memory {
             Body::Text(text) => self.text(text).into_bytes(),
             Body::Json(value) => self.text(&value.to_string()).into_bytes(),
             Body::Yaml(value) => self.text(&yaml(value)).into_bytes(),
-            Body::Latest { subject, edits, yaml: is_yaml } => {
+            Body::Latest { subject, unseen, edits, yaml: is_yaml } => {
                 let last = self.objects.get(subject).and_then(|numbers| numbers.last());
-                let mut object = last.and_then(|number| self.json(*number)).unwrap_or_default();
+                let mut object = last.and_then(|number| self.json(*number)).unwrap_or_else(|| unseen.clone());
                 for edit in edits {
                     edit.apply(&mut object);
                 }
@@ -135,7 +139,7 @@ impl Memory {
             "first" => (self.string(first, "/metadata/resourceVersion"), "1"),
             "uid" => (self.string(last, "/metadata/uid"), NO_UID),
             "name" => (self.string(number, "/metadata/name"), "no-name"),
-            "continue" => (self.string(number, "/metadata/continue"), ""),
+            "continue" => (self.string(number, "/metadata/continue"), "none"),
             "list" => (self.string(number, "/metadata/resourceVersion"), "0"),
             _ => panic!("reference {reference}"),
         };

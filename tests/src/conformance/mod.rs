@@ -32,11 +32,27 @@ mod tree;
 mod view;
 mod wire;
 
+use crate::cluster::{Cluster, ClusterOptions};
+
 pub use coverage::Coverage;
 pub use exchange::Server;
 pub use run::{Options, Report, run};
 pub use sequence::Pair;
 
-/// Flags of the real server: what the embedded one always has, and nothing that only costs time.
-pub const FLAGS: [&str; 3] =
-    ["--feature-gates=ShardedListAndWatch=true", "--audit-log-path=", "--audit-policy-file="];
+/// Starts the real server, with what the embedded one always has, and without what only costs time.
+///
+/// Its history begins with the present: what comes before has been compacted, and no cache knows it.
+pub async fn real_cluster() -> Cluster {
+    const FLAGS: [&str; 3] =
+        ["--feature-gates=ShardedListAndWatch=true", "--audit-log-path=", "--audit-policy-file="];
+    let options = ClusterOptions {
+        apiserver_flags: FLAGS.map(str::to_owned).to_vec(),
+        memory_limit: Some("2GiB".to_owned()),
+        ..ClusterOptions::default()
+    };
+    let mut cluster = Box::pin(Cluster::start(options)).await;
+    cluster.stop_apiserver();
+    Server::of(&cluster).compact().await;
+    Box::pin(cluster.start_apiserver()).await;
+    cluster
+}

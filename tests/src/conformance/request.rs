@@ -65,9 +65,10 @@ pub(crate) enum Body {
     Json(Value),
     /// The same in YAML.
     Yaml(Value),
-    /// The object as it was last seen, with edits.
+    /// The object as it was last seen, or `unseen`, with edits.
     Latest {
         subject: String,
+        unseen: Value,
         edits: Vec<Edit>,
         yaml: bool,
     },

@@ -1,6 +1,7 @@
 //! Runs a sequence on two servers in step.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::canonical::Canonical;
@@ -29,6 +30,9 @@ struct Side {
     canonical: Canonical,
     /// Open streams by request, with the content type.
     streams: HashMap<usize, (String, Stream)>,
+    /// Writes so far, and as many as the caches of resources have handled.
+    writes: usize,
+    handled: HashMap<&'static str, usize>,
 }
 
 /// The first request of a sequence whose answers differ.
@@ -54,13 +58,16 @@ impl Side {
             memory: Memory::new(namespace, slot),
             canonical: Canonical::default(),
             streams: HashMap::new(),
+            writes: 0,
+            handled: HashMap::new(),
         }
     }
 
     /// Makes a request. Returns the answer in canonical form.
     async fn make(&mut self, request: &Request) -> (u16, Tree) {
-        if let Some(path) = &request.sync {
-            self.server.sync(&self.memory.text(path)).await;
+        self.sync(request).await;
+        if request.method != "GET" {
+            self.writes += 1;
         }
         let resolved = self.memory.resolve(request);
         let answer = if request.action == Action::Watch {
@@ -78,7 +85,16 @@ impl Side {
         (status, tree)
     }
 
-    fn received(&self, watch: usize) -> (view::Events, bool) {
+    /// Waits until the cache that answers the request is not behind.
+    async fn sync(&mut self, request: &Request) {
+        if let Some(path) = &request.sync
+            && self.handled.insert(request.cell.resource, self.writes) != Some(self.writes)
+        {
+            self.server.sync(&self.memory.text(path)).await;
+        }
+    }
+
+    fn received(&self, watch: usize) -> (view::Received, bool) {
         let Some((content_type, stream)) = self.streams.get(&watch) else { return Default::default() };
         let (received, ended) = stream.received();
         (view::events(content_type, &received), ended)
@@ -115,6 +131,14 @@ pub(crate) async fn run(
             Action::AwaitEnd(watch) => (200, close(&mut sides, request, watch, true).await),
         };
         coverage.count(request, status);
+        if status >= 400 && std::env::var_os("CONFORMANCE_ERRORS").is_some() {
+            let message =
+                trees[0].get("body").and_then(|b| b.get("message")).map(Tree::print).unwrap_or_default();
+            eprintln!(
+                "ERR {status} {}|{}|{}: {message}",
+                request.cell.verb, request.cell.option, request.cell.resource
+            );
+        }
         let mut differences = Vec::new();
         compare("", &trees[0], &trees[1], &mut differences);
         let known = deviations::remove(request, &mut differences, &trees, coverage);
@@ -143,11 +167,8 @@ async fn close(sides: &mut [Side; 2], request: &Request, watch: usize, await_end
     const QUIET: Duration = Duration::from_millis(20);
     let patience = if await_end { 2 * PATIENCE } else { PATIENCE };
     let start = Instant::now();
-    if let Some(path) = &request.sync {
-        let [real, other] = &*sides;
-        let paths = [real.memory.text(path), other.memory.text(path)];
-        tokio::join!(real.server.sync(&paths[0]), other.server.sync(&paths[1]));
-    }
+    let [real, other] = &mut *sides;
+    tokio::join!(real.sync(request), other.sync(request));
     tokio::time::sleep(QUIET).await;
     let (mut real, mut other);
     loop {
@@ -179,35 +200,28 @@ pub(crate) fn print(memory: &Memory, request: &Request) -> String {
     let resolved = memory.resolve(request);
     let mut text = format!("{} {}", resolved.method(), resolved.uri());
     for (name, value) in resolved.headers() {
-        text.push_str(&format!("\n    {name}: {}", value.to_str().unwrap_or_default()));
+        write!(text, "\n    {name}: {}", value.to_str().unwrap_or_default()).unwrap();
     }
     let body = resolved.body();
     if !body.is_empty() {
         let body = std::str::from_utf8(body).map_or_else(|_| body.escape_ascii().to_string(), str::to_owned);
-        text.push_str(&format!("\n    {body}"));
+        write!(text, "\n    {body}").unwrap();
     }
     text
 }
 
-/// Deletes what a sequence leaves, so that later ones are not slower. Cluster-scoped objects and addresses matter most.
+/// Deletes what would affect later sequences: Services keep addresses and ports, and lists read all cluster-scoped objects.
+/// The rest only takes memory.
 async fn clean(server: &Server, namespace: &str, touched: &BTreeSet<&str>) {
     const NOW: &str = r#"{"gracePeriodSeconds":0}"#;
-    for resource in super::generator::RESOURCES.iter().filter(|resource| touched.contains(resource.plural)) {
-        let path = if resource.namespaced {
-            format!("{}/namespaces/{namespace}/{}", resource.api, resource.plural)
-        } else {
-            format!("{}/{}", resource.api, resource.plural)
-        };
-        if resource.namespaced {
-            let answer = server.quietly("DELETE", &path, NOW.to_owned()).await;
-            if resource.plural == "services" {
-                remove_finalizers(server, &path, &answer).await;
-            }
-        } else if resource.plural != "namespaces" {
-            server
-                .quietly("DELETE", &format!("{path}?labelSelector=sequence%3D{namespace}"), NOW.to_owned())
-                .await;
-        }
+    if touched.contains("services") {
+        let path = format!("/api/v1/namespaces/{namespace}/services");
+        let answer = server.quietly("DELETE", &path, NOW.to_owned()).await;
+        remove_finalizers(server, &path, &answer).await;
+    }
+    if touched.contains("nodes") {
+        let path = format!("/api/v1/nodes?labelSelector=sequence%3D{namespace}");
+        server.quietly("DELETE", &path, NOW.to_owned()).await;
     }
 }
 

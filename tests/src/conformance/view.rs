@@ -3,7 +3,7 @@
 use http::header::HeaderMap;
 use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
 
-use super::canonical::Canonical;
+use super::canonical::{Canonical, sort_managers_in_yaml};
 use super::exchange::Answer;
 use super::tree::Tree;
 use super::wire;
@@ -66,25 +66,27 @@ fn document(content_type: &str, body: &[u8], canonical: &mut Canonical) -> (&'st
         };
     }
     let text = String::from_utf8_lossy(body);
-    if media_type == "application/json" {
-        if let Ok(mut tree) = Tree::parse(&text) {
-            canonical.tree(&mut tree);
-            let shape = match (text.contains("\n  "), text.ends_with('\n')) {
-                (false, true) => "compact and end of line",
-                (false, false) => "compact",
-                (true, true) => "indented and end of line",
-                (true, false) => "indented",
-            };
-            return (shape, tree);
-        }
+    if media_type == "application/json"
+        && let Ok(mut tree) = Tree::parse(&text)
+    {
+        canonical.tree(&mut tree);
+        let shape = match (text.contains("\n  "), text.ends_with('\n')) {
+            (false, true) => "compact and end of line",
+            (false, false) => "compact",
+            (true, true) => "indented and end of line",
+            (true, false) => "indented",
+        };
+        return (shape, tree);
     }
     // Line by line, so that a line with a version does not affect the numbers of others.
-    ("text", Tree::List(text.split('\n').map(|line| Tree::Text(canonical.text(line))).collect()))
+    let mut lines: Vec<String> = text.split('\n').map(|line| canonical.text(line)).collect();
+    sort_managers_in_yaml(&mut lines);
+    ("text", Tree::List(lines.into_iter().map(Tree::Text).collect()))
 }
 
 /// What came on a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct Received {
     pub(crate) events: Vec<Tree>,
     /// Bookmarks that may come at any time.
     pub(crate) bookmarks: Vec<Tree>,
@@ -92,8 +94,8 @@ pub(crate) struct Events {
 }
 
 /// Splits a stream into events, not yet canonical.
-pub(crate) fn events(content_type: &str, received: &[u8]) -> Events {
-    let mut found = Events::default();
+pub(crate) fn events(content_type: &str, received: &[u8]) -> Received {
+    let mut found = Received::default();
     let all = if content_type.starts_with("application/vnd.kubernetes.protobuf") {
         protobuf_events(received)
     } else {
@@ -149,20 +151,19 @@ fn protobuf_events(received: &[u8]) -> Vec<Event> {
 }
 
 /// The events of a stream in canonical form; the bookmarks too if they are determined.
-pub(crate) fn stream(events: Events, ended: bool, bookmarks: bool, canonical: &mut Canonical) -> Tree {
-    let canonicalise = |mut trees: Vec<Tree>, canonical: &mut Canonical| {
-        trees.iter_mut().for_each(|tree| canonical.tree(tree));
-        Tree::List(trees)
-    };
-    let list = canonicalise(events.events, canonical);
-    let mut marks = if bookmarks { canonicalise(events.bookmarks, canonical) } else { Tree::Null };
-    if let Tree::List(marks) = &mut marks {
-        // How many there are is chance.
-        marks.dedup();
+pub(crate) fn stream(events: Received, ended: bool, bookmarks: bool, canonical: &mut Canonical) -> Tree {
+    let mut list = Tree::List(events.events);
+    canonical.tree(&mut list);
+    let mut marks = events.bookmarks;
+    marks.retain(|_| bookmarks);
+    for mark in &mut marks {
+        canonical.bookmark(mark);
     }
+    // How many there are is chance.
+    marks.dedup();
     object([
         ("events", list),
-        ("bookmarks", marks),
+        ("bookmarks", Tree::List(marks)),
         ("end", Tree::Bool(ended)),
         ("error", events.error.map_or(Tree::Null, Tree::Text)),
     ])

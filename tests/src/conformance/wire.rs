@@ -33,12 +33,13 @@ fn named(kind: &str, mut tree: Tree) -> Tree {
             } else if key == "1" {
                 metadata(value);
                 "metadata".clone_into(key);
-            } else if key == "2" && list {
-                if let Tree::Object(item) = value {
-                    for (key, value) in item.iter_mut().filter(|(key, _)| key == "1") {
-                        metadata(value);
-                        "metadata".clone_into(key);
-                    }
+            } else if key == "2"
+                && list
+                && let Tree::Object(item) = value
+            {
+                for (key, value) in item.iter_mut().filter(|(key, _)| key == "1") {
+                    metadata(value);
+                    "metadata".clone_into(key);
                 }
             }
         }

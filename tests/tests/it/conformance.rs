@@ -8,12 +8,7 @@
 //! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
 //! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
 
-use tests::cluster::{Cluster, ClusterOptions};
-use tests::conformance::{FLAGS, Options, Pair, Report, Server, run};
-
-fn flags() -> ClusterOptions {
-    ClusterOptions { apiserver_flags: FLAGS.map(str::to_owned).to_vec(), ..ClusterOptions::default() }
-}
+use tests::conformance::{Options, Pair, Report, Server, real_cluster, run};
 
 fn check(report: &Report, options: &Options) {
     println!("{report}");
@@ -27,7 +22,7 @@ fn check(report: &Report, options: &Options) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn real_servers_answer_alike() {
     let options = Options::from_environment("real_servers_answer_alike", 4_000);
-    let (first, second) = tokio::join!(Box::pin(Cluster::start(flags())), Box::pin(Cluster::start(flags())));
+    let (first, second) = tokio::join!(Box::pin(real_cluster()), Box::pin(real_cluster()));
     let pair = Pair { real: Server::of(&first), other: Server::of(&second) };
     check(&run(&pair, &options).await, &options);
 }

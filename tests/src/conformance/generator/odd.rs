@@ -48,7 +48,7 @@ fn groups() -> [(&'static str, &'static [&'static str]); 3] {
 /// The cells of this module, apart from [`BAD`].
 pub(super) fn cells() -> impl Iterator<Item = Cell> {
     groups().into_iter().flat_map(|(resource, options)| {
-        options.iter().map(move |option| Cell { resource, verb: "bad", option: *option })
+        options.iter().map(move |option| Cell { resource, verb: "bad", option })
     })
 }
 
@@ -85,7 +85,10 @@ pub(super) fn bad(g: &mut Generator, resource: &'static Resource, option: &'stat
             request.path = format!("{}{slashes}", resource.path());
             request.query = query(&[("labelSelector", SEQUENCE)]);
         }
-        "percent" => request.path = resource.object_path(*g.rng.pick(&["a%20b", "%41", "a%2Fb", "a..b"])),
+        "percent" => {
+            let name = *g.rng.pick(&["a%20b", "%41", "a%2Fb", "a..b"]);
+            request.path = resource.object_path(name);
+        }
         "bad namespace" => request.path = format!("{}/namespaces/Bad_Name/{}", resource.api, resource.plural),
         "unknown version" => request.path = request.path.replacen("/v1/", "/v9/", 1),
         "status of collection" => request.path = format!("{}/status", resource.path()),
@@ -140,7 +143,7 @@ fn review(g: &mut Generator, cell: Cell) {
     match cell.option {
         "unknown token" => document["spec"]["token"] = json!("unknown"),
         "subject access review" | "review protobuf" => {
-            request.path = authorization.to_owned();
+            authorization.clone_into(&mut request.path);
             document = access;
             if g.rng.percent(30) {
                 document["spec"] = json!({"nonResourceAttributes": {"path": "/healthz", "verb": "get"}, "user": "u", "groups": ["system:masters"]});
@@ -150,13 +153,13 @@ fn review(g: &mut Generator, cell: Cell) {
             }
         }
         "self subject access review" => {
-            request.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".clone_into(&mut request.path);
             document["kind"] = json!("SelfSubjectAccessReview");
             document["apiVersion"] = json!("authorization.k8s.io/v1");
             document["spec"] = json!({"resourceAttributes": attributes});
         }
         "bad review" => {
-            request.path = authorization.to_owned();
+            authorization.clone_into(&mut request.path);
             document = access;
             let specs = [
                 json!({}),

@@ -77,17 +77,17 @@ fn merge(edits: &[Edit]) -> Value {
             Edit::Set(pointer, value) => (pointer, value.clone()),
             Edit::Remove(pointer) => (pointer, Value::Null),
         };
+        // An item of a list has no place in a merge patch.
+        if pointer.split('/').any(|key| key.parse::<usize>().is_ok()) {
+            Edit::set("/metadata/labels/merged", "x").apply(&mut patch);
+            continue;
+        }
         let mut at = &mut patch;
         for key in pointer.split('/').skip(1) {
             if !at.is_object() {
                 *at = json!({});
             }
             let key = key.replace("~1", "/").replace("~0", "~");
-            // An item of a list: the whole list instead.
-            if key.parse::<usize>().is_ok() {
-                *at = json!([{"name": "item"}]);
-                break;
-            }
             at = at.as_object_mut().unwrap().entry(key).or_insert(Value::Null);
         }
         if at.is_null() {

@@ -153,9 +153,11 @@ pub(super) fn get(g: &mut Generator, resource: &'static Resource, option: &'stat
     g.push(request);
 }
 
-/// The label selector by which a sequence keeps to its own cluster-scoped objects.
+/// The label selector by which a sequence keeps to its own objects. The real server's repair of Services at times writes
+/// Events.
 fn own(resource: &Resource, request: &mut Request, more: &str) {
-    let selector = match (resource.namespaced, more.is_empty()) {
+    let alone = resource.namespaced && resource.plural != "events";
+    let selector = match (alone, more.is_empty()) {
         (true, true) => return,
         (true, false) => more.to_owned(),
         (false, true) => SEQUENCE.to_owned(),
@@ -164,6 +166,7 @@ fn own(resource: &Resource, request: &mut Request, more: &str) {
     request.query.push(("labelSelector".to_owned(), selector));
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn list(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let mut request = g.request(cell(resource, "list", option), "GET", resource.path());
     let mut label = "";
@@ -348,6 +351,7 @@ fn limited(g: &mut Generator, resource: &Resource, option: &'static str, mut req
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let mut request = g.request(cell(resource, "watch", option), "GET", resource.path());
     request.query = query(&[("watch", *g.rng.pick(&["true", "1"]))]);
@@ -381,7 +385,10 @@ pub(super) fn watch(g: &mut Generator, resource: &'static Resource, option: &'st
             push(&mut request, "resourceVersion", &format!("⟦list:{}⟧", known.unwrap_or(usize::MAX)));
         }
         "compacted" => push(&mut request, "resourceVersion", "1"),
-        "bad version" => push(&mut request, "resourceVersion", *g.rng.pick(&["x", "-1"])),
+        "bad version" => {
+            let version = *g.rng.pick(&["x", "-1"]);
+            push(&mut request, "resourceVersion", version);
+        }
         "initial events" => initial(&mut request, ""),
         "initial events protobuf" => {
             initial(&mut request, "");

@@ -212,6 +212,7 @@ fn duplicate(document: &Value, field: &str) -> Body {
     Body::Text(text.replacen('{', &format!("{{\"{field}\":{},", document[field]), 1))
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = match option {
         "existing" => g.existing(resource),
@@ -318,7 +319,9 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = !is_strict;
         }
         "invalid" => {
-            (resource.invalid)(&mut g.rng).iter().for_each(|edit| edit.apply(&mut document));
+            for edit in (resource.invalid)(&mut g.rng) {
+                edit.apply(&mut document);
+            }
             succeeds = false;
         }
         "wrong type" => {
@@ -336,19 +339,8 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             succeeds = false;
         }
         "empty body" => {
-            body = Some(
-                (*g.rng.pick(&[
-                    ("", false),
-                    ("{}", false),
-                    (" ", false),
-                    ("null", false),
-                    ("[]", false),
-                    ("\"x\"", false),
-                    ("7", false),
-                ]))
-                .0,
-            )
-            .map(|text| Body::Text(text.to_owned()));
+            let texts = ["", "{}", " ", "null", "[]", "\"x\"", "7"];
+            body = Some(Body::Text((*g.rng.pick(&texts)).to_owned()));
             succeeds = false;
         }
         "wrong kind" => {
@@ -386,6 +378,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
             document["metadata"]["resourceVersion"] = json!(*g.rng.pick(&["7", "0", "x", ""]));
             succeeds = false;
         }
+        "bad name" => succeeds = false,
         "with uid" => document["metadata"]["uid"] = json!(UID),
         "content type" => {
             request.content_type = *g.rng.pick(&[
@@ -424,15 +417,17 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         "random bytes" => {
             request.content_type = Some(*g.rng.pick(&[JSON, PROTOBUF, YAML]));
-            body = Some(Body::Bytes(*g.rng.pick(&[
-                &b"\xff\xfe"[..],
+            let bytes: [&[u8]; 7] = [
+                b"\xff\xfe",
                 b"k8s\0\xff",
                 b"k8s\0",
                 b"k8s\0\x0a\x05",
                 b"k8s\0\x0a\x04\x0a\x02v1\x12\x03abc",
                 b"\x00",
                 b"k9s\0\x0a",
-            ])));
+            ];
+            let bytes = *g.rng.pick(&bytes);
+            body = Some(Body::Bytes(bytes));
             succeeds = false;
         }
         _ => {}
@@ -444,6 +439,7 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = g.existing(resource);
     let subject = resource.subject(&name);
@@ -528,7 +524,8 @@ pub(super) fn update(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         _ => {}
     }
-    request.body = Body::Latest { subject, edits, yaml };
+    let unseen = object(&mut g.rng, resource, Some(&name));
+    request.body = Body::Latest { subject, unseen, edits, yaml };
     g.push(request);
 }
 
@@ -567,10 +564,12 @@ pub(super) fn status(g: &mut Generator, resource: &'static Resource, option: &'s
     if yaml {
         request.content_type = Some(YAML);
     }
-    request.body = Body::Latest { subject, edits, yaml };
+    let unseen = object(&mut g.rng, resource, Some(&name));
+    request.body = Body::Latest { subject, unseen, edits, yaml };
     g.push(request);
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each option")]
 pub(super) fn delete(g: &mut Generator, resource: &'static Resource, option: &'static str) {
     let name = if option == "missing" { resource.name(9) } else { g.existing(resource) };
     let subject = resource.subject(&name);

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::audit::Auditor;
 use crate::codec::protobuf;
 use crate::environment::Environment;
 use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope};
@@ -15,6 +16,7 @@ use crate::schema::Type;
 use crate::selectors::{FieldSource, SelectableField};
 use crate::status::Status;
 use crate::store::{Resource, Store, Stored};
+use crate::users::Users;
 
 /// What a server does besides storing.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,9 @@ pub(crate) struct Core {
     pub(crate) owners: Owners,
     /// What happened and is not yet reacted to.
     pub(crate) happened: Mutex<VecDeque<Happened>>,
+    /// Receives an event of each request.
+    pub(crate) auditor: Option<Box<Auditor>>,
+    pub(crate) users: Users,
     /// Held while reacting, so that every request waits for what follows from its own write.
     pub(crate) reacting: Mutex<()>,
     /// Number of requests so far.

@@ -2,6 +2,7 @@
 //!
 //! [`ApiServer`] is a [`tower::Service`]: a `kube::Client` runs on it in process, or over HTTP and HTTPS.
 
+mod audit;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod codec;
 mod core;
@@ -33,13 +34,15 @@ mod store;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod table;
 mod token;
+mod users;
 mod verbs;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod watch;
 
-pub use environment::Environment;
+pub use audit::AuditEvent;
+pub use environment::{Environment, SystemEnvironment};
 pub use http::Body;
-pub use server::{ApiServer, BuildError, Builder, LoadError, Tls, TlsError, kubeconfig};
+pub use server::{ApiServer, BuildError, Builder, LoadError, Tls, TlsError, kubeconfig, kubeconfig_of};
 pub use snapshot::SnapshotError;
 pub use status::{Cause, Details, Status};
 pub use store::StoreOptions;

@@ -55,6 +55,11 @@ impl Owners {
         Ok(stored)
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     /// The dependents of an owner, in the order of kinds and keys.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(Resource, String)> {
         self.0.lock().get(uid).map(|dependents| dependents.iter().cloned().collect()).unwrap_or_default()

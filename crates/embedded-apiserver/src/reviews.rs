@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::token;
+use crate::users::{ANYONE, Users};
+
 /// A kind that can only be created.
 #[derive(Debug)]
 pub(crate) struct Review {
@@ -60,13 +63,10 @@ pub(crate) static REVIEWS: &[Review] = &[
     ),
 ];
 
-/// The user that requests without a client certificate are made by.
-pub(crate) const ANYONE: &str = "system:admin";
-
 /// The review with its status.
-pub(crate) fn answer(review: &Review, mut object: Value, user: &str) -> Value {
+pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Value {
     let status = match review.kind {
-        "TokenReview" => token_status(&object),
+        "TokenReview" => token_status(&object, users),
         "SelfSubjectReview" => json!({ "userInfo": user_info(user) }),
         _ => json!({ "allowed": true, "reason": "embedded-apiserver allows everything" }),
     };
@@ -80,12 +80,11 @@ fn user_info(name: &str) -> Value {
     json!({ "username": name, "groups": ["system:masters", "system:authenticated"] })
 }
 
-/// Every token is good: those of service accounts belong to them.
-fn token_status(object: &Value) -> Value {
+/// Tokens belong to the users that the server was told of, or to service accounts. Without any such user every token is good.
+fn token_status(object: &Value, users: &Users) -> Value {
     let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
-    let user = crate::token::account_of(token).map_or_else(
-        || user_info(ANYONE),
-        |account| {
+    let user = match (token::account_of(token), users.by_token(token)) {
+        (Some(account), _) => {
             let (namespace, name) = (&account.namespace, &account.name);
             let groups = [
                 "system:serviceaccounts".to_owned(),
@@ -97,7 +96,10 @@ fn token_status(object: &Value) -> Value {
                 "uid": account.uid,
                 "groups": groups,
             })
-        },
-    );
+        }
+        (None, Some(user)) => user_info(user),
+        (None, None) if users.is_empty() => user_info(ANYONE),
+        (None, None) => return json!({ "user": {}, "error": "invalid bearer token" }),
+    };
     json!({ "authenticated": true, "user": user })
 }

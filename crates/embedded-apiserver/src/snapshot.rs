@@ -92,6 +92,18 @@ pub(crate) fn read(
     options: StoreOptions,
     translation: &impl Translation,
 ) -> Result<Store, SnapshotError> {
+    let (version, objects) = parse(yaml, translation)?;
+    Ok(Store::restore(resources, options, version, objects))
+}
+
+/// Reads the version and the objects of a snapshot.
+///
+/// # Errors
+/// The text is no snapshot, or one of its objects is wrong.
+pub(crate) fn parse(
+    yaml: &str,
+    translation: &impl Translation,
+) -> Result<(u64, Vec<Restored>), SnapshotError> {
     let mut list: Value =
         serde_yaml::from_str(yaml).map_err(|error| SnapshotError::Yaml(error.to_string()))?;
     let version = match list.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
@@ -122,7 +134,7 @@ pub(crate) fn read(
         let (resource, body) = translation.stored(item).map_err(wrong)?;
         objects.push(Restored { resource, key: crate::store::key(&namespace, &name), version, body });
     }
-    Ok(Store::restore(resources, options, version, objects))
+    Ok((version, objects))
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {

@@ -1,6 +1,7 @@
 //! Direct access to the state, past HTTP.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::codec::json::{self, FieldValidation};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry, entries, resources};
 use crate::snapshot::{self, SnapshotError, Translation};
-use crate::store::{Expect, Refused, Resource, Span, Store, StoreOptions, key};
+use crate::store::{Expect, Refused, Resource, Span, Store, StoreOptions, Stored, key};
 
 /// An object that cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,6 +119,30 @@ impl ApiServer {
     }
 }
 
+impl ApiServer {
+    /// Replaces the state by that of a snapshot, as the restore of a backup of etcd does under a running API server: objects
+    /// and versions go back, all watches end, and the history is gone. The next write gets `next_version` if it is given and
+    /// greater than the snapshot's.
+    ///
+    /// # Errors
+    /// The text is no snapshot, or one of its objects is wrong. Then nothing is changed.
+    pub fn restore(&self, snapshot: &str, next_version: Option<u64>) -> Result<(), SnapshotError> {
+        let (version, objects) = snapshot::parse(snapshot, &Translator)?;
+        let version = next_version.map_or(version, |next| version.max(next.saturating_sub(1)));
+        let core = &self.core;
+        let _alone = core.reacting.lock();
+        each_object(core, |entry, object| {
+            if let Ok(tree) = entry.tree(object.body()) {
+                entry.kind.strategy.release(&core.allocators, &tree);
+            }
+        });
+        core.owners.clear();
+        core.store.reset(version, objects);
+        adopt(core);
+        Ok(())
+    }
+}
+
 impl Default for ApiServer {
     fn default() -> Self {
         Self::new()
@@ -131,24 +156,26 @@ pub(super) fn restore(yaml: &str, history: StoreOptions) -> Result<Store, Snapsh
 
 /// Reserves what the objects of a snapshot have allocated, and enters their owners.
 pub(super) fn adopt(core: &Core) {
-    let mut seen: Vec<Resource> = Vec::new();
-    for entry in entries() {
-        if seen.contains(&entry.resource) {
-            continue;
+    each_object(core, |entry, object| {
+        let written = Arc::clone(object);
+        _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
+        if let Ok(tree) = entry.tree(object.body()) {
+            entry.kind.strategy.adopt(&core.allocators, &tree);
         }
-        seen.push(entry.resource);
+    });
+}
+
+/// Calls `visit` for all objects, each in the version in which it is stored.
+fn each_object(core: &Core, visit: impl Fn(&'static Entry, &Arc<Stored>)) {
+    for entry in entries().iter().filter(|entry| !entry.converts()) {
         let mut objects = Vec::new();
         let span = Span { prefix: "", start: "" };
         _ = core.store.visit(entry.resource, None, span, |object| {
-            objects.push(std::sync::Arc::clone(object));
+            objects.push(Arc::clone(object));
             ControlFlow::Continue(())
         });
-        for object in objects {
-            let written = std::sync::Arc::clone(&object);
-            _ = core.owners.commit(entry.resource, object.key(), None, Some(object.body()), || Ok(written));
-            if let Ok(tree) = entry.tree(object.body()) {
-                entry.kind.strategy.adopt(&core.allocators, &tree);
-            }
+        for object in &objects {
+            visit(entry, object);
         }
     }
 }

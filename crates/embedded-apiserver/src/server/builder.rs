@@ -9,12 +9,14 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 
 use super::{ApiServer, first};
+use crate::audit::{AuditEvent, Auditor};
 use crate::core::{Behaviour, Core, resources};
 use crate::environment::{Environment, SystemEnvironment};
 use crate::kinds::{Allocators, Network, Ranges};
 use crate::owners::Owners;
 use crate::snapshot::SnapshotError;
 use crate::store::{Store, StoreOptions};
+use crate::users::Users;
 
 /// The options of a server.
 pub struct Builder {
@@ -25,6 +27,8 @@ pub struct Builder {
     first_objects: bool,
     behaviour: Behaviour,
     snapshot: Option<String>,
+    auditor: Option<Box<Auditor>>,
+    users: Users,
 }
 
 /// The options do not make a server.
@@ -48,6 +52,8 @@ impl Default for Builder {
             first_objects: true,
             behaviour: Behaviour { collects_garbage: true, terminates_namespaces: true },
             snapshot: None,
+            auditor: None,
+            users: Users::default(),
         }
     }
 }
@@ -118,6 +124,21 @@ impl Builder {
         self
     }
 
+    /// Calls `auditor` with an event of each request for objects, when its answer begins. Without this, nothing is recorded.
+    #[must_use]
+    pub fn audit(mut self, auditor: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        self.auditor = Some(Box::new(auditor));
+        self
+    }
+
+    /// Names the user of requests with the header `Authorization: Bearer TOKEN`. Nobody is refused: users matter to the audit,
+    /// and to reviews of tokens, which then know no other tokens than these and those of service accounts.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>, user: impl Into<String>) -> Self {
+        self.users.add(token.into(), user.into());
+        self
+    }
+
     /// Begins with the state of a [snapshot](ApiServer::snapshot) and without the first objects.
     #[must_use]
     pub fn snapshot(mut self, yaml: impl Into<String>) -> Self {
@@ -149,6 +170,8 @@ impl Builder {
             allocators,
             behaviour: self.behaviour,
             owners: Owners::default(),
+            auditor: self.auditor,
+            users: self.users,
             happened: Mutex::new(VecDeque::new()),
             reacting: Mutex::new(()),
             requests: AtomicU64::new(0),

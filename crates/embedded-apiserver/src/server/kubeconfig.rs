@@ -7,6 +7,11 @@ use serde_json::json;
 /// The text of a kubeconfig for a server at this address, such as `https://127.0.0.1:6443`. `authority` is the certificate
 /// that clients trust, in PEM; none for plain HTTP. The text is JSON, which is YAML.
 pub fn kubeconfig(server: &str, authority: Option<&str>) -> String {
+    kubeconfig_of("embedded", server, authority)
+}
+
+/// As [`kubeconfig`], with a token; see [`Builder::token`](crate::Builder::token).
+pub fn kubeconfig_of(token: &str, server: &str, authority: Option<&str>) -> String {
     let mut cluster = json!({ "server": server });
     if let (Some(authority), Some(fields)) = (authority, cluster.as_object_mut()) {
         fields.insert("certificate-authority-data".to_owned(), STANDARD.encode(authority).into());
@@ -16,7 +21,7 @@ pub fn kubeconfig(server: &str, authority: Option<&str>) -> String {
         "kind": "Config",
         "clusters": [{ "name": "embedded", "cluster": cluster }],
         // Anyone is let in; clients want to show something.
-        "users": [{ "name": "embedded", "user": { "token": "embedded" } }],
+        "users": [{ "name": "embedded", "user": { "token": token } }],
         "contexts": [{
             "name": "embedded",
             "context": { "cluster": "embedded", "user": "embedded", "namespace": "default" },

@@ -20,12 +20,11 @@ use http::{Method, Request, Response};
 use crate::core::Core;
 use crate::http::Body;
 use crate::http::body::read;
-use crate::reviews::ANYONE;
 use crate::verbs::answer;
 
 pub use access::LoadError;
 pub use builder::{BuildError, Builder};
-pub use kubeconfig::kubeconfig;
+pub use kubeconfig::{kubeconfig, kubeconfig_of};
 pub use tls::{Tls, TlsError};
 
 /// A Kubernetes API server in memory.
@@ -67,7 +66,7 @@ where
                 Method::GET | Method::HEAD => Ok(Bytes::new()),
                 _ => read(body).await,
             };
-            Ok(answer(&core, &parts, body, ANYONE).await)
+            Ok(answer(&core, &parts, body).await)
         })
     }
 }

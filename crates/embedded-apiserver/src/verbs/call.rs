@@ -40,6 +40,8 @@ pub(crate) struct Outcome {
     pub(crate) content: Content,
     /// Texts for the `Warning` header.
     pub(crate) warnings: Vec<String>,
+    /// The name that was generated, for the audit.
+    pub(crate) created: Option<String>,
 }
 
 /// The object of an answer.
@@ -52,8 +54,13 @@ pub(crate) enum Content {
 }
 
 impl Outcome {
+    /// An answer.
+    pub(crate) fn new(code: u16, content: Content, warnings: Vec<String>) -> Self {
+        Self { code, content, warnings, created: None }
+    }
+
     /// 200 with a stored object.
     pub(crate) fn stored(body: Bytes) -> Self {
-        Self { code: 200, content: Content::Stored(body), warnings: Vec::new() }
+        Self::new(200, Content::Stored(body), Vec::new())
     }
 }

@@ -11,8 +11,10 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 use super::call::{Call, Content, Outcome};
 use super::create::{self, Creation};
 use super::decode::{self, Expected};
+use super::meta;
 use super::options::{WriteOptions, manager};
 use super::reactions::react;
+use super::record::{self, Created};
 use super::render::{self, Renderer};
 use super::{patch, read, remove, subresources, update};
 use crate::core::{Core, Entry};
@@ -33,16 +35,24 @@ use crate::status::Status;
 /// The header that identifies a request.
 const AUDIT_ID: &str = "audit-id";
 
-/// Answers a request. `user` is the name in the client's certificate.
-pub(crate) async fn answer(
-    core: &Arc<Core>,
-    request: &Parts,
-    body: Result<Bytes, Status>,
-    user: &str,
-) -> Response<Body> {
+/// Answers a request.
+pub(crate) async fn answer(core: &Arc<Core>, request: &Parts, body: Result<Bytes, Status>) -> Response<Body> {
+    let user = core.users.of(&request.headers);
+    let event = core
+        .auditor
+        .as_ref()
+        .and_then(|_| record::event(request, body.as_ref().ok(), user, core.environment.now()));
     let mut response = routed(core, request, body, user).await;
     if let Some(id) = audit_id(core, &request.headers) {
         response.headers_mut().insert(AUDIT_ID, id);
+    }
+    if let (Some(auditor), Some(mut event)) = (&core.auditor, event) {
+        if let Some(Created(name)) = response.extensions().get() {
+            event.name.clone_from(name);
+        }
+        event.code = response.status().as_u16();
+        event.answered = core.environment.now();
+        auditor(&event);
     }
     response
 }
@@ -80,7 +90,7 @@ async fn routed(
             response
         }
         Ok(Route::Review(review)) => {
-            let answered = review_answer(review, headers, &query, &body, user);
+            let answered = review_answer(core, review, headers, &query, &body, user);
             answered.unwrap_or_else(|status| error(&status, headers, &query))
         }
         Ok(Route::Other { in_api }) => other(request, &path, &query, in_api),
@@ -143,7 +153,12 @@ async fn objects(call: Call<'_>, method: &Method) -> Result<Response<Body>, Stat
     if verb != Verb::Get {
         react(call.core);
     }
-    show(media, renderer()?, outcome)
+    let created = outcome.created.clone();
+    let mut response = show(media, renderer()?, outcome)?;
+    if let Some(name) = created {
+        response.extensions_mut().insert(Created(name));
+    }
+    Ok(response)
 }
 
 fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
@@ -169,11 +184,14 @@ fn created(call: Call<'_>) -> Result<Outcome, Status> {
     entry.kind.strategy.default(&mut object);
     let by = manager(&options, call.headers);
     let creation = Creation { entry, namespace, dry_run: options.dry_run, manager: &by };
+    let generates = core.auditor.is_some() && meta::text(&object, "name").is_empty();
     let body = create::create(core, creation, object, &mut warnings)?;
-    Ok(Outcome { code: 201, content: Content::Stored(body), warnings })
+    let created = if generates { Some(meta::text(&entry.tree(&body)?, "name").to_owned()) } else { None };
+    Ok(Outcome { code: 201, content: Content::Stored(body), warnings, created })
 }
 
 fn review_answer(
+    core: &Core,
     review: &'static Review,
     headers: &HeaderMap,
     query: &Query,
@@ -190,7 +208,7 @@ fn review_answer(
     let api_version = format!("{}/{}", review.group, review.version);
     let expected = Expected { api_version: &api_version, kind: review.kind, type_ };
     let (question, warnings) = decode::body(format, body, expected, options.validation)?;
-    let answered = reviews::answer(review, question, user);
+    let answered = reviews::answer(review, question, user, &core.users);
     let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);
     warnings::write(response.headers_mut(), &warnings);
     Ok(response)

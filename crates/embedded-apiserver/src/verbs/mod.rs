@@ -14,6 +14,7 @@ mod options;
 mod patch;
 mod reactions;
 mod read;
+mod record;
 mod remove;
 mod render;
 mod subresources;

@@ -90,7 +90,7 @@ pub(crate) fn patch(call: Call<'_>) -> Result<Outcome, Status> {
         Ok(object)
     })?;
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome { code, content: Content::Stored(changed.body), warnings: changed.warnings })
+    Ok(Outcome::new(code, Content::Stored(changed.body), changed.warnings))
 }
 
 /// A patch of one kind.

@@ -28,7 +28,7 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     } else {
         success(entry, &deletion)?
     };
-    Ok(Outcome { code, content, warnings: Vec::new() })
+    Ok(Outcome::new(code, content, Vec::new()))
 }
 
 /// Deletes the objects of a list, one after the other.

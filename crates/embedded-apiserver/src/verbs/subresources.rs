@@ -98,7 +98,7 @@ fn token(call: Call<'_>) -> Result<Outcome, Status> {
     let status = json!({ "token": text, "expirationTimestamp": time(expires) });
     meta::map(&mut object).insert("status".to_owned(), status);
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
-    Ok(Outcome { code: 201, content, warnings })
+    Ok(Outcome::new(201, content, warnings))
 }
 
 fn check_seconds(seconds: i64) -> Result<(), Status> {
@@ -143,5 +143,5 @@ fn binding(call: Call<'_>) -> Result<Outcome, Status> {
     }
     let success = json!({ "metadata": {}, "status": "Success", "code": 201 });
     let content = Content::Other("v1", "Status", crate::http::answer::status_type(), success);
-    Ok(Outcome { code: 201, content, warnings })
+    Ok(Outcome::new(201, content, warnings))
 }

@@ -44,5 +44,5 @@ pub(crate) fn update(call: Call<'_>) -> Result<Outcome, Status> {
     })?;
     warnings.extend(changed.warnings);
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome { code, content: Content::Stored(changed.body), warnings })
+    Ok(Outcome::new(code, Content::Stored(changed.body), warnings))
 }

@@ -33,3 +33,39 @@ async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() 
     assert_eq!(watch.filter(|event| std::future::ready(event.is_ok())).count().await, 0);
     serving.await.unwrap();
 }
+
+#[tokio::test]
+async fn requests_are_recorded_with_their_user() {
+    let events = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&events);
+    let server = ApiServer::builder()
+        .token("secret", "system:kube-scheduler")
+        .audit(move |event| seen.lock().unwrap().push(event.clone()))
+        .build()
+        .unwrap();
+    let headers = [("authorization", "Bearer secret"), ("content-type", "application/json"), ("user-agent", "me/1")];
+    let body = r#"{"metadata":{"generateName":"a-"}}"#;
+    let path = "/api/v1/namespaces/default/endpoints";
+    let (code, _, _) = super::support::exchange(&server, "POST", path, &headers, body).await;
+    assert_eq!(code, 201);
+    let events = events.lock().unwrap();
+    let event = events.last().unwrap();
+    assert_eq!((event.verb, &*event.resource, event.code), ("create", "endpoints", 201));
+    assert_eq!((&*event.user, &*event.user_agent), ("system:kube-scheduler", "me/1"));
+    assert!(event.name.starts_with("a-") && event.name.len() == 7);
+    assert_eq!(event.request_object.as_ref().unwrap()["metadata"]["generateName"], "a-");
+}
+
+#[tokio::test]
+async fn a_snapshot_is_restored_under_a_running_server() {
+    let server = ApiServer::new();
+    let before = server.snapshot().unwrap();
+    let version = server.version();
+    super::support::send(&server, "POST", super::support::PODS, super::support::pod("a")).await;
+    server.restore(&before, None).unwrap();
+    assert_eq!(server.version(), version);
+    assert!(server.objects("v1", "Pod").is_empty());
+    assert_eq!(server.objects("v1", "Namespace").len(), 4);
+    let copy = ApiServer::builder().snapshot(before.clone()).build().unwrap();
+    assert_eq!(copy.snapshot().unwrap(), before);
+}

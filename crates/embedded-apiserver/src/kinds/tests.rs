@@ -53,13 +53,13 @@ impl Server {
                 kind.strategy.release(&self.allocators, &old);
                 return Answer { code: 200, body: json!({}), warnings: Vec::new() };
             }
-            method => self.write(method, &target, query.contains("dryRun"), request["body"].clone()),
+            method => self.write(method, &target, query.contains("dryRun"), &request["body"]),
         };
         answer.warnings.extend(kind.deprecation.map(str::to_owned));
         answer
     }
 
-    fn write(&mut self, method: &str, target: &Target<'_>, dry_run: bool, body: Value) -> Answer {
+    fn write(&mut self, method: &str, target: &Target<'_>, dry_run: bool, body: &Value) -> Answer {
         let kind = target.kind;
         let scope = Scope {
             kind,

@@ -30,7 +30,7 @@ fn in_scope<T>(run: impl FnOnce(&Scope<'_>) -> T) -> T {
     })
 }
 
-fn created(spec: Value) -> Value {
+fn created(spec: &Value) -> Value {
     let mut pod = json!({ "metadata": { "name": "a" }, "spec": spec, "status": {} });
     Pod.default(&mut pod);
     in_scope(|scope| before_create(scope, &mut pod).unwrap().commit());
@@ -43,15 +43,15 @@ fn containers() -> Value {
 
 #[test]
 fn pods_take_the_topology_of_their_node() {
-    let pod = created(json!({ "containers": containers(), "nodeName": "n1" }));
+    let pod = created(&json!({ "containers": containers(), "nodeName": "n1" }));
     assert_eq!(pod["metadata"]["labels"], json!({ "topology.kubernetes.io/zone": "z1" }));
-    let pod = created(json!({ "containers": containers(), "nodeName": "n2" }));
+    let pod = created(&json!({ "containers": containers(), "nodeName": "n2" }));
     assert_eq!(pod["metadata"].get("labels"), None);
 }
 
 #[test]
 fn a_binding_assigns_the_node_once() {
-    let mut pod = created(json!({ "containers": containers() }));
+    let mut pod = created(&json!({ "containers": containers() }));
     let binding = |kind| json!({ "metadata": { "name": "a", "labels": { "x": "y" } }, "target": { "kind": kind, "name": "n1" } });
     in_scope(|scope| bind(scope, &mut pod, &binding("Node"))).unwrap();
     assert_eq!(pod["spec"]["nodeName"], "n1");
@@ -66,7 +66,7 @@ fn a_binding_assigns_the_node_once() {
     );
 
     // The recorded answer of kube-apiserver to this.
-    let mut pod = created(json!({ "containers": containers() }));
+    let mut pod = created(&json!({ "containers": containers() }));
     let bad = json!({ "metadata": { "name": "a" }, "target": { "kind": "X" } });
     let refused = in_scope(|scope| bind(scope, &mut pod, &bad)).unwrap_err();
     assert_eq!(refused.code, 500);

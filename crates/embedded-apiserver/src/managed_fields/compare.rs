@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::element::{Element, same};
 use super::problem::Problems;
-use super::set::{Part, Set};
+use super::set::{Node, Part, Set};
 use super::shape::{List, Shape};
 
 /// The paths that differ. No path is in two of them.
@@ -15,6 +15,13 @@ pub(crate) struct Comparison<'a> {
     pub(crate) removed: Set<'a>,
     pub(crate) modified: Set<'a>,
     pub(crate) added: Set<'a>,
+}
+
+impl Comparison<'_> {
+    /// Whether the objects are equal.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
+    }
 }
 
 /// Compares two objects of one type. Source: structured-merge-diff `typed.Compare`.
@@ -49,18 +56,6 @@ impl<'a> Changes<'a> {
         below.modified.append_to(&mut self.modified.children, element);
         below.added.append_to(&mut self.added.children, element);
     }
-
-    /// The place is one value.
-    fn leaf(old: Option<&Value>, new: Option<&Value>) -> Self {
-        let mut changes = Self::default();
-        match (old, new) {
-            (None, _) => changes.added = Part::leaf(),
-            (_, None) => changes.removed = Part::leaf(),
-            (Some(old), Some(new)) if !same(old, new) => changes.modified = Part::leaf(),
-            _ => {}
-        }
-        changes
-    }
 }
 
 fn walk<'a>(
@@ -69,42 +64,82 @@ fn walk<'a>(
     new: Option<&'a Value>,
     problems: &mut Problems,
 ) -> Changes<'a> {
-    let leaf = match (old, new) {
-        (_, Some(value)) | (Some(value), None) => {
-            shape.is_leaf(value) && old.is_none_or(|old| shape.is_leaf(old))
-        }
-        (None, None) => true,
+    let (old, new) = match (old, new) {
+        (Some(old), Some(new)) => (old, new),
+        (None, Some(new)) => return Changes { added: whole(shape, new, problems), ..Changes::default() },
+        (Some(old), None) => return Changes { removed: whole(shape, old, problems), ..Changes::default() },
+        (None, None) => return Changes::default(),
     };
-    if leaf || (is_void(old) && is_void(new)) {
-        return Changes::leaf(old, new);
+    if (shape.is_leaf(new) && shape.is_leaf(old)) || (is_void(old) && is_void(new)) {
+        let modified = if same(old, new) { Part::default() } else { Part::leaf() };
+        return Changes { modified, ..Changes::default() };
     }
-    let mut changes = match shape {
+    match shape {
         Shape::List(list) => walk_items(list, items(old), items(new), problems),
         Shape::Any { .. } if !is_map(old) || !is_map(new) => walk_changed_kind(shape, old, new, problems),
-        _ => walk_fields(shape, fields(old), fields(new), problems),
-    };
-    if old.is_none() {
-        changes.added.member = true;
-    } else if new.is_none() {
-        changes.removed.member = true;
+        _ => walk_fields(shape, old.as_object(), new.as_object(), problems),
     }
-    changes
+}
+
+/// All paths at a place that one side does not have.
+fn whole<'a>(shape: Shape, value: &'a Value, problems: &mut Problems) -> Part<'a> {
+    if shape.is_leaf(value) || is_void(value) {
+        return Part::leaf();
+    }
+    let children = match (shape, value) {
+        (Shape::List(list), Value::Array(items)) => whole_items(list, items, problems),
+        (_, Value::Object(fields)) => {
+            let mut nodes = Vec::with_capacity(fields.len());
+            for (name, field) in fields {
+                let Some((below, _)) = shape.child(name) else { continue };
+                let element = Element::Field(Cow::Borrowed(name));
+                let part = below_step(&element, problems, |further| whole(below, field, further));
+                nodes.push(Node { element, member: part.member, children: part.children });
+            }
+            Set::from_nodes(nodes)
+        }
+        _ => Set::default(),
+    };
+    Part { member: true, children }
+}
+
+fn whole_items<'a>(list: List, items: &'a [Value], problems: &mut Problems) -> Set<'a> {
+    let mut keyed = keyed(list, items, problems).into_iter().peekable();
+    let mut nodes = Vec::with_capacity(keyed.len());
+    while let Some((element, item)) = keyed.next() {
+        let mut double = false;
+        while keyed.next_if(|(other, _)| *other == element).is_some() {
+            double = true;
+        }
+        let part = if double {
+            Part::leaf()
+        } else {
+            below_step(&element, problems, |further| whole(list.item(), item, further))
+        };
+        nodes.push(Node { element, member: part.member, children: part.children });
+    }
+    Set::from_nodes(nodes)
+}
+
+/// Walks one step further, and puts the step before the errors.
+fn below_step<T>(element: &Element<'_>, problems: &mut Problems, walk: impl FnOnce(&mut Problems) -> T) -> T {
+    let mut further = Problems::default();
+    let result = walk(&mut further);
+    if !further.is_empty() {
+        problems.add_below(element, further);
+    }
+    result
 }
 
 /// A place of any type that holds a map on one side and something else on the other: the place and what is in the map.
 fn walk_changed_kind<'a>(
     shape: Shape,
-    old: Option<&'a Value>,
-    new: Option<&'a Value>,
+    old: &'a Value,
+    new: &'a Value,
     problems: &mut Problems,
 ) -> Changes<'a> {
-    let mut changes = walk_fields(shape, fields(old), fields(new), problems);
-    if let (Some(old), Some(new)) = (old, new)
-        && !old.is_null()
-        && !new.is_null()
-    {
-        changes.modified.member = true;
-    }
+    let mut changes = walk_fields(shape, old.as_object(), new.as_object(), problems);
+    changes.modified.member = !old.is_null() && !new.is_null();
     changes
 }
 
@@ -135,12 +170,8 @@ fn walk_fields<'a>(
             // the check of the object has reported it
             continue;
         };
-        let mut further = Problems::default();
-        let part = walk(below, old, new, &mut further);
         let element = Element::Field(Cow::Borrowed(name));
-        if !further.is_empty() {
-            problems.add_below(&element, further);
-        }
+        let part = below_step(&element, problems, |further| walk(below, old, new, further));
         changes.add(&element, part);
     }
 }
@@ -158,11 +189,7 @@ fn walk_items<'a>(list: List, old: &'a [Value], new: &'a [Value], problems: &mut
         left = later;
         let (new, later) = split_group(right, &element);
         right = later;
-        let mut further = Problems::default();
-        let part = walk_group(list, old, new, &mut further);
-        if !further.is_empty() {
-            problems.add_below(&element, further);
-        }
+        let part = below_step(&element, problems, |further| walk_group(list, old, new, further));
         changes.add(&element, part);
     }
     changes
@@ -230,23 +257,19 @@ fn split_group<'b, 'a>(
     items.split_at_checked(length).unwrap_or((items, &[]))
 }
 
-fn is_void(value: Option<&Value>) -> bool {
+fn is_void(value: &Value) -> bool {
     match value {
-        None | Some(Value::Null) => true,
-        Some(Value::Object(fields)) => fields.is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(_) => false,
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
     }
 }
 
-fn is_map(value: Option<&Value>) -> bool {
-    value.is_none_or(|value| value.is_object() || value.is_null())
+fn is_map(value: &Value) -> bool {
+    value.is_object() || value.is_null()
 }
 
-fn items(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn fields(value: Option<&Value>) -> Option<&Map<String, Value>> {
-    value.and_then(Value::as_object)
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }

@@ -60,7 +60,7 @@ impl<'a> Element<'a> {
     /// The text that [`parse`](Self::parse) reads, as in `FieldsV1`.
     pub(crate) fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Value(value) => format!("v:{}", go_text::json(value)),
             Self::Index(index) => format!("i:{index}"),
             Self::Key(fields) => {

@@ -42,13 +42,58 @@ fn decode_below(fields: &Value) -> Result<(Set<'_>, bool), Unreadable> {
 
 /// Writes a set.
 pub(crate) fn encode(set: &Set<'_>) -> Value {
-    let mut fields = Map::new();
+    Value::Object(set.nodes().iter().map(|node| (node.element.encode(), encode_node(node))).collect())
+}
+
+fn encode_node(node: &Node<'_>) -> Value {
+    let below = node.children.nodes().iter().map(|child| (child.element.encode(), encode_node(child)));
+    let own = (node.member && !node.children.is_empty()).then(|| (".".to_owned(), Value::Object(Map::new())));
+    Value::Object(own.into_iter().chain(below).collect())
+}
+
+/// Adds the paths of a set to one that is written.
+pub(crate) fn add(fields: &mut Map<String, Value>, set: &Set<'_>) {
     for node in set.nodes() {
-        let mut below = encode(&node.children);
-        if let (true, Value::Object(below)) = (node.member && !node.children.is_empty(), &mut below) {
-            below.insert(".".to_owned(), Value::Object(Map::new()));
+        match fields.get_mut(&node.element.encode()) {
+            Some(Value::Object(below)) => {
+                let member = below.is_empty() || below.contains_key(".") || node.member;
+                add(below, &node.children);
+                if member && !below.is_empty() {
+                    below.insert(".".to_owned(), Value::Object(Map::new()));
+                }
+            }
+            _ => drop(fields.insert(node.element.encode(), encode_node(node))),
         }
-        fields.insert(node.element.encode(), below);
     }
-    Value::Object(fields)
+}
+
+/// Removes the paths of a set from one that is written, but not the paths below them. Returns whether there were any.
+pub(crate) fn subtract(fields: &mut Map<String, Value>, set: &Set<'_>) -> bool {
+    let mut changed = false;
+    for node in set.nodes() {
+        let key = node.element.encode();
+        let Some(Value::Object(below)) = fields.get_mut(&key) else { continue };
+        let alone = below.is_empty();
+        if alone {
+            if node.member {
+                fields.remove(&key);
+                changed = true;
+            }
+            continue;
+        }
+        let mut member = below.contains_key(".");
+        if node.member && member {
+            below.remove(".");
+            member = false;
+            changed = true;
+        }
+        changed |= subtract(below, &node.children);
+        if below.is_empty() && !member {
+            fields.remove(&key);
+        } else if member && below.len() == 1 {
+            // only the mark is left: a member without anything below it
+            below.clear();
+        }
+    }
+    changed
 }

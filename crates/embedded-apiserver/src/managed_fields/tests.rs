@@ -30,7 +30,10 @@ fn at(second: i64) -> jiff::Timestamp {
 
 /// A Service with these fields.
 fn service(metadata: Value, spec: Value) -> Value {
-    let mut service = json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata, "spec": spec});
+    let mut service = json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata});
+    if spec != json!({}) {
+        service["spec"] = spec;
+    }
     service["metadata"]["name"] = json!("web");
     service
 }

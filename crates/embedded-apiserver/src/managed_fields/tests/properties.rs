@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{at, entries, service, services};
-use crate::managed_fields::collect::collect;
+use crate::managed_fields::collect::{collect, with_named_fields};
 use crate::managed_fields::compare::compare;
 use crate::managed_fields::fields_v1;
 use crate::managed_fields::merge::merge;
@@ -61,8 +61,10 @@ proptest! {
     #[test]
     fn what_is_applied_is_there(live in any_service(), config in any_service()) {
         let merged = merge(shape(), &live, &config);
-        prop_assert!(collect(shape(), &config).without(&collect(shape(), &merged)).is_empty());
-        let changes = compare(shape(), &merged, &merge(shape(), &merged, &config)).unwrap();
+        let paths = with_named_fields(&collect(shape(), &merged), Some(shape()));
+        prop_assert!(collect(shape(), &config).without(&paths).is_empty());
+        let again = merge(shape(), &merged, &config);
+        let changes = compare(shape(), &merged, &again).unwrap();
         prop_assert!(changes.removed.is_empty() && changes.modified.is_empty() && changes.added.is_empty());
     }
 

@@ -31,14 +31,38 @@ fn write(out: &mut Vec<u8>, set: &Value, depth: usize) {
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(Value::from(key.as_str()).to_string().as_bytes());
+        write_key(out, key);
         out.push(b':');
         write(out, value, depth + 1);
     }
     out.push(b'}');
 }
 
+/// Writes a key as `serde_json` does, without its allocations: keys are most of a set.
+fn write_key(out: &mut Vec<u8>, key: &str) {
+    if key.bytes().any(|byte| byte < b' ') {
+        out.extend_from_slice(Value::from(key).to_string().as_bytes());
+        return;
+    }
+    out.push(b'"');
+    let mut rest = key.as_bytes();
+    while let Some(end) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        let (plain, special) = rest.split_at(end);
+        out.extend_from_slice(plain);
+        out.push(b'\\');
+        out.extend(special.first());
+        rest = special.get(1..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
 fn compare(a: &str, b: &str) -> Ordering {
+    if is_plain(a) && is_plain(b) {
+        // The end of a text comes before any of its characters.
+        let order = |byte: u8| if byte == b'"' { 0 } else { byte };
+        return rank(a).cmp(&rank(b)).then_with(|| a.bytes().map(order).cmp(b.bytes().map(order)));
+    }
     rank(a).cmp(&rank(b)).then_with(|| match (a.get(..2), a.get(2..), b.get(2..)) {
         (Some("k:" | "v:" | "i:"), Some(x), Some(y)) => {
             match (serde_json::from_str(x), serde_json::from_str(y)) {
@@ -48,6 +72,15 @@ fn compare(a: &str, b: &str) -> Ordering {
         }
         _ => a.cmp(b),
     })
+}
+
+/// Whether a key is a field, or the keys or value of a list item without numbers and escapes: then its bytes are in order.
+fn is_plain(key: &str) -> bool {
+    key.starts_with("f:")
+        || key == "."
+        || key.starts_with(['k', 'v'])
+            && !key.contains('\\')
+            && !key.as_bytes().windows(2).any(|pair| matches!(pair, [b':', b'-' | b'0'..=b'9']))
 }
 
 fn rank(key: &str) -> u8 {
@@ -90,6 +123,51 @@ fn kind(value: &Value) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_written_as_by_serde_json() {
+        for key in [".", "f:a", "k:{\"name\":\"x\"}", "v:\"a\\\\b\"", "f:\n\u{1}", "f:é<&>"] {
+            let mut out = Vec::new();
+            write_key(&mut out, key);
+            assert_eq!(String::from_utf8(out).unwrap(), Value::from(key).to_string());
+        }
+    }
+
+    #[test]
+    fn the_short_comparison_is_that_of_the_values() {
+        let keys = [
+            ".",
+            "f:a",
+            "f:ab",
+            "f:a-b",
+            "k:{\"name\":\"a\"}",
+            "k:{\"name\":\"a b\"}",
+            "k:{\"name\":\"a!\"}",
+            "k:{\"name\":\"ab\"}",
+            "k:{\"ip\":\"10.0.0.1\"}",
+            "k:{\"a\":\"x\",\"b\":\"y\"}",
+            "k:{\"a\":\"x\",\"b\":\"ya\"}",
+            "k:{\"a\":\"xa\",\"b\":\"y\"}",
+            "k:{\"a\":true}",
+            "k:{\"a\":false}",
+            "v:\"a\"",
+            "v:\"ab\"",
+            "v:true",
+            "v:false",
+        ];
+        let of = |key: &str| serde_json::from_str::<Value>(key.get(2..).unwrap_or_default()).ok();
+        for a in keys {
+            assert!(is_plain(a), "{a}");
+            for b in keys {
+                let expected = rank(a).cmp(&rank(b)).then_with(|| match (of(a), of(b)) {
+                    (Some(x), Some(y)) => compare_values(&x, &y),
+                    _ => a.cmp(b),
+                });
+                let same_names = a.split('"').nth(1) == b.split('"').nth(1) || rank(a) != 2;
+                assert!(!same_names || compare(a, b) == expected, "{a} {b}");
+            }
+        }
+    }
 
     #[test]
     fn keys_of_list_items_are_compared_by_value() {

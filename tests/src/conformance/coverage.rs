@@ -44,7 +44,8 @@ impl Coverage {
         }
     }
 
-    /// The expected cells that no request was in, and the pairs of resource and verb that never succeeded.
+    /// The expected cells that no request was in, pairs of resource and verb that never succeeded, and deviations that
+    /// nothing needed.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         let mut succeeded: BTreeMap<(&str, &str), bool> = BTreeMap::new();
@@ -55,6 +56,8 @@ impl Coverage {
             }
             *succeeded.entry((cell.verb, cell.resource)).or_default() |= count.is_some_and(|(_, ok)| *ok > 0);
         }
+        let unneeded = super::deviations::ALL.iter().filter(|deviation| !self.deviations.contains_key(deviation.name));
+        missing.extend(unneeded.map(|deviation| format!("the deviation is not needed any more: {}", deviation.name)));
         let never = succeeded.into_iter().filter(|((verb, _), ok)| !ok && *verb != "bad");
         missing.extend(never.map(|((verb, resource), _)| format!("{verb} {resource} never succeeds")));
         missing

@@ -21,6 +21,7 @@ mod canonical;
 mod compare;
 mod coverage;
 pub(crate) mod deviations;
+mod embedded;
 mod exchange;
 mod generator;
 mod memory;
@@ -35,6 +36,7 @@ mod wire;
 use crate::cluster::{Cluster, ClusterOptions};
 
 pub use coverage::Coverage;
+pub use embedded::embedded_server;
 pub use exchange::Server;
 pub use run::{Options, Report, run};
 pub use sequence::Pair;

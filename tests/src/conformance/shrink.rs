@@ -9,8 +9,7 @@ use super::sequence::{Failure, Pair, run};
 /// The class of a failure: what differs in the answer to which kind of request.
 pub(crate) fn class(requests: &[Request], failure: &Failure) -> String {
     let request = requests.iter().find(|request| request.number == failure.number);
-    let cell = request
-        .map(|request| format!("{} {} ({})", request.cell.verb, request.cell.resource, request.cell.option));
+    let cell = request.map(|request| format!("{} ({})", request.cell.verb, request.cell.option));
     let first = &failure.differences[0];
     // Numbers of items are chance.
     let path: String = first.path.chars().filter(|c| !c.is_ascii_digit()).collect();

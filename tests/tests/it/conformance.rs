@@ -8,7 +8,7 @@
 //! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
 //! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
 
-use tests::conformance::{Options, Pair, Report, Server, real_cluster, run};
+use tests::conformance::{Options, Pair, Report, Server, embedded_server, real_cluster, run};
 
 fn check(report: &Report, options: &Options) {
     println!("{report}");
@@ -24,5 +24,13 @@ async fn real_servers_answer_alike() {
     let options = Options::from_environment("real_servers_answer_alike", 4_000);
     let (first, second) = tokio::join!(Box::pin(real_cluster()), Box::pin(real_cluster()));
     let pair = Pair { real: Server::of(&first), other: Server::of(&second) };
+    check(&run(&pair, &options).await, &options);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_embedded_server_answers_like_the_real_one() {
+    let options = Options::from_environment("the_embedded_server_answers_like_the_real_one", 100_000);
+    let cluster = Box::pin(real_cluster()).await;
+    let pair = Pair { real: Server::of(&cluster), other: embedded_server().await };
     check(&run(&pair, &options).await, &options);
 }

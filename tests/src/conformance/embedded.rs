@@ -1,0 +1,22 @@
+//! The embedded server, as a lone kube-apiserver would be.
+
+use embedded_apiserver::ApiServer;
+use tokio::net::TcpListener;
+
+use super::exchange::Server;
+
+/// Starts an embedded server on a loopback port. It does the work of no controller, because none runs beside the real
+/// server. It ends with the runtime.
+///
+/// # Panics
+/// If the system has no port left.
+pub async fn embedded_server() -> Server {
+    let builder = ApiServer::builder().garbage_collection(false).namespace_termination(false);
+    let server = builder.build().expect("an embedded server");
+    // As in the real server, the history begins with the present.
+    server.compact();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { server.serve(listener, None, std::future::pending()).await });
+    Server::at(url)
+}

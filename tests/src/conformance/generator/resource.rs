@@ -243,6 +243,8 @@ impl Resource {
 
     /// Names an object for references. Both groups of Events have the same objects in other forms.
     pub(crate) fn subject(&self, name: &str) -> String {
+        // References do not nest.
+        let name = name.replace(['⟦', '⟧'], "");
         format!("{}/{}/{name}", self.api, self.plural)
     }
 

@@ -8,14 +8,39 @@ use super::go;
 /// Parses an address as Go did before version 1.17: leading zeros are decimal (`ParseIPSloppy`). An IPv4 address that is
 /// mapped to IPv6 is an IPv4 address.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
-    if text.contains(':') {
-        let address: Ipv6Addr = match text.rsplit_once(':') {
-            Some((head, tail)) if tail.contains('.') => format!("{head}:{}", v4(tail)?).parse().ok()?,
-            _ => text.parse().ok()?,
-        };
-        return Some(address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4));
+    read(text).map(|read| read.ip)
+}
+
+/// An address and how it is spelled.
+struct Read {
+    ip: IpAddr,
+    /// Whether `netip.ParseAddr` takes it too: it has no leading zeros.
+    is_strict: bool,
+    /// Whether it is an IPv4 address that is mapped to IPv6.
+    is_mapped: bool,
+}
+
+fn read(text: &str) -> Option<Read> {
+    let (spelled, is_strict) = match text.parse() {
+        Ok(ip) => (ip, true),
+        Err(_) => (sloppy(text)?, false),
+    };
+    let mapped = match spelled {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(ip) => ip.to_ipv4_mapped(),
+    };
+    Some(Read { ip: mapped.map_or(spelled, IpAddr::V4), is_strict, is_mapped: mapped.is_some() })
+}
+
+/// An address with leading zeros in its decimal parts.
+fn sloppy(text: &str) -> Option<IpAddr> {
+    match text.rsplit_once(':') {
+        Some((head, tail)) if tail.contains('.') => {
+            format!("{head}:{}", v4(tail)?).parse().ok().map(IpAddr::V6)
+        }
+        Some(_) => None,
+        None => v4(text).map(IpAddr::V4),
     }
-    v4(text).map(IpAddr::V4)
 }
 
 fn v4(text: &str) -> Option<Ipv4Addr> {
@@ -42,34 +67,20 @@ pub(crate) fn is_v4(text: &str) -> bool {
     matches!(parse(text), Some(IpAddr::V4(_)))
 }
 
-/// Whether the text is what `netip.ParseAddr` takes: no leading zeros.
-fn is_strict(text: &str) -> bool {
-    text.parse::<IpAddr>().is_ok()
-}
-
-fn is_mapped(text: &str) -> bool {
-    text.contains(':') && is_v4(text)
-}
-
 /// Checks an address that must be valid unless it was there before (`IsValidIPForLegacyField`, with upstream's gate
 /// `StrictIPCIDRValidation` on, as since 1.36). Says whether it is.
 pub(crate) fn check(errors: &mut Errors, path: &Path<'_>, text: &str, before: &[&str]) -> bool {
     if before.contains(&text) {
         return true;
     }
-    if parse(text).is_none() {
-        errors.invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-        return false;
-    }
-    if !is_strict(text) {
-        errors.invalid(path, text, "must not have leading 0s");
-        return false;
-    }
-    if is_mapped(text) {
-        errors.invalid(path, text, "must not be an IPv4-mapped IPv6 address");
-        return false;
-    }
-    true
+    let reason = match read(text) {
+        None => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+        Some(Read { is_strict: false, .. }) => "must not have leading 0s",
+        Some(Read { is_mapped: true, .. }) => "must not be an IPv4-mapped IPv6 address",
+        Some(_) => return true,
+    };
+    errors.invalid(path, text, reason);
+    false
 }
 
 /// Checks an address that must be in canonical form too (`IsValidIP`). Says whether it is.
@@ -115,19 +126,16 @@ pub(crate) fn check_endpoint(errors: &mut Errors, path: &Path<'_>, text: &str) {
 
 /// The warning about an unusual spelling (`GetWarningsForIP`).
 pub(crate) fn warning(path: &Path<'_>, text: &str) -> Option<String> {
-    let ip = parse(text)?;
-    let spelled = go::quote(text);
-    if !is_strict(text) || is_mapped(text) {
-        let better = go::quote(&ip.to_string());
-        return Some(format!("{path}: non-standard IP address {spelled} is invalid: use {better}"));
+    let Read { ip, is_strict, is_mapped } = read(text)?;
+    if is_strict && !is_mapped && (ip.is_ipv4() || ip.to_string() == text) {
+        return None;
     }
-    if ip.is_ipv6() && ip.to_string() != text {
-        let better = go::quote(&ip.to_string());
-        return Some(format!(
-            "{path}: IPv6 address {spelled} should be in RFC 5952 canonical format ({better})"
-        ));
-    }
-    None
+    let (spelled, better) = (go::quote(text), go::quote(&ip.to_string()));
+    Some(if !is_strict || is_mapped {
+        format!("{path}: non-standard IP address {spelled} is invalid: use {better}")
+    } else {
+        format!("{path}: IPv6 address {spelled} should be in RFC 5952 canonical format ({better})")
+    })
 }
 
 /// A network.
@@ -142,10 +150,10 @@ impl Network {
     /// Parses `10.96.0.0/16` as `ParseCIDRSloppy` does.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (spelled, prefix) = text.split_once('/')?;
-        let address = parse(spelled)?;
+        let Read { ip: address, is_mapped, .. } = read(spelled)?;
         let is_number = !prefix.is_empty() && prefix.len() <= 3 && prefix.bytes().all(|b| b.is_ascii_digit());
         let mut prefix = is_number.then(|| prefix.parse::<u32>().ok())??;
-        if is_mapped(spelled) {
+        if is_mapped {
             // Of 128 bits, 96 are those of the mapping.
             prefix = prefix.checked_sub(96)?;
         }
@@ -191,11 +199,12 @@ pub(crate) fn check_network(errors: &mut Errors, path: &Path<'_>, text: &str, be
         errors.invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
         return;
     };
-    let address = text.split_once('/').map_or(text, |(address, _)| address);
-    let prefix = text.split_once('/').map_or("", |(_, prefix)| prefix);
-    if !is_strict(address) || (prefix.len() > 1 && prefix.starts_with('0')) {
+    let (address, prefix) = text.split_once('/').unwrap_or((text, ""));
+    let address = read(address);
+    let is_strict = address.as_ref().is_some_and(|read| read.is_strict);
+    if !is_strict || (prefix.len() > 1 && prefix.starts_with('0')) {
         errors.invalid(path, text, "must not have leading 0s in IP or prefix length");
-    } else if is_mapped(address) {
+    } else if address.is_some_and(|read| read.is_mapped) {
         errors.invalid(path, text, "must not have an IPv4-mapped IPv6 address");
     } else if network.first() != network.address {
         errors.invalid(path, text, "must not have bits set beyond the prefix length");
@@ -217,7 +226,7 @@ pub(crate) fn network_warnings(path: &Path<'_>, text: &str) -> Vec<String> {
         ));
     }
     let address = text.split_once('/').map_or(text, |(address, _)| address);
-    if !is_strict(address) || is_mapped(address) {
+    if read(address).is_none_or(|read| !read.is_strict || read.is_mapped) {
         warnings.push(format!("{path}: non-standard CIDR value {spelled} is invalid: use {canonical}"));
     }
     if warnings.is_empty() && network.address.is_ipv6() && network.text() != text {

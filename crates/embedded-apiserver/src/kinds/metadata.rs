@@ -20,12 +20,18 @@ const GENERATED_BASE: usize = 63 - 5;
 /// No vowels, so that no words come out.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
+/// Removes what clients cannot set by a POST (`WipeObjectMetaSystemFields`).
+pub(super) fn wipe(object: &mut Value) {
+    let meta = tree::field_mut(object, "metadata");
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        tree::remove(meta, key);
+    }
+}
+
 /// Fills what the server sets at creation, and the generated name.
 pub(super) fn fill(scope: &Scope<'_>, object: &mut Value) {
     let meta = tree::field_mut(object, "metadata");
-    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        tree::remove(meta, key);
-    }
+    tree::remove(meta, "selfLink");
     tree::set(meta, "creationTimestamp", timestamp(scope.environment.now()));
     tree::set(meta, "uid", uid(scope.environment));
     let base = tree::text(meta, "generateName");
@@ -92,6 +98,7 @@ pub(super) fn fit_namespace(scope: &Scope<'_>, object: &mut Value) -> Result<(),
 pub(super) fn restore(object: &mut Value, old: &Value) {
     let before = tree::field(old, "metadata");
     let meta = tree::field_mut(object, "metadata");
+    tree::remove(meta, "selfLink");
     if tree::text(meta, "uid").is_empty() {
         tree::copy(meta, "uid", before);
     }

@@ -34,6 +34,15 @@ impl Prepared {
 /// # Errors
 /// The object is refused.
 pub(crate) fn before_create(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
+    metadata::wipe(object);
+    before_create_by_update(scope, object)
+}
+
+/// As [`before_create`], for an object that a PUT or an apply patch creates: what the client says of its deletion stays.
+///
+/// # Errors
+/// The object is refused.
+pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> Result<Prepared, Status> {
     let strategy = scope.kind.strategy;
     metadata::fit_namespace(scope, object)?;
     strategy.admit(scope, object, None)?;

@@ -1,5 +1,7 @@
 //! A stored object and its key.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::splice::Template;
@@ -14,7 +16,8 @@ pub(crate) struct Resource(pub(crate) u16);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     version: u64,
-    key: Box<str>,
+    /// Shared by all versions of the object.
+    key: Arc<str>,
     body: Bytes,
 }
 
@@ -26,13 +29,13 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
 }
 
 impl Stored {
-    pub(super) fn new(version: u64, key: &str, body: Vec<u8>) -> Self {
-        Self { version, key: key.into(), body: Bytes::from(body) }
+    pub(super) fn new(version: u64, key: Arc<str>, body: Vec<u8>) -> Self {
+        Self { version, key, body: Bytes::from(body) }
     }
 
     /// The same object with another version, as an event of its deletion has it.
     pub(crate) fn at_version(&self, version: u64) -> Self {
-        Self::new(version, &self.key, Template::cut(&self.body).stamp(version))
+        Self::new(version, Arc::clone(&self.key), Template::cut(&self.body).stamp(version))
     }
 
     /// The version of the commit that wrote it, which is also its `metadata.resourceVersion`.
@@ -43,6 +46,11 @@ impl Stored {
     /// `namespace/name` or `name`.
     pub(crate) fn key(&self) -> &str {
         &self.key
+    }
+
+    /// The same, for indexes that would copy it.
+    pub(crate) fn shared_key(&self) -> Arc<str> {
+        Arc::clone(&self.key)
     }
 
     /// The namespace; empty for cluster-scoped objects.

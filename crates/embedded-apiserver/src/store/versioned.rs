@@ -176,6 +176,7 @@ impl Store {
         let mut inner = self.inner.write();
         let previous = inner.expect(resource, key, expect)?;
         let version = inner.log.version() + 1;
+        let key = previous.as_ref().map_or_else(|| key.into(), |previous| previous.shared_key());
         let object = Arc::new(Stored::new(version, key, template.stamp(version)));
         if let Some(objects) = inner.objects.get_mut(usize::from(resource.0)) {
             objects.put(Arc::clone(&object));
@@ -329,7 +330,7 @@ impl Inner {
         for Restored { resource, key, version, body } in restored {
             last = last.max(version);
             if let Some(objects) = objects.get_mut(usize::from(resource.0)) {
-                objects.put(Arc::new(Stored::new(version, &key, Template::cut(&body).stamp(version))));
+                objects.put(Arc::new(Stored::new(version, key.into(), Template::cut(&body).stamp(version))));
             }
         }
         Self { objects, log: Log::new(resources, last, options) }

@@ -39,7 +39,7 @@ pub(crate) fn canonical(text: &str) -> Result<Cow<'_, str>, &'static str> {
     }
     let parts = Parts::split(text)?;
     let (exponent, format) = interpret(parts.suffix).ok_or(BAD_SUFFIX)?;
-    match parts.fast(exponent, format)? {
+    match parts.fast(exponent, format) {
         Fast::Canonical => Ok(Cow::Borrowed(text)),
         Fast::Amount(amount) => Ok(Cow::Owned(amount.print(format))),
         Fast::TooLarge => parts.slow(exponent, format).map(Cow::Owned),
@@ -84,27 +84,27 @@ impl<'a> Parts<'a> {
     }
 
     /// What Go computes in an int64.
-    fn fast(&self, exponent: i64, format: Format) -> Result<Fast, &'static str> {
+    fn fast(&self, exponent: i64, format: Format) -> Fast {
         let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
         let (mut scale, precision, factor) = match format {
             Format::BinarySi if self.fraction.is_empty() => {
                 (0, 15 - length(self.integer) - exponent * 3 / 10 - 1, 1_i64 << exponent.clamp(0, 62))
             }
-            Format::BinarySi => return Ok(Fast::TooLarge),
+            Format::BinarySi => return Fast::TooLarge,
             _ => (exponent, INT64_DIGITS - length(self.integer) - length(self.fraction), 1),
         };
         if precision < 0 {
-            return Ok(Fast::TooLarge);
+            return Fast::TooLarge;
         }
         scale -= length(self.fraction);
         if scale < NANO {
-            return Ok(Fast::TooLarge);
+            return Fast::TooLarge;
         }
         let digits = self.integer.bytes().chain(self.fraction.bytes());
         // at most 18 digits, which fit
         let value =
             digits.fold(0_i64, |value, digit| value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
-        let Some(product) = value.checked_mul(factor) else { return Ok(Fast::TooLarge) };
+        let Some(product) = value.checked_mul(factor) else { return Fast::TooLarge };
         let last = if self.fraction.is_empty() { self.integer } else { self.fraction };
         let thousands = value != 0 && value % 1000 == 0 && self.integer.len() + self.fraction.len() >= 3;
         let canonical = match format {
@@ -112,9 +112,9 @@ impl<'a> Parts<'a> {
             _ => scale % 3 == 0 && !thousands && !self.integer.starts_with('0') && !last.is_empty(),
         };
         if canonical {
-            return Ok(Fast::Canonical);
+            return Fast::Canonical;
         }
-        Ok(Fast::Amount(Amount { negative: self.negative, digits: product.to_string(), exponent: scale }))
+        Fast::Amount(Amount { negative: self.negative, digits: product.to_string(), exponent: scale })
     }
 
     /// What Go computes with big numbers: rounded up to 10^-9, and binary numbers capped at the largest int64.

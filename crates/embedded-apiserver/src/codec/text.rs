@@ -72,6 +72,7 @@ const fn set(table: &mut [bool; 256], byte: u8) {
 }
 
 /// The position of the first byte that may need an escape. Compiles to comparisons of 16 bytes at a time.
+#[expect(clippy::needless_bitwise_bool, reason = "lazy operators would be compiled to branches")]
 fn first_special(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 16;
     let is_special = |&byte: &u8| SPECIAL.get(usize::from(byte)).copied().unwrap_or(false);

@@ -43,7 +43,8 @@ fn duplicates(body: &[u8], count: usize) -> String {
         let line = error.location().map_or(0, |location| location.line());
         let message = error.to_string();
         let key = message.split('\u{0}').nth(1).unwrap_or_default();
-        text.push_str(&format!("\n  line {line}: key {} already set in map", crate::codec::text::quote(key)));
+        let key = crate::codec::text::quote(key);
+        text.extend(["\n  line ", &line.to_string(), ": key ", &key, " already set in map"]);
     }
     text
 }
@@ -160,7 +161,7 @@ impl<'de> DeserializeSeed<'de> for Stop<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Stop<'_> {
+impl Visitor<'_> for Stop<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::environment::SystemEnvironment;
-use crate::kinds::{Allocators, Cluster, KINDS, Kind, Ranges, Scope, Strategy, before_create};
+use crate::kinds::strategy::Strategy;
+use crate::kinds::{Allocators, Cluster, KINDS, Kind, Ranges, Scope, before_create};
 
 use super::*;
 

@@ -87,9 +87,7 @@ pub(super) fn in_order(
 /// Sorts by the position in `order`. Items that delete come last.
 fn sorted(items: Vec<Value>, order: &[Value], kind: Items, key: &str) -> Result<Vec<Value>, Failure> {
     if kind == Items::Scalars {
-        let mut items = items;
-        items.sort_by_cached_key(|item| index(order, item, kind, key));
-        return Ok(items);
+        return Ok(by_position(items, |item| index(order, item, kind, key)));
     }
     for item in items.iter().chain(order) {
         let fields = object(item)?;
@@ -97,9 +95,29 @@ fn sorted(items: Vec<Value>, order: &[Value], kind: Items, key: &str) -> Result<
             return Err(Failure::no_merge_key(fields, key));
         }
     }
-    let (mut kept, deleted) = separate_deletes(&items)?;
-    kept.sort_by_cached_key(|item| index(order, item, kind, key));
+    let (kept, deleted) = separate_deletes(&items)?;
+    let kept = by_position(kept, |item| index(order, item, kind, key));
     Ok(kept.into_iter().chain(deleted).cloned().collect())
+}
+
+/// Sorts as upstream's comparison does, to which an item without a position comes before and after all others. Without
+/// such items, this is the usual order; with them, it is that of an insertion sort.
+fn by_position<T>(items: Vec<T>, position: impl Fn(&T) -> Option<usize>) -> Vec<T> {
+    let mut placed: Vec<(Option<usize>, T)> = items.into_iter().map(|item| (position(&item), item)).collect();
+    if placed.iter().all(|(at, _)| at.is_some()) {
+        placed.sort_by_key(|(at, _)| *at);
+        return placed.into_iter().map(|(_, item)| item).collect();
+    }
+    let mut sorted: Vec<(Option<usize>, T)> = Vec::with_capacity(placed.len());
+    for item in placed {
+        let precedes = |other: &(Option<usize>, T)| match (item.0, other.0) {
+            (Some(at), Some(other)) => at < other,
+            _ => true,
+        };
+        let behind = sorted.iter().rev().take_while(|other| precedes(other)).count();
+        sorted.insert(sorted.len() - behind, item);
+    }
+    sorted.into_iter().map(|(_, item)| item).collect()
 }
 
 fn index(order: &[Value], item: &Value, kind: Items, key: &str) -> Option<usize> {

@@ -1,6 +1,4 @@
-//! A Kubernetes API server in memory, for tests, demonstrations and simulations of controllers.
-//!
-//! [`ApiServer`] is a [`tower::Service`]: a `kube::Client` runs on it in process, or over HTTP and HTTPS.
+#![doc = include_str!("../README.md")]
 
 mod audit;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::kinds::{Errors, Path};
+use crate::status::Status;
 use crate::token;
 use crate::users::{ANYONE, Users};
 
@@ -64,16 +66,51 @@ pub(crate) static REVIEWS: &[Review] = &[
 ];
 
 /// The review with its status.
-pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Value {
+///
+/// # Errors
+/// The question is malformed.
+pub(crate) fn answer(review: &Review, mut object: Value, user: &str, users: &Users) -> Result<Value, Status> {
     let status = match review.kind {
-        "TokenReview" => token_status(&object, users),
+        "TokenReview" => token_status(&object, users)?,
         "SelfSubjectReview" => json!({ "userInfo": user_info(user) }),
-        _ => json!({ "allowed": true, "reason": "embedded-apiserver allows everything" }),
+        kind => {
+            check_access(kind, &object)?;
+            json!({ "allowed": true })
+        }
     };
     if let Value::Object(fields) = &mut object {
         fields.insert("status".to_owned(), status);
     }
-    object
+    Ok(object)
+}
+
+/// `ValidateSubjectAccessReview` and its like, without the checks of selectors.
+fn check_access(kind: &str, object: &Value) -> Result<(), Status> {
+    let mut errors = Errors::default();
+    let spec = Path::root("spec");
+    let has = |field| object.pointer(field).is_some_and(|value| !value.is_null());
+    let text = |field| object.pointer(field).and_then(Value::as_str).unwrap_or_default();
+    let (resource, other) = (has("/spec/resourceAttributes"), object.pointer("/spec/nonResourceAttributes"));
+    if resource && let Some(other) = other {
+        errors.invalid(
+            &spec.child("nonResourceAttributes"),
+            other,
+            "cannot be specified in combination with resourceAttributes",
+        );
+    }
+    if !resource && other.is_none() {
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        errors.invalid(&spec.child("resourceAttributes"), Value::Null, detail);
+    }
+    if kind != "SelfSubjectAccessReview" && text("/spec/user").is_empty() && !has("/spec/groups") {
+        errors.invalid(&spec.child("user"), "", "at least one of user or group must be specified");
+    }
+    let namespace = text("/spec/resourceAttributes/namespace");
+    if kind == "LocalSubjectAccessReview" && resource && namespace != text("/metadata/namespace") {
+        let path = Path::root("spec.resourceAttributes.namespace");
+        errors.invalid(&path, namespace, "must match metadata.namespace");
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors.into_status(AUTHORIZATION, "", "")) }
 }
 
 fn user_info(name: &str) -> Value {
@@ -81,8 +118,11 @@ fn user_info(name: &str) -> Value {
 }
 
 /// Tokens belong to the users that the server was told of, or to service accounts. Without any such user every token is good.
-fn token_status(object: &Value, users: &Users) -> Value {
+fn token_status(object: &Value, users: &Users) -> Result<Value, Status> {
     let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
     let user = match (token::account_of(token), users.by_token(token)) {
         (Some(account), _) => {
             let (namespace, name) = (&account.namespace, &account.name);
@@ -99,7 +139,9 @@ fn token_status(object: &Value, users: &Users) -> Value {
         }
         (None, Some(user)) => user_info(user),
         (None, None) if users.is_empty() => user_info(ANYONE),
-        (None, None) => return json!({ "user": {}, "error": "invalid bearer token" }),
+        (None, None) => return Ok(json!({ "user": {}, "error": "invalid bearer token" })),
     };
-    json!({ "authenticated": true, "user": user })
+    let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array());
+    let audiences = audiences.cloned().unwrap_or_else(|| json!([token::ISSUER]));
+    Ok(json!({ "authenticated": true, "user": user, "audiences": audiences }))
 }

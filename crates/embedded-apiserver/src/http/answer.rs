@@ -7,8 +7,7 @@ use serde_json::Value;
 use super::accept::{Endpoint, Format, Media, negotiate};
 use super::body::Body;
 use super::query::Query;
-use super::standin;
-use crate::codec::{json, protobuf};
+use crate::codec::{json, protobuf, yaml};
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -79,7 +78,8 @@ pub(crate) fn tree(code: u16, media: Media, tree: &Value) -> Response<Body> {
 /// JSON in the agreed encoding, which is not protobuf.
 pub(crate) fn json_bytes(code: u16, media: Media, mut json: Vec<u8>) -> Response<Body> {
     if media.format == Format::Yaml {
-        return of(code, Format::Yaml.name(), standin::yaml_from_json(&json));
+        let tree = serde_json::from_slice(&json).unwrap_or_default();
+        return of(code, Format::Yaml.name(), yaml::encode(&tree).into_bytes());
     }
     if media.pretty {
         json = indent(&json);

@@ -6,7 +6,6 @@ pub(crate) mod body;
 pub(crate) mod content_type;
 pub(crate) mod query;
 pub(crate) mod route;
-pub(crate) mod standin;
 pub(crate) mod warnings;
 
 pub use body::Body;

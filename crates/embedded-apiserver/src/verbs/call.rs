@@ -38,8 +38,6 @@ impl Call<'_> {
 pub(crate) struct Outcome {
     pub(crate) code: u16,
     pub(crate) content: Content,
-    /// Texts for the `Warning` header.
-    pub(crate) warnings: Vec<String>,
     /// The name that was generated, for the audit.
     pub(crate) created: Option<String>,
 }
@@ -55,12 +53,12 @@ pub(crate) enum Content {
 
 impl Outcome {
     /// An answer.
-    pub(crate) fn new(code: u16, content: Content, warnings: Vec<String>) -> Self {
-        Self { code, content, warnings, created: None }
+    pub(crate) fn new(code: u16, content: Content) -> Self {
+        Self { code, content, created: None }
     }
 
     /// 200 with a stored object.
     pub(crate) fn stored(body: Bytes) -> Self {
-        Self::new(200, Content::Stored(body), Vec::new())
+        Self::new(200, Content::Stored(body))
     }
 }

@@ -38,7 +38,6 @@ pub(crate) struct Changed {
     /// The stored bytes.
     pub(crate) body: Bytes,
     pub(crate) created: bool,
-    pub(crate) warnings: Vec<String>,
 }
 
 /// Computes the new object of the requested version from the current one, which is absent if it is to be created. Called
@@ -49,13 +48,18 @@ pub(crate) type Make<'a> = dyn FnMut(Option<&Value>, &mut Vec<String>) -> Result
 ///
 /// # Errors
 /// The change is refused.
-pub(crate) fn change(core: &Core, change: Change<'_>, make: &mut Make<'_>) -> Result<Changed, Status> {
+pub(crate) fn change(
+    core: &Core,
+    change: Change<'_>,
+    warnings: &mut Vec<String>,
+    make: &mut Make<'_>,
+) -> Result<Changed, Status> {
     let key = names::key_of(change.entry, change.namespace, change.name)?;
     loop {
         let stored = core.store.get(change.entry.resource, &key);
         let attempt = match &stored {
-            Some(stored) => update(core, change, stored, make)?,
-            None => create_instead(core, change, make)?,
+            Some(stored) => update(core, (change, stored), warnings, make)?,
+            None => create_instead(core, change, warnings, make)?,
         };
         // A faster request won: what it left is changed.
         if let Some(changed) = attempt {
@@ -65,10 +69,15 @@ pub(crate) fn change(core: &Core, change: Change<'_>, make: &mut Make<'_>) -> Re
 }
 
 /// `None` if another request was faster.
-fn create_instead(core: &Core, change: Change<'_>, make: &mut Make<'_>) -> Result<Option<Changed>, Status> {
+fn create_instead(
+    core: &Core,
+    change: Change<'_>,
+    warnings: &mut Vec<String>,
+    make: &mut Make<'_>,
+) -> Result<Option<Changed>, Status> {
     let Change { entry, namespace, name, dry_run, .. } = change;
     let strategy = entry.kind.strategy;
-    let allowed = change.creates || (change.subresource.is_empty() && strategy.creates_on_update());
+    let allowed = change.creates || strategy.creates_on_update();
     let missing = || Status::not_found(entry.kind.group, entry.kind.plural, name);
     if !allowed {
         return Err(missing());
@@ -76,19 +85,18 @@ fn create_instead(core: &Core, change: Change<'_>, make: &mut Make<'_>) -> Resul
     if !change.uid.is_empty() {
         return Err(precondition_failed(change, "UID", change.uid, ""));
     }
-    let mut warnings = Vec::new();
-    let mut object = make(None, &mut warnings)?;
-    warn_of_repeated_owners(&mut object, &mut warnings);
+    let mut object = make(None, warnings)?;
+    warn_of_repeated_owners(&mut object, warnings);
     lifecycle::admit_create(core, entry, namespace, name)?;
-    if meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or_default() == 0 {
-        meta::remove(&mut object, "resourceVersion");
-    }
+    parse_version(meta::text(&object, "resourceVersion"))?;
+    // Any number is ignored here, other than at a plain creation.
+    meta::remove(&mut object, "resourceVersion");
     strategy.to_storage(&mut object);
     let prepared = before_create(&core.scope(entry, namespace, "", dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, &object, prepared) {
-        Ok(body) => Ok(Some(Changed { body, created: true, warnings })),
+        Ok(body) => Ok(Some(Changed { body, created: true })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),
     }
@@ -97,8 +105,8 @@ fn create_instead(core: &Core, change: Change<'_>, make: &mut Make<'_>) -> Resul
 /// `None` if another request was faster.
 fn update(
     core: &Core,
-    change: Change<'_>,
-    stored: &Arc<Stored>,
+    (change, stored): (Change<'_>, &Arc<Stored>),
+    warnings: &mut Vec<String>,
     make: &mut Make<'_>,
 ) -> Result<Option<Changed>, Status> {
     let Change { entry, namespace, subresource, dry_run, .. } = change;
@@ -108,23 +116,23 @@ fn update(
     if !change.uid.is_empty() && change.uid != uid {
         return Err(precondition_failed(change, "UID", change.uid, uid));
     }
-    let mut warnings = Vec::new();
     let mut object = if entry.converts() {
         let mut shown = old.clone();
         strategy.from_storage(&mut shown);
-        make(Some(&shown), &mut warnings)?
+        make(Some(&shown), warnings)?
     } else {
-        make(Some(&old), &mut warnings)?
+        make(Some(&old), warnings)?
     };
-    warn_of_repeated_owners(&mut object, &mut warnings);
+    warn_of_repeated_owners(&mut object, warnings);
     lifecycle::admit_update(core, entry, namespace)?;
     strategy.to_storage(&mut object);
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
+    meta::remove(&mut object, "selfLink");
     keep_times(&old, &mut object);
     warnings.extend_from_slice(&prepared.warnings);
     let body = protobuf::encode(entry.stored_as, &object);
-    let done = |body: Bytes, warnings| Ok(Some(Changed { body, created: false, warnings }));
+    let done = |body: Bytes| Ok(Some(Changed { body, created: false }));
     if ends_deletion(entry, &object, &old) {
         if !dry_run {
             prepared.commit();
@@ -132,19 +140,19 @@ fn update(
                 return Ok(None);
             }
         }
-        return done(body.into(), warnings);
+        return done(body.into());
     }
     if body == *stored.body() {
         prepared.commit();
-        return done(stored.body().clone(), warnings);
+        return done(stored.body().clone());
     }
     if dry_run {
-        return done(body.into(), warnings);
+        return done(body.into());
     }
     match commit::put(core, entry, stored.key(), Some(stored), (&object, &body)) {
         Ok(stored) => {
             prepared.commit();
-            done(stored.body().clone(), warnings)
+            done(stored.body().clone())
         }
         Err(_) => Ok(None),
     }

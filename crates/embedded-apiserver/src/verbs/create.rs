@@ -57,14 +57,10 @@ pub(crate) fn create(
         let mut attempt = if attempts == 0 { std::mem::take(&mut object) } else { object.clone() };
         let scope = core.scope(entry, namespace, "", creation.dry_run);
         let prepared = before_create(&scope, &mut attempt)?;
-        let mut texts = prepared.warnings.clone();
+        warnings.extend_from_slice(&prepared.warnings);
         match store(core, creation, &attempt, prepared) {
-            Ok(stored) => {
-                warnings.append(&mut texts);
-                return Ok(stored);
-            }
-            Err(status) if status.reason != "AlreadyExists" || attempts == 0 => return Err(status),
-            Err(_) => {}
+            Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
+            result => return result,
         }
     }
 }

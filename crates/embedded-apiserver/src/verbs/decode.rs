@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::meta;
 use crate::codec::json::{self, FieldValidation, Problem};
-use crate::codec::protobuf;
+use crate::codec::{protobuf, yaml};
 use crate::core::{Entry, entries};
 use crate::http::accept::Format;
-use crate::http::standin;
 use crate::schema::Type;
 use crate::selectors::go_quote;
 use crate::status::Status;
@@ -44,7 +44,7 @@ impl From<&'static Entry> for Expected<'static> {
 }
 
 /// Decodes a body to the canonical tree of the expected kind, without kind and apiVersion. Unknown and duplicate fields
-/// are returned as warnings, or fail the request, as `validation` says.
+/// become warnings, or fail the request, as `validation` says.
 ///
 /// # Errors
 /// 400.
@@ -53,7 +53,8 @@ pub(crate) fn body(
     bytes: &Bytes,
     expected: Expected<'_>,
     validation: FieldValidation,
-) -> Result<(Value, Vec<String>), Status> {
+    warnings: &mut Vec<String>,
+) -> Result<Value, Status> {
     let unrecognized = |error: &dyn std::fmt::Display| {
         let kind = expected.kind;
         let summary = summary(bytes);
@@ -99,8 +100,38 @@ pub(crate) fn body(
             expected.api_version
         )));
     }
-    let problems = if validation == FieldValidation::Ignore { Vec::new() } else { problems };
-    Ok((without_head(tree), problems))
+    if validation == FieldValidation::Warn {
+        warnings.extend(problems);
+    }
+    Ok(without_head(tree))
+}
+
+/// Restores an empty list of managed fields, which canonical trees leave out.
+pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
+    const NAME: &[u8] = b"managedFields";
+    if format == Format::Json && body.windows(NAME.len()).any(|window| window == NAME) {
+        let sent: Value = serde_json::from_slice(body).unwrap_or_default();
+        meta::keep_reset(object, &sent);
+    }
+}
+
+/// Checks that a patch has not made an object of another kind.
+///
+/// # Errors
+/// The words of upstream's decoder.
+pub(crate) fn check_kind(expected: Expected<'_>, api_version: &str, kind: &str) -> Result<(), String> {
+    let (api_version, kind) = with_defaults(api_version.to_owned(), kind.to_owned(), expected);
+    if api_version == expected.api_version && kind == expected.kind {
+        return Ok(());
+    }
+    if decodable(&api_version, &kind, expected).is_none() {
+        return Err(unregistered(&api_version, &kind));
+    }
+    if same_storage(&api_version, &kind, expected) {
+        return Ok(());
+    }
+    let (from, to) = (go_type(&api_version, &kind), internal_type(expected));
+    Err(format!("converting ({from}) to ({to}): unknown conversion"))
 }
 
 /// Decodes a body whose kind is not looked at closely, such as `DeleteOptions`.
@@ -143,7 +174,7 @@ fn head(format: Format, bytes: &Bytes) -> Result<Found, String> {
         Format::Protobuf => return envelope(bytes),
         Format::Json => (bytes.clone(), Vec::new()),
         Format::Yaml => {
-            let (text, problems) = standin::yaml_to_json(bytes)?;
+            let (text, problems) = yaml::to_json(bytes).map_err(|error| error.to_string())?;
             (text.into(), problems)
         }
     };

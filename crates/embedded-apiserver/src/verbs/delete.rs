@@ -137,7 +137,9 @@ impl Request<'_> {
     /// `rest.BeforeDelete`: the kind stands where other errors have the resource.
     fn check_preconditions(&self, object: &Value) -> Result<(), Status> {
         let kind = self.entry.kind;
-        let conflict = |cause: String| Err(Status::conflict(kind.group, kind.kind, self.name, &cause));
+        // Both versions of Events are stored as one of the core group.
+        let group = if kind.storage == "events" { "" } else { kind.group };
+        let conflict = |cause: String| Err(Status::conflict(group, kind.kind, self.name, &cause));
         let uid = meta::text(object, "uid");
         if let Some(wanted) = self.options.uid.as_deref().filter(|wanted| *wanted != uid) {
             return conflict(format!(

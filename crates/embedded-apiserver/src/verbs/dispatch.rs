@@ -16,7 +16,7 @@ use super::options::{WriteOptions, manager};
 use super::reactions::react;
 use super::record::{self, Created};
 use super::render::{self, Renderer};
-use super::{patch, read, remove, subresources, update};
+use super::{patch, read, remove, subresources, tracking, update};
 use crate::core::{Core, Entry};
 use crate::discovery;
 use crate::http::accept::{Endpoint, Media, check_route, negotiate};
@@ -82,11 +82,10 @@ async fn routed(
                 return error(&Status::internal("a kind without a schema"), headers, &query);
             };
             let call = Call { core, entry, target: &target, headers, query: &query, body: &body };
-            let mut response =
-                objects(call, method).await.unwrap_or_else(|status| error(&status, headers, &query));
-            if let Some(deprecation) = entry.kind.deprecation {
-                warnings::write(response.headers_mut(), &[deprecation.to_owned()]);
-            }
+            let mut texts = Vec::new();
+            let answered = objects(call, method, &mut texts).await;
+            let mut response = answered.unwrap_or_else(|status| error(&status, headers, &query));
+            warnings::write(response.headers_mut(), &texts);
             response
         }
         Ok(Route::Review(review)) => {
@@ -103,7 +102,10 @@ async fn routed(
 fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<Body> {
     let Parts { method, uri, headers, .. } = request;
     if method == Method::GET {
-        if matches!(path.trim_end_matches('/'), "/healthz" | "/livez" | "/readyz") {
+        if matches!(
+            path.trim_end_matches('/'),
+            "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping"
+        ) {
             return text(200, "ok");
         }
         if let Some(response) = openapi::answer(path, uri.query(), headers) {
@@ -127,13 +129,18 @@ fn other(request: &Parts, path: &str, query: &Query, in_api: bool) -> Response<B
     if in_api { error(&not_found(), headers, query) } else { text(404, "404 page not found\n") }
 }
 
-async fn objects(call: Call<'_>, method: &Method) -> Result<Response<Body>, Status> {
+async fn objects(
+    call: Call<'_>,
+    method: &Method,
+    warnings: &mut Vec<String>,
+) -> Result<Response<Body>, Status> {
     let Call { entry, target, headers, query, .. } = call;
     let verb = target.verb;
     if verb == Verb::Patch && !patch::is_known(declared(headers)) {
         return Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details());
     }
     check_route(headers, matches!(verb, Verb::List | Verb::Watch) && method == Method::GET)?;
+    warnings.extend(entry.kind.deprecation.map(str::to_owned));
     let media = negotiate(headers, query, Endpoint::Resource)?;
     let renderer = || Renderer::new(entry, media, query, call.core.environment.now());
     let outcome = match verb {
@@ -144,10 +151,10 @@ async fn objects(call: Call<'_>, method: &Method) -> Result<Response<Body>, Stat
             react(call.core);
             return render::list(renderer()?, &page);
         }
-        Verb::Create if target.subresource.is_empty() => created(call)?,
-        Verb::Create => subresources::create(call)?,
-        Verb::Update => update::update(call)?,
-        Verb::Patch => patch::patch(call)?,
+        Verb::Create if target.subresource.is_empty() => created(call, warnings)?,
+        Verb::Create => subresources::create(call, warnings)?,
+        Verb::Update => update::update(call, warnings)?,
+        Verb::Patch => patch::patch(call, warnings)?,
         Verb::Delete => remove::one(call)?,
     };
     if verb != Verb::Get {
@@ -163,31 +170,29 @@ async fn objects(call: Call<'_>, method: &Method) -> Result<Response<Body>, Stat
 
 fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
     let code = outcome.code;
-    let mut response = match outcome.content {
+    Ok(match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body)?,
         Content::Other(api_version, kind, type_, tree) => {
             object(code, media, (api_version, kind), type_, tree)
         }
-    };
-    warnings::write(response.headers_mut(), &outcome.warnings);
-    Ok(response)
+    })
 }
 
 /// `handlers/create.go`.
-fn created(call: Call<'_>) -> Result<Outcome, Status> {
+fn created(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let Target { namespace, .. } = target;
     let format = format_of(call.headers)?;
     let body = call.body()?;
     let options = WriteOptions::parse(call.query, "CreateOptions")?;
-    let (mut object, mut warnings) = decode::body(format, body, entry.into(), options.validation)?;
+    let mut object = decode::body(format, body, entry.into(), options.validation, warnings)?;
     entry.kind.strategy.default(&mut object);
     let by = manager(&options, call.headers);
     let creation = Creation { entry, namespace, dry_run: options.dry_run, manager: &by };
     let generates = core.auditor.is_some() && meta::text(&object, "name").is_empty();
-    let body = create::create(core, creation, object, &mut warnings)?;
+    let body = create::create(core, creation, object, warnings)?;
     let created = if generates { Some(meta::text(&entry.tree(&body)?, "name").to_owned()) } else { None };
-    Ok(Outcome { code: 201, content: Content::Stored(body), warnings, created })
+    Ok(Outcome { code: 201, content: Content::Stored(body), created })
 }
 
 fn review_answer(
@@ -207,9 +212,13 @@ fn review_answer(
         .ok_or_else(|| Status::internal(format!("no schema of {}", review.kind)))?;
     let api_version = format!("{}/{}", review.group, review.version);
     let expected = Expected { api_version: &api_version, kind: review.kind, type_ };
-    let (question, warnings) = decode::body(format, body, expected, options.validation)?;
-    let answered = reviews::answer(review, question, user, &core.users);
+    let mut texts = Vec::new();
+    let mut question = decode::body(format, body, expected, options.validation, &mut texts)?;
+    let by = manager(&options, headers);
+    let fields = tracking::of_other(type_, &api_version, review.kind, "");
+    fields.update(None, &mut question, &by, core.environment.now());
+    let answered = reviews::answer(review, question, user, &core.users)?;
     let mut response = object(201, media, (&api_version, review.kind), Some(type_), answered);
-    warnings::write(response.headers_mut(), &warnings);
+    warnings::write(response.headers_mut(), &texts);
     Ok(response)
 }

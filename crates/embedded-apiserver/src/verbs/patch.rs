@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::change::{Change, change};
+use super::decode;
 use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
 use crate::codec::json::{self, FieldValidation, Problem};
+use crate::codec::yaml;
 use crate::core::Entry;
 use crate::http::content_type;
-use crate::http::standin;
 use crate::kinds::{Errors, Path};
 use crate::patch::{self, go_text};
 use crate::status::Status;
@@ -46,7 +47,7 @@ pub(crate) fn is_known(content_type: &str) -> bool {
 ///
 /// # Errors
 /// The request is refused.
-pub(crate) fn patch(call: Call<'_>) -> Result<Outcome, Status> {
+pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
     let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
@@ -66,7 +67,7 @@ pub(crate) fn patch(call: Call<'_>) -> Result<Outcome, Status> {
         uid: "",
     };
     let patch = Patch { entry, subresource: target.subresource, kind, body, options: &options };
-    let changed = change(core, request, &mut |live, warnings| {
+    let changed = change(core, request, warnings, &mut |live, warnings| {
         let now = core.environment.now();
         let mut object = match (kind, live) {
             (Kind::Apply, live) => patch.apply(live, &by, now, warnings)?,
@@ -90,7 +91,7 @@ pub(crate) fn patch(call: Call<'_>) -> Result<Outcome, Status> {
         Ok(object)
     })?;
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, Content::Stored(changed.body), changed.warnings))
+    Ok(Outcome::new(code, Content::Stored(changed.body)))
 }
 
 /// A patch of one kind.
@@ -123,6 +124,11 @@ impl Patch<'_> {
             errors.invalid(&Path::root("patch"), &*shown, text);
             errors.into_status("", "", "")
         };
+        if self.kind != Kind::Strategic {
+            let text = |field| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+            let checked = decode::check_kind(self.entry.into(), text("apiVersion"), text("kind"));
+            checked.map_err(|text| shown(&text))?;
+        }
         let (object, more) = json::normalise(of, &patched, self.options.validation)
             .map_err(|error| shown(&error.to_string()))?;
         problems.extend(more.iter().map(Problem::to_string));
@@ -133,20 +139,30 @@ impl Patch<'_> {
             FieldValidation::Ignore => {}
             _ => warnings.append(&mut problems),
         }
-        Ok(without_head(object))
+        let mut object = without_head(object);
+        meta::keep_reset(&mut object, &patched);
+        Ok(object)
     }
 
     /// The patch as a tree, and the texts about its unknown and duplicate fields.
     fn parse(&self) -> Result<(Value, Vec<String>), Status> {
         let checks = self.options.validation != FieldValidation::Ignore;
-        let parsed = standin::parse(self.body);
         let prefix = if checks && self.kind != Kind::Strategic { "error decoding patch: " } else { "" };
-        let (patch, duplicates) = parsed.map_err(|error| Status::bad_request(format!("{prefix}{error}")))?;
-        let mut problems = Vec::new();
+        let wrong = |text: &str| Status::bad_request(format!("{prefix}{text}"));
+        let (patch, duplicates) = untyped(self.body).map_err(|text| wrong(&text))?;
         if checks && self.kind == Kind::Json {
-            problems = patch::check_operations(&patch)?;
-        } else if checks {
-            problems = duplicates.iter().map(Problem::to_string).collect();
+            return Ok((patch.clone(), patch::check_operations(&patch)?));
+        }
+        let problems = if checks { duplicates } else { Vec::new() };
+        match (self.kind, &patch) {
+            (Kind::Merge, _) if !checks => {}
+            (Kind::Merge | Kind::Strategic, Value::Null) => return Ok((json!({}), problems)),
+            (Kind::Merge | Kind::Strategic, Value::Object(_)) | (Kind::Json | Kind::Apply, _) => {}
+            (_, other) => {
+                let name = name_of(other);
+                let text = "into Go value of type map[string]interface {}";
+                return Err(wrong(&format!("json: cannot unmarshal {name} {text}")));
+            }
         }
         Ok((patch, problems))
     }
@@ -160,8 +176,8 @@ impl Patch<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<Value, Status> {
         let failed = |error: &str| Status::bad_request(format!("error decoding YAML: {error}"));
-        let (text, duplicates) = standin::yaml_to_json(self.body).map_err(|error| failed(&error))?;
-        let (config, _) = standin::parse(&text).map_err(|error| failed(&error))?;
+        let (text, duplicates) = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
+        let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
         let live = live.map(|live| with_head(self.entry, live));
         let manager = tracking::manager(self.entry, self.subresource);
         let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
@@ -181,6 +197,28 @@ impl Patch<'_> {
         let mut object = without_head(object);
         self.entry.kind.strategy.default(&mut object);
         Ok(object)
+    }
+}
+
+/// A tree of any JSON, and the texts about its duplicate fields.
+fn untyped(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    const PREFIX: &str = "couldn't get version/kind; json parse error: ";
+    serde_json::from_slice(body).map(|tree| (tree, Vec::new())).map_err(|error| {
+        // The codec has Go's words for what is malformed.
+        let text = json::head(body).err().map(|error| error.to_string());
+        text.map_or_else(|| error.to_string(), |text| text.strip_prefix(PREFIX).unwrap_or(&text).to_owned())
+    })
+}
+
+/// The type of a value in the words of `encoding/json`.
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

@@ -213,7 +213,7 @@ fn drop_finalizer(core: &Core, entry: &'static Entry, key: &str, finalizer: &str
 fn alter(core: &Core, entry: &'static Entry, key: &str, edit: &dyn Fn(&mut Value)) {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
     let request = Change { entry, namespace, name, subresource: "", dry_run: false, creates: false, uid: "" };
-    _ = change(core, request, &mut |live, _| {
+    _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
         edit(&mut object);
         Ok(object)
@@ -250,7 +250,7 @@ fn terminate(core: &Core, namespace: &str) {
         creates: false,
         uid: meta::text(&object, "uid"),
     };
-    _ = change(core, request, &mut |live, _| {
+    _ = change(core, request, &mut Vec::new(), &mut |live, _| {
         let mut object = live.cloned().unwrap_or_default();
         if let Some(Value::Object(spec)) = object.get_mut("spec") {
             spec.remove("finalizers");

@@ -11,11 +11,11 @@ use super::decode;
 use super::meta;
 use crate::audit::AuditEvent;
 use crate::codec::json::FieldValidation;
+use crate::codec::yaml;
 use crate::core::Entry;
 use crate::http::content_type::{declared, format_of};
 use crate::http::query::{Query, decode_percent};
 use crate::http::route::{Route, Target, Verb, route};
-use crate::http::standin;
 use crate::schema::Type;
 
 /// The name of an object that the server has created, as an extension of the answer.
@@ -72,7 +72,7 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
     }
     match target.verb {
         Verb::Patch if declared(headers).starts_with("application/apply-patch") => {
-            serde_json::from_slice(&standin::yaml_to_json(body).ok()?.0).ok()
+            serde_json::from_slice(&yaml::to_json(body).ok()?.0).ok()
         }
         Verb::Patch => serde_json::from_slice(body).ok(),
         Verb::Delete | Verb::DeleteCollection => {
@@ -81,7 +81,7 @@ fn object(entry: &'static Entry, target: &Target, headers: &HeaderMap, body: &By
         }
         _ => {
             let format = format_of(headers).ok()?;
-            Some(decode::body(format, body, entry.into(), FieldValidation::Ignore).ok()?.0)
+            decode::body(format, body, entry.into(), FieldValidation::Ignore, &mut Vec::new()).ok()
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     } else {
         success(entry, &deletion)?
     };
-    Ok(Outcome::new(code, content, Vec::new()))
+    Ok(Outcome::new(code, content))
 }
 
 /// Deletes the objects of a list, one after the other.

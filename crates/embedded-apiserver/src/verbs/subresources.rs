@@ -8,7 +8,8 @@ use super::commit;
 use super::decode::{self, Expected};
 use super::meta;
 use super::names;
-use super::options::WriteOptions;
+use super::options::{WriteOptions, manager};
+use super::tracking;
 use crate::codec::protobuf;
 use crate::http::content_type;
 use crate::kinds::{Errors, Path, bind};
@@ -27,10 +28,10 @@ const TOKEN_MOST: i64 = 1 << 32;
 ///
 /// # Errors
 /// The request is refused.
-pub(crate) fn create(call: Call<'_>) -> Result<Outcome, Status> {
+pub(crate) fn create(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     match call.target.subresource {
-        "token" => token(call),
-        "binding" => binding(call),
+        "token" => token(call, warnings),
+        "binding" => binding(call, warnings),
         other => Err(Status::internal(format!("subresource {other} cannot be created"))),
     }
 }
@@ -40,22 +41,29 @@ fn decoded(
     api_version: &'static str,
     kind: &'static str,
     type_name: &str,
-) -> Result<(Value, WriteOptions, Vec<String>, &'static Type), Status> {
+    warnings: &mut Vec<String>,
+) -> Result<(Value, WriteOptions, &'static Type), Status> {
     let type_ = Type::named(type_name).ok_or_else(|| Status::internal(format!("no schema of {kind}")))?;
     let format = content_type::format_of(call.headers)?;
     let body = call.body()?;
     let options = WriteOptions::parse(call.query, "CreateOptions")?;
     let expected = Expected { api_version, kind, type_ };
-    let (object, warnings) = decode::body(format, body, expected, options.validation)?;
-    Ok((object, options, warnings, type_))
+    let object = decode::body(format, body, expected, options.validation, warnings)?;
+    Ok((object, options, type_))
 }
 
 /// `TokenREST` of the registry of service accounts.
-fn token(call: Call<'_>) -> Result<Outcome, Status> {
+fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let api_version = "authentication.k8s.io/v1";
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
-    let (mut object, _, warnings, type_) = decoded(call, api_version, TOKEN_KIND, type_name)?;
+    let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
+    tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
+        None,
+        &mut object,
+        &manager(&options, call.headers),
+        core.environment.now(),
+    );
     for (field, wanted) in [("name", &target.name), ("namespace", &target.namespace)] {
         let given = meta::text(&object, field);
         if !given.is_empty() && given != wanted {
@@ -98,7 +106,7 @@ fn token(call: Call<'_>) -> Result<Outcome, Status> {
     let status = json!({ "token": text, "expirationTimestamp": time(expires) });
     meta::map(&mut object).insert("status".to_owned(), status);
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
-    Ok(Outcome::new(201, content, warnings))
+    Ok(Outcome::new(201, content))
 }
 
 fn check_seconds(seconds: i64) -> Result<(), Status> {
@@ -115,9 +123,9 @@ fn check_seconds(seconds: i64) -> Result<(), Status> {
 }
 
 /// `BindingREST` of the registry of Pods.
-fn binding(call: Call<'_>) -> Result<Outcome, Status> {
+fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
-    let (object, options, warnings, _) = decoded(call, "v1", "Binding", "k8s.io/api/core/v1.Binding")?;
+    let (object, options, _) = decoded(call, "v1", "Binding", "k8s.io/api/core/v1.Binding", warnings)?;
     let given = meta::text(&object, "name");
     if given != target.name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));
@@ -143,5 +151,5 @@ fn binding(call: Call<'_>) -> Result<Outcome, Status> {
     }
     let success = json!({ "metadata": {}, "status": "Success", "code": 201 });
     let content = Content::Other("v1", "Status", crate::http::answer::status_type(), success);
-    Ok(Outcome::new(201, content, warnings))
+    Ok(Outcome::new(201, content))
 }

@@ -19,6 +19,16 @@ pub(crate) fn manager(entry: &'static Entry, subresource: &'static str) -> Field
     }
 }
 
+/// The field manager of a kind that is answered and not stored.
+pub(crate) fn of_other<'a>(
+    of: &'static Type,
+    api_version: &'a str,
+    kind: &'a str,
+    subresource: &'a str,
+) -> FieldManager<'a> {
+    FieldManager { of, api_version, kind, subresource, reset: &[], convert: None }
+}
+
 /// An Event in another of its two versions. The group tells which way it goes.
 fn convert_event(event: &Value, api_version: &str) -> Option<(Value, &'static Type)> {
     let kinds = KINDS.iter().filter(|kind| kind.storage == "events");

@@ -15,16 +15,17 @@ use crate::status::Status;
 ///
 /// # Errors
 /// The request is refused.
-pub(crate) fn update(call: Call<'_>) -> Result<Outcome, Status> {
+pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let body = call.body()?;
     let options = WriteOptions::parse(call.query, "UpdateOptions")?;
     let format = content_type::format_of(call.headers)?;
-    let (mut object, mut warnings) = decode::body(format, body, entry.into(), options.validation)?;
+    let mut object = decode::body(format, body, entry.into(), options.validation, warnings)?;
+    decode::keep_reset(format, body, &mut object);
     entry.kind.strategy.default(&mut object);
     names::fit_namespace(entry, &target.namespace, &mut object)?;
     names::check_name(&object, &target.name)?;
-    warn_of_repeated_owners(&mut object, &mut warnings);
+    warn_of_repeated_owners(&mut object, warnings);
     let by = manager(&options, call.headers);
     let fields = tracking::manager(entry, target.subresource);
     let uid = meta::text(&object, "uid").to_owned();
@@ -37,12 +38,11 @@ pub(crate) fn update(call: Call<'_>) -> Result<Outcome, Status> {
         creates: false,
         uid: &uid,
     };
-    let changed = change(core, request, &mut |live, _| {
+    let changed = change(core, request, warnings, &mut |live, _| {
         let mut object = object.clone();
         fields.update(live, &mut object, &by, core.environment.now());
         Ok(object)
     })?;
-    warnings.extend(changed.warnings);
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, Content::Stored(changed.body), warnings))
+    Ok(Outcome::new(code, Content::Stored(changed.body)))
 }

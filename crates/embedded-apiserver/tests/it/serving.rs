@@ -43,7 +43,8 @@ async fn requests_are_recorded_with_their_user() {
         .audit(move |event| seen.lock().unwrap().push(event.clone()))
         .build()
         .unwrap();
-    let headers = [("authorization", "Bearer secret"), ("content-type", "application/json"), ("user-agent", "me/1")];
+    let headers =
+        [("authorization", "Bearer secret"), ("content-type", "application/json"), ("user-agent", "me/1")];
     let body = r#"{"metadata":{"generateName":"a-"}}"#;
     let path = "/api/v1/namespaces/default/endpoints";
     let (code, _, _) = super::support::exchange(&server, "POST", path, &headers, body).await;

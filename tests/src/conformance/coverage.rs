@@ -56,8 +56,11 @@ impl Coverage {
             }
             *succeeded.entry((cell.verb, cell.resource)).or_default() |= count.is_some_and(|(_, ok)| *ok > 0);
         }
-        let unneeded = super::deviations::ALL.iter().filter(|deviation| !self.deviations.contains_key(deviation.name));
-        missing.extend(unneeded.map(|deviation| format!("the deviation is not needed any more: {}", deviation.name)));
+        let unneeded =
+            super::deviations::ALL.iter().filter(|deviation| !self.deviations.contains_key(deviation.name));
+        missing.extend(
+            unneeded.map(|deviation| format!("the deviation is not needed any more: {}", deviation.name)),
+        );
         let never = succeeded.into_iter().filter(|((verb, _), ok)| !ok && *verb != "bad");
         missing.extend(never.map(|((verb, resource), _)| format!("{verb} {resource} never succeeds")));
         missing

@@ -37,9 +37,13 @@ pub(crate) fn metadata(rng: &mut Rng, name: Option<&str>) -> Value {
         metadata.insert("name".to_owned(), json!(name));
     }
     let mut labels =
-        some_fields(rng, 30, &[("app", json!("a")), ("tier", json!("")), ("example.com/x", json!("y"))]);
+        some_fields(rng, 30, &[("app", json!("a")), ("tier", json!("")), ("example.com/x", json!("v"))]);
     if rng.percent(20) {
         labels.insert("app".to_owned(), json!("b"));
+    }
+    // A boolean in the YAML of Go.
+    if rng.percent(3) {
+        labels.insert("yes".to_owned(), json!("y"));
     }
     labels.insert("sequence".to_owned(), json!("⟦ns⟧"));
     metadata.insert("labels".to_owned(), Value::Object(labels));

@@ -432,12 +432,12 @@ fn apply(
         "apply conflict" => {
             manager = "third";
             force = false;
-            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "y"]));
+            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "z"]));
         }
         "apply force" => {
             manager = "third";
             force = true;
-            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "y"]));
+            document["metadata"]["labels"]["app"] = json!(*g.rng.pick(&["x", "z"]));
         }
         "apply no manager" => manager = "",
         "apply fewer fields" => {

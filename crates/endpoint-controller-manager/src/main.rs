@@ -22,12 +22,16 @@ mod process_metrics;
 mod runtimes;
 mod secure_serving;
 mod signals;
+mod simulate;
 mod strconv;
 mod version;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == simulate::NAME) {
+        return simulate::main(std::env::args_os().skip(2));
+    }
     match options::parse(std::env::args_os()) {
         options::Parsed::Run(config) => manager::main(*config),
         options::Parsed::Print(text) => options::print(&text),

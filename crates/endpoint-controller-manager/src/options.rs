@@ -26,6 +26,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Command};
 
 use crate::config::Config;
 use crate::version;
@@ -46,14 +47,33 @@ pub(crate) enum Parsed {
 
 /// Reads the command line, and the configuration file that it names.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Parsed {
-    read(arguments).unwrap_or_else(|reason| Parsed::Error(one_line(&reason)))
+    match parse_extended(arguments, Vec::new(), |command| command) {
+        Ok((_, config)) => Parsed::Run(Box::new(config)),
+        Err(other) => other,
+    }
 }
 
-fn read(arguments: impl Iterator<Item = OsString>) -> Result<Parsed, String> {
-    let matches = match command::build().try_get_matches_from(command::normalized(arguments)) {
+/// The same for a subcommand, which has flags of its own and is given its texts by `shape`.
+///
+/// # Errors
+/// The outcome, if it is not to run.
+pub(crate) fn parse_extended(
+    arguments: impl Iterator<Item = OsString>,
+    own: Vec<Arg>,
+    shape: impl FnOnce(Command) -> Command,
+) -> Result<(ArgMatches, Config), Parsed> {
+    let read = read(shape(command::build(own)), arguments);
+    read.unwrap_or_else(|reason| Err(Parsed::Error(one_line(&reason))))
+}
+
+fn read(
+    command: Command,
+    arguments: impl Iterator<Item = OsString>,
+) -> Result<Result<(ArgMatches, Config), Parsed>, String> {
+    let matches = match command.try_get_matches_from(command::normalized(arguments)) {
         Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            return Ok(Parsed::Print(error.to_string()));
+            return Ok(Err(Parsed::Print(error.to_string())));
         }
         Err(error) => return Err(usage_error::message(&error)),
     };
@@ -62,8 +82,8 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Parsed, String> {
     let settings = values.settings(&mut Errors::default());
     match settings.version {
         VersionRequest::None => {}
-        VersionRequest::Line => return Ok(Parsed::Print(version::line())),
-        VersionRequest::Raw => return Ok(Parsed::Print(version::raw())),
+        VersionRequest::Line => return Ok(Err(Parsed::Print(version::line()))),
+        VersionRequest::Raw => return Ok(Err(Parsed::Print(version::raw()))),
     }
     let path = settings.config_file;
     let mut ignored_fields = Vec::new();
@@ -76,7 +96,7 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Parsed, String> {
             checked.map_err(|error| format!("{}: {error}", named(path)))?;
         }
     }
-    Ok(Parsed::Run(Box::new(complete(&values, ignored_fields)?)))
+    Ok(Ok((matches, complete(&values, ignored_fields)?)))
 }
 
 /// A message without the line breaks and terminal codes that the input may have brought into it.

@@ -10,8 +10,11 @@ use crate::version;
 
 const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
 
-/// The command with all flags.
-pub(super) fn build() -> Command {
+const SUBCOMMANDS: &str = "Subcommands (each has a --help of its own):\n  simulate    \
+     Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without a cluster";
+
+/// The command with all flags, after some of its own.
+pub(super) fn build(own: Vec<Arg>) -> Command {
     let args =
         GROUPS.iter().flat_map(|group| group.flags.iter().map(|flag| arg(flag).help_heading(group.heading)));
     Command::new(version::NAME)
@@ -19,7 +22,9 @@ pub(super) fn build() -> Command {
         .disable_help_flag(true)
         .disable_version_flag(true)
         .args_override_self(true)
+        .args(own)
         .args(args)
+        .after_help(SUBCOMMANDS)
 }
 
 /// Values have Go's syntax: `--flag` and `--flag=false` for a boolean; anything, also `-1` and `--x`, as the value of

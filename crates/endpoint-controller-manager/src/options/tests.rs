@@ -33,7 +33,8 @@ fn printed(line: &str) -> String {
 /// The values of a command line, not yet checked as a whole.
 pub(super) fn values(line: &str) -> FlagValues {
     let words = std::iter::once("endpoint-controller-manager").chain(line.split_whitespace());
-    let matches = command::build().try_get_matches_from(command::normalized(words.map(OsString::from)));
+    let matches =
+        command::build(Vec::new()).try_get_matches_from(command::normalized(words.map(OsString::from)));
     FlagValues::new(&matches.unwrap_or_else(|error| panic!("{line}: {error}")))
 }
 

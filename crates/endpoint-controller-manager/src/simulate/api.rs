@@ -1,0 +1,135 @@
+//! Requests of the simulation itself, in JSON, to the API server in its own process.
+
+use http::{Method, Request};
+use kube::core::Status;
+use serde_json::Value;
+
+/// The answer to list requests in the form that `kubectl get` prints.
+pub(crate) const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+pub(crate) const AS_JSON: &str = "application/json";
+
+/// The field manager of what the simulation adds.
+const USER_AGENT: &str = "simulate";
+
+/// A client of the API server.
+#[derive(Clone)]
+pub(crate) struct Api(kube::Client);
+
+/// A request without success.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("{}", .0.message)]
+    Refused(Box<Status>),
+    #[error("the API server of the simulation did not answer: {0}")]
+    Broken(String),
+}
+
+impl Api {
+    pub(crate) fn new(client: kube::Client) -> Self {
+        Self(client)
+    }
+
+    /// Reads what is at a path.
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Result<Value, ApiError> {
+        self.request(Method::GET, path, accept, Vec::new()).await
+    }
+
+    /// Creates an object in the collection at a path.
+    pub(crate) async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.request(Method::POST, path, AS_JSON, object.to_string().into_bytes()).await
+    }
+
+    /// Replaces the object at a path.
+    pub(crate) async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.request(Method::PUT, path, AS_JSON, object.to_string().into_bytes()).await
+    }
+
+    /// Changes the object at a path by a merge patch.
+    pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Result<Value, ApiError> {
+        self.send(Method::PATCH, path, [AS_JSON, "application/merge-patch+json"], patch.to_string().into())
+            .await
+    }
+
+    /// Deletes the object at a path, as `DeleteOptions` say.
+    pub(crate) async fn delete(&self, path: &str, options: &Value) -> Result<Value, ApiError> {
+        self.request(Method::DELETE, path, AS_JSON, options.to_string().into_bytes()).await
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Vec<u8>,
+    ) -> Result<Value, ApiError> {
+        self.send(method, path, [accept, AS_JSON], body).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        [accept, content_type]: [&str; 2],
+        body: Vec<u8>,
+    ) -> Result<Value, ApiError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::ACCEPT, accept)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .header(http::header::USER_AGENT, USER_AGENT)
+            .body(body)
+            .map_err(|error| ApiError::Broken(error.to_string()))?;
+        self.0.request(request).await.map_err(|error| match error {
+            kube::Error::Api(status) => ApiError::Refused(status),
+            other => ApiError::Broken(other.to_string()),
+        })
+    }
+}
+
+/// The elements of a list, each with the `apiVersion` and `kind` that only the list has.
+pub(crate) fn items(list: Value) -> Vec<Value> {
+    let text = |key: &str| list.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let kind = kind.strip_suffix("List").unwrap_or_default().to_owned();
+    let Value::Object(mut list) = list else { return Vec::new() };
+    let Some(Value::Array(mut items)) = list.remove("items") else { return Vec::new() };
+    for item in &mut items {
+        if let Value::Object(item) = item {
+            item.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
+            item.entry("kind").or_insert_with(|| kind.as_str().into());
+        }
+    }
+    items
+}
+
+/// The path of a collection: of a namespace if that is not empty, else of the whole cluster.
+pub(crate) fn collection(api_version: &str, plural: &str, namespace: &str) -> String {
+    let root = if api_version.contains('/') { "apis" } else { "api" };
+    if namespace.is_empty() {
+        format!("/{root}/{api_version}/{plural}")
+    } else {
+        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn elements_have_the_kind_of_their_list() {
+        let list = json!({"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {}}]});
+        assert_eq!(items(list), [json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}})]);
+        assert_eq!(items(json!({"kind": "PodList", "items": null})), [] as [Value; 0]);
+    }
+
+    #[test]
+    fn collections_have_paths() {
+        assert_eq!(collection("v1", "nodes", ""), "/api/v1/nodes");
+        let slices = collection("discovery.k8s.io/v1", "endpointslices", "a");
+        assert_eq!(slices, "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices");
+    }
+}

@@ -1,0 +1,329 @@
+//! The differences between two states of a cluster's Endpoints and slices, field by field.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::input::object::{field, text};
+
+/// Fields of metadata that say when and by whom an object was written, not what is in it.
+const BOOKKEEPING: [&str; 3] = ["generation", "managedFields", "resourceVersion"];
+/// Fields of metadata that the API server sets for a new object.
+const SET_BY_SERVER: [&str; 2] = ["creationTimestamp", "uid"];
+
+/// A change of one object.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) action: Action,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    /// Of a new object with a generated name, what the name begins with.
+    pub(crate) name: String,
+    /// True if the API server is asked to complete the name.
+    pub(crate) is_generated: bool,
+    pub(crate) fields: Vec<FieldChange>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Action {
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// A field that is there before, after, or both, with different values.
+#[derive(Debug, PartialEq)]
+pub(crate) struct FieldChange {
+    pub(crate) path: String,
+    pub(crate) before: Option<Value>,
+    pub(crate) after: Option<Value>,
+}
+
+/// The changes from `before` to `after`, sorted by kind, namespace and name.
+pub(crate) fn changes(before: &[Value], after: &[Value]) -> Vec<Change> {
+    let (before, after) = (by_key(before), by_key(after));
+    let mut changes = Vec::new();
+    for (key, old) in &before {
+        match after.get(key) {
+            None => changes.push(change(Action::Delete, old, Vec::new())),
+            // A write that changes nothing is none for the API server, and keeps the version.
+            Some(new) if version(new) == version(old) => {}
+            Some(new) => {
+                let mut fields = Vec::new();
+                compare(&mut fields, "", Some(&content(old, &[])), Some(&content(new, &[])));
+                changes.push(change(Action::Update, new, fields));
+            }
+        }
+    }
+    for (_, new) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
+        let mut fields = Vec::new();
+        compare(&mut fields, "", None, Some(&content(new, &SET_BY_SERVER)));
+        changes.push(change(Action::Create, new, fields));
+    }
+    changes.sort_by(|a, b| {
+        let key = |change: &Change| (change.kind.clone(), change.namespace.clone(), change.name.clone());
+        key(a).cmp(&key(b))
+    });
+    changes
+}
+
+fn by_key(objects: &[Value]) -> BTreeMap<[&str; 3], &Value> {
+    let key = |object| {
+        [
+            text(object, &["kind"]),
+            text(object, &["metadata", "namespace"]),
+            text(object, &["metadata", "name"]),
+        ]
+    };
+    objects.iter().map(|object| (key(object), object)).collect()
+}
+
+fn version(object: &Value) -> &str {
+    text(object, &["metadata", "resourceVersion"])
+}
+
+fn change(action: Action, object: &Value, fields: Vec<FieldChange>) -> Change {
+    let generated = Some(text(object, &["metadata", "generateName"]))
+        .filter(|prefix| action == Action::Create && !prefix.is_empty());
+    let name = generated.unwrap_or_else(|| text(object, &["metadata", "name"]));
+    Change {
+        action,
+        kind: text(object, &["kind"]).to_owned(),
+        namespace: text(object, &["metadata", "namespace"]).to_owned(),
+        name: name.to_owned(),
+        is_generated: generated.is_some(),
+        fields,
+    }
+}
+
+/// An object without its identity, which the change names, and without bookkeeping.
+fn content(object: &Value, more: &[&str]) -> Value {
+    let mut object = object.clone();
+    let Value::Object(fields) = &mut object else { return object };
+    fields.retain(|key, _| !["apiVersion", "kind"].contains(&key.as_str()));
+    if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+        metadata.retain(|key, _| {
+            !["name", "namespace"].contains(&key.as_str())
+                && !BOOKKEEPING.contains(&key.as_str())
+                && !more.contains(&key.as_str())
+        });
+        if more == SET_BY_SERVER {
+            metadata.remove("generateName");
+        }
+    }
+    object
+}
+
+/// Adds the differences below a path. Elements of lists are matched by what identifies them, so that one that is added does
+/// not change those after it.
+fn compare(fields: &mut Vec<FieldChange>, path: &str, before: Option<&Value>, after: Option<&Value>) {
+    match (before, after) {
+        (before, after) if before == after => {}
+        (Some(Value::Object(old)), Some(Value::Object(new))) => compare_maps(fields, path, old, new),
+        (None, Some(Value::Object(new))) if is_shown_open(path) => {
+            compare_maps(fields, path, &Map::new(), new);
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if identified(old).is_some() => {
+            compare_lists(fields, path, old, new);
+        }
+        (None, Some(Value::Array(new))) if identified(new).is_some() => compare_lists(fields, path, &[], new),
+        (before, after) => {
+            fields.push(FieldChange {
+                path: path.to_owned(),
+                before: before.cloned(),
+                after: after.cloned(),
+            });
+        }
+    }
+}
+
+/// New objects are shown field by field, up to the elements of lists.
+fn is_shown_open(path: &str) -> bool {
+    !path.contains('[')
+}
+
+fn compare_maps(
+    fields: &mut Vec<FieldChange>,
+    path: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+) {
+    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+        compare(fields, &child(path, key), old.get(key), new.get(key));
+    }
+}
+
+fn child(path: &str, key: &str) -> String {
+    if key.contains(['.', '/', '[']) {
+        format!("{path}[{key}]")
+    } else if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+fn compare_lists(fields: &mut Vec<FieldChange>, path: &str, old: &[Value], new: &[Value]) {
+    let (Some(old_keys), Some(new_keys)) = (identified(old), identified(new)) else {
+        let list = |list: &[Value]| Some(Value::Array(list.to_vec()));
+        fields.push(FieldChange { path: path.to_owned(), before: list(old), after: list(new) });
+        return;
+    };
+    let start = fields.len();
+    let (old_by_key, new_by_key): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (old_keys.iter().zip(old).collect(), new_keys.iter().zip(new).collect());
+    for key in old_keys.iter().chain(new_keys.iter().filter(|key| !old_by_key.contains_key(*key))) {
+        let (before, after) = (old_by_key.get(key).copied(), new_by_key.get(key).copied());
+        compare(fields, &format!("{path}[{key}]"), before, after);
+    }
+    if fields.len() == start && old_keys != new_keys {
+        let order = |keys: Vec<String>| Some(keys.into());
+        let (before, after) = (order(old_keys), order(new_keys));
+        fields.push(FieldChange { path: format!("{path} (order)"), before, after });
+    }
+}
+
+/// What identifies each element, if all elements have it and no two the same.
+fn identified(list: &[Value]) -> Option<Vec<String>> {
+    let mut keys = list.iter().map(identity).collect::<Option<Vec<_>>>()?;
+    let all = keys.clone();
+    keys.sort();
+    keys.dedup();
+    (keys.len() == list.len()).then_some(all)
+}
+
+/// The addresses of an endpoint, the address in Endpoints, the name or number of a port, the ports of a subset.
+fn identity(element: &Value) -> Option<String> {
+    if let Some(addresses) = element.get("addresses").and_then(Value::as_array)
+        && let Some(texts) = addresses.iter().map(Value::as_str).collect::<Option<Vec<_>>>()
+    {
+        return Some(texts.join(","));
+    }
+    if let Some(ip) = element.get("ip").and_then(Value::as_str) {
+        return Some(ip.to_owned());
+    }
+    if element.get("addresses").is_some() || element.get("notReadyAddresses").is_some() {
+        let ports = element.get("ports").and_then(Value::as_array);
+        let ports: Vec<String> = ports.into_iter().flatten().filter_map(port).collect();
+        return Some(ports.join(","));
+    }
+    port(element).or_else(|| field(element, &["uid"]).and_then(Value::as_str).map(str::to_owned))
+}
+
+fn port(port: &Value) -> Option<String> {
+    let number = port.get("port").map(ToString::to_string);
+    let name = port.get("name").and_then(Value::as_str).unwrap_or_default();
+    let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or_default();
+    number.map(|number| {
+        [name, &number, protocol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn slice(name: &str, version: u32, more: &Value) -> Value {
+        let mut slice = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": name, "namespace": "ns", "uid": name, "resourceVersion": version.to_string(),
+                "generateName": "web-", "generation": version},
+        });
+        slice.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        slice
+    }
+
+    fn lines(before: &[Value], after: &[Value]) -> Vec<String> {
+        let value = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), ToString::to_string);
+        let of = |change: Change| {
+            let head = format!("{} {}", change.action.verb(), change.name);
+            let field = |field: &FieldChange| {
+                format!("{} {} {}", field.path, value(&field.before), value(&field.after))
+            };
+            [head].into_iter().chain(change.fields.iter().map(field)).collect::<Vec<_>>()
+        };
+        changes(before, after).into_iter().flat_map(of).collect()
+    }
+
+    fn endpoint(address: &str, ready: bool) -> Value {
+        json!({"addresses": [address], "conditions": {"ready": ready}})
+    }
+
+    #[test]
+    fn objects_of_the_same_version_are_the_same() {
+        let one = [slice("a", 1, &json!({"x": 1}))];
+        assert_eq!(lines(&one, &one), [""; 0]);
+    }
+
+    #[test]
+    fn endpoints_are_matched_by_address() {
+        let before = [slice("a", 1, &json!({"endpoints": [endpoint("1", true), endpoint("2", true)]}))];
+        let after = [slice(
+            "a",
+            2,
+            &json!({"endpoints": [endpoint("0", true), endpoint("1", false), endpoint("2", true)]}),
+        )];
+        assert_eq!(
+            lines(&before, &after),
+            [
+                "update a",
+                "endpoints[1].conditions.ready true false",
+                "endpoints[0] - {\"addresses\":[\"0\"],\"conditions\":{\"ready\":true}}",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mere_order_is_a_change() {
+        let before = [slice("a", 1, &json!({"endpoints": [endpoint("1", true), endpoint("2", true)]}))];
+        let after = [slice("a", 2, &json!({"endpoints": [endpoint("2", true), endpoint("1", true)]}))];
+        assert_eq!(lines(&before, &after), ["update a", "endpoints (order) [\"1\",\"2\"] [\"2\",\"1\"]"]);
+    }
+
+    #[test]
+    fn subsets_are_matched_by_their_ports() {
+        let subset = |addresses: Value| json!({"subsets": [{"addresses": addresses, "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}]});
+        let before = [slice("a", 1, &subset(json!([{"ip": "1"}, {"ip": "2"}])))];
+        let after = [slice("a", 2, &subset(json!([{"ip": "1"}])))];
+        assert_eq!(
+            lines(&before, &after),
+            ["update a", "subsets[http/80/TCP].addresses[2] {\"ip\":\"2\"} -"]
+        );
+    }
+
+    #[test]
+    fn labels_have_brackets() {
+        let mut after = slice("a", 2, &json!({}));
+        after["metadata"]["labels"] = json!({"app": "x", "a.b/c": "d"});
+        let mut before = slice("a", 1, &json!({}));
+        before["metadata"]["labels"] = json!({"app": "x"});
+        assert_eq!(lines(&[before], &[after]), ["update a", "metadata.labels[a.b/c] - \"d\""]);
+    }
+
+    #[test]
+    fn new_and_deleted_objects() {
+        let before = [slice("web-old", 1, &json!({"addressType": "IPv4"}))];
+        let after = [slice("web-x", 2, &json!({"addressType": "IPv4", "endpoints": [endpoint("1", true)]}))];
+        assert_eq!(
+            lines(&before, &after),
+            [
+                "create web-",
+                "addressType - \"IPv4\"",
+                "endpoints[1] - {\"addresses\":[\"1\"],\"conditions\":{\"ready\":true}}",
+                "delete web-old",
+            ]
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! `--serve`: the API server and the controllers, for kubectl.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tokio::sync::oneshot;
+
+use super::command::Simulation;
+use super::kubelets;
+use super::progress::{Progress, note};
+use super::session::{Outcome, Session, broken};
+use crate::signals::StopSignals;
+
+/// Serves until a signal.
+pub(crate) async fn serve(
+    session: Session,
+    simulation: &Simulation,
+    listen: SocketAddr,
+    kubeconfig: Option<&Path>,
+    progress: &Progress,
+) -> Result<Outcome, Vec<String>> {
+    let mut signals =
+        StopSignals::listen().map_err(|error| vec![format!("cannot handle signals: {error}")])?;
+    let listener = session.server.listen(listen).await.map_err(|error| vec![error])?;
+    let (url, file) = (listener.url.clone(), Kubeconfig::write(kubeconfig, &listener.kubeconfig())?);
+    let controllers = session.controllers(simulation, progress).await?;
+    let (end, ended) = oneshot::channel::<()>();
+    let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
+    let quiet = controllers.quiet();
+    let ready = async {
+        // An error ends the controllers, which report it.
+        let _ = quiet.reached().await;
+        progress.step(String::new);
+        for line in &session.notes {
+            note(line);
+        }
+        print_usage(&url, &file.path);
+        kubelets::run(&session.server.client()).await;
+    };
+    let stop = async {
+        tokio::select! {
+            signal = signals.received() => note(&format!("Received {signal}: the server ends")),
+            () = ready => {}
+        }
+    };
+    let outcome = Box::pin(controllers.run_until(stop)).await;
+    drop(end);
+    // Fails only if it panicked.
+    let _ = serving.await;
+    outcome.map_err(|error| broken(&error))?;
+    Ok(Outcome { text: String::new(), notes: Vec::new(), code: ExitCode::SUCCESS })
+}
+
+fn print_usage(address: &str, kubeconfig: &Path) {
+    let path = kubeconfig.display();
+    // stdout has one line that a script can use.
+    let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("export KUBECONFIG={path}\n"));
+    note(&format!(
+        "The API server listens at {address} until Ctrl-C. In another terminal:\n\n  \
+         export KUBECONFIG={path}\n  kubectl get endpointslices -A -w\n  kubectl apply -f ..."
+    ));
+}
+
+/// The file for kubectl, which is removed at the end.
+struct Kubeconfig {
+    path: PathBuf,
+}
+
+impl Kubeconfig {
+    fn write(path: Option<&Path>, text: &str) -> Result<Self, Vec<String>> {
+        let path = path.map_or_else(
+            || std::env::temp_dir().join(format!("simulate-{}.kubeconfig", std::process::id())),
+            Path::to_owned,
+        );
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let written = std::fs::write(&path, text);
+        written
+            .map_err(|error| vec![format!("--write-kubeconfig: cannot write {}: {error}", path.display())])?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        // If it is gone already, so much the better.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,14 @@
+//! The program from outside, without a cluster: `simulate`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy.toml lifts these for test functions, not for their helpers"
+)]
+
+mod diff;
+mod program;
+mod refused;
+mod results;
+mod serve;

@@ -1,0 +1,158 @@
+//! Results of manifests.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{normalized, of_manifest, simulate};
+
+fn workspace() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+const WEB: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: main, image: nginx, ports: [{name: http, containerPort: 8080}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}
+";
+
+#[test]
+fn the_samples() {
+    let run = simulate(workspace(), &["-f", "config/samples"], "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        normalized(&run.stdout),
+        [
+            "NAMESPACE NAME ADDRESSTYPE PORTS ENDPOINTS",
+            "default endpointslice.discovery.k8s.io/archive-* IPv4 8443 192.0.2.10,192.0.2.11",
+            "default endpointslice.discovery.k8s.io/database-* IPv4 5432 10.244.0.3,10.244.0.4",
+            "default endpointslice.discovery.k8s.io/dns-* IPv4 53,53 10.244.0.1,10.244.0.2",
+            "default endpointslice.discovery.k8s.io/dns-* IPv6 53,53 fd00:10:244::1,fd00:10:244::2",
+            "default endpointslice.discovery.k8s.io/web-* IPv4 8080 10.244.0.5,10.244.0.6,10.244.0.7",
+            "",
+            "NAMESPACE NAME ENDPOINTS",
+            "default endpoints/archive 192.0.2.10:8443,192.0.2.11:8443",
+            "default endpoints/database 10.244.0.3:5432,10.244.0.4:5432",
+            "default endpoints/dns 10.244.0.1:53,10.244.0.2:53,10.244.0.1:53 + 1 more...",
+            "default endpoints/web 10.244.0.5:8080,10.244.0.6:8080,10.244.0.7:8080",
+        ]
+    );
+    assert!(run.stderr.starts_with("Made ready pods of those without a status: default/"), "{}", run.stderr);
+}
+
+#[test]
+fn pods_are_made_for_workloads() {
+    let run = of_manifest(WEB, &["-o", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.lines().collect::<Vec<_>>(),
+        [
+            "The input holds no Nodes: made those that pods run on, without zones: node-1",
+            "Made ready pods for workloads without any: Deployment shop/web (3)",
+        ]
+    );
+    let list: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&list["kind"], &list["metadata"]["resourceVersion"]), (&"List".into(), &"".into()));
+    let slice = &list["items"][0];
+    assert_eq!((&slice["kind"], &slice["metadata"]["namespace"]), (&"EndpointSlice".into(), &"shop".into()));
+    assert_eq!(slice["metadata"].get("managedFields"), None);
+    let names: Vec<&Value> =
+        slice["endpoints"].as_array().unwrap().iter().map(|e| &e["targetRef"]["name"]).collect();
+    assert_eq!(names, ["web-1", "web-2", "web-3"]);
+    assert_eq!(slice["ports"][0]["port"], 8080);
+    assert_eq!(list["items"][1]["kind"], "Endpoints");
+}
+
+#[test]
+fn the_flags_of_the_real_thing_apply() {
+    let run = of_manifest(
+        WEB,
+        &["-o", "yaml", "--max-endpoints-per-slice=2", "--controllers=endpointslice-controller"],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let list: Value = serde_yaml::from_str(&run.stdout).unwrap();
+    let kinds: Vec<&Value> = list["items"].as_array().unwrap().iter().map(|item| &item["kind"]).collect();
+    assert_eq!(kinds, ["EndpointSlice", "EndpointSlice"]);
+}
+
+#[test]
+fn a_namespace_limits_the_output() {
+    let other = WEB.replace("shop", "other");
+    let run = of_manifest(&format!("{WEB}---\n{other}"), &["-n", "other"]);
+    assert_eq!(
+        normalized(&run.stdout),
+        [
+            "NAME ADDRESSTYPE PORTS ENDPOINTS",
+            "endpointslice.discovery.k8s.io/web-* IPv4 8080 10.244.0.4,10.244.0.5,10.244.0.6",
+            "",
+            "NAME ENDPOINTS",
+            "endpoints/web 10.244.0.4:8080,10.244.0.5:8080,10.244.0.6:8080",
+        ]
+    );
+    let unnamed = WEB.replace(", namespace: shop", "");
+    let run = of_manifest(&unnamed, &["-n", "mine", "-o", "json"]);
+    let list: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(list["items"][0]["metadata"]["namespace"], "mine");
+}
+
+#[test]
+fn what_has_no_endpoints_is_said() {
+    let run = of_manifest(
+        "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: ExternalName, externalName: example.com}}\n\
+         ---\n{apiVersion: v1, kind: Service, metadata: {name: b}, spec: {selector: {app: x}, ports: [{port: 1}]}}\n\
+         ---\n{apiVersion: v1, kind: Service, metadata: {name: c}, spec: {ports: [{port: 1}]}}\n\
+         ---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: d}}\n",
+        &[],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.lines().collect::<Vec<_>>(),
+        [
+            "Skipped objects of kinds without endpoints: 1 Ingress (networking.k8s.io/v1)",
+            "Services of type ExternalName, which have no endpoints: default/a",
+            "Services that select no pod: default/b",
+            "Services without a selector and without Endpoints to mirror: default/c",
+        ]
+    );
+}
+
+#[test]
+fn a_service_that_keeps_failing_is_named_beside_the_others() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: lost, labels: {app: lost}}\nspec: {nodeName: gone, containers: \
+               [{name: a, image: b}]}\n---\n\
+               {apiVersion: v1, kind: Node, metadata: {name: other}}\n---\n\
+               {apiVersion: v1, kind: Service, metadata: {name: lost}, spec: {selector: {app: lost}, ports: [{port: 1}]}}\n";
+    let run = of_manifest(&format!("{pod}---\n{WEB}"), &["-o", "json"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let reason = "Error: the endpointslice-controller keeps failing for Service default/lost: skipping Pod lost: Node \
+                  \"gone\" not found";
+    assert!(run.stderr.lines().any(|line| line == reason), "{}", run.stderr);
+    assert!(run.stdout.contains("web-1"));
+}
+
+#[test]
+fn inputs_are_read_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (deployment, service) = WEB.split_once("---\n").unwrap();
+    fs::create_dir(folder.path().join("inner")).unwrap();
+    fs::write(folder.path().join("inner/a.yml"), deployment).unwrap();
+    fs::write(folder.path().join("notes.txt"), "no manifest").unwrap();
+    let run = simulate(folder.path(), &["-R", "-f", ".", "-f", "-", "-o", "json"], service);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("web-3"));
+    let nothing = of_manifest("# nothing\n", &[]);
+    assert_eq!((nothing.code, nothing.stdout.as_str(), nothing.stderr.as_str()), (0, "", ""));
+}

@@ -1,0 +1,129 @@
+//! `--serve`, with a client over HTTPS.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+
+/// For an answer of the controllers, which takes a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A running server, which is killed when a test fails.
+struct Serving {
+    child: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Serving {
+    fn start(words: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"))
+            .args(["simulate", "--serve"])
+            .args(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starting the program");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let kubeconfig =
+            line.trim_end().strip_prefix("export KUBECONFIG=").expect("a line for the shell").into();
+        Self { child, kubeconfig }
+    }
+
+    async fn client(&self) -> kube::Client {
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        kube_api::connect(&config).unwrap()
+    }
+
+    /// Interrupts the program, as Ctrl-C does, and returns its exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+async fn request(client: &kube::Client, method: &str, path: &str, body: &Value) -> Value {
+    let request = http::Request::builder().method(method).uri(path);
+    let request = request.header("content-type", "application/json").body(body.to_string().into_bytes());
+    client.request(request.unwrap()).await.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+}
+
+/// The addresses in the slices of the Service `web`.
+async fn addresses(client: &kube::Client) -> Vec<String> {
+    let path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=web";
+    let slices = request(client, "GET", path, &Value::Null).await;
+    let endpoints =
+        slices["items"].as_array().unwrap().iter().flat_map(|slice| slice["endpoints"].as_array());
+    let ready = endpoints.flatten().filter(|endpoint| endpoint["conditions"]["ready"] == true);
+    let mut addresses: Vec<String> =
+        ready.map(|endpoint| endpoint["addresses"][0].as_str().unwrap().to_owned()).collect();
+    addresses.sort();
+    addresses
+}
+
+async fn wait_for(client: &kube::Client, expected: &[&str]) {
+    let start = Instant::now();
+    loop {
+        let found = addresses(client).await;
+        if found == expected {
+            return;
+        }
+        assert!(start.elapsed() < LIMIT, "{found:?} instead of {expected:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn pods_come_and_go() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/samples");
+    let serving = Serving::start(&["-f", samples]);
+    let client = serving.client().await;
+    let initial = ["10.244.0.5", "10.244.0.6", "10.244.0.7"];
+    wait_for(&client, &initial).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-9", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "nginx", "ports": [{"name": "http", "containerPort": 8080}]}]},
+    });
+    request(&client, "POST", pods, &pod).await;
+    wait_for(&client, &["10.244.0.5", "10.244.0.6", "10.244.0.7", "10.244.0.8"]).await;
+    let created = request(&client, "GET", &format!("{pods}/web-9"), &Value::Null).await;
+    assert!(created["spec"]["nodeName"].is_string(), "{created}");
+    request(&client, "DELETE", &format!("{pods}/web-0"), &Value::Null).await;
+    wait_for(&client, &["10.244.0.6", "10.244.0.7", "10.244.0.8"]).await;
+    let start = Instant::now();
+    while request(&client, "GET", pods, &Value::Null).await.to_string().contains("web-0") {
+        assert!(start.elapsed() < LIMIT, "a deleted pod terminates for ever");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let file = serving.kubeconfig.clone();
+    assert_eq!(serving.interrupt(), Some(0));
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn a_kubeconfig_has_the_name_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("empty.yaml"), "").unwrap();
+    let (empty, file) = (folder.path().join("empty.yaml"), folder.path().join("kubeconfig"));
+    let words =
+        ["-f", empty.to_str().unwrap(), "--write-kubeconfig", file.to_str().unwrap(), "--listen=[::1]:0"];
+    let serving = Serving::start(&words);
+    assert_eq!(serving.kubeconfig, file);
+    let namespace = request(&serving.client().await, "GET", "/api/v1/namespaces/default", &Value::Null).await;
+    assert_eq!(namespace["kind"], "Namespace");
+    assert_eq!(serving.interrupt(), Some(0));
+}

@@ -21,6 +21,7 @@
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
+//! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
@@ -52,6 +53,7 @@ pub mod proxy;
 pub mod random;
 pub mod recompute;
 pub mod scenario;
+pub mod simulate;
 pub mod wait;
 pub mod workload;
 

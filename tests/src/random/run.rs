@@ -15,9 +15,10 @@ use super::report::Report;
 use super::view::{Pair, View};
 use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
-use crate::manager::{Kind, ManagerOptions};
+use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
 use crate::scenario::NAMESPACE;
+use crate::simulate;
 
 /// The time that a difference may persist. Upstream retries a sync that it takes for stale after 1 s, 2 s, 4 s, …, and
 /// takes more of them for stale on a busy machine.
@@ -79,6 +80,19 @@ pub async fn run(options: &Options) -> Report {
     };
     assert!(excess.is_empty(), "seed {seed}: ours wrote more than upstream\n{excess}\nAgain: {again}");
     tokio::join!(remove_leftovers(&upstream), remove_leftovers(&ours));
+    let flags = [
+        format!("--max-endpoints-per-slice={}", options.max()),
+        format!("--mirroring-max-endpoints-per-subset={}", options.max()),
+        format!("--controllers={}", Controller::list(options.controllers)),
+    ];
+    let mut foreseen = simulate::changes(&simulate::dump(upstream.world.client()).await, &flags);
+    foreseen.retain(|change| !rewritten.contains(&change.service));
+    let foreseen: Vec<String> = foreseen.iter().map(ToString::to_string).collect();
+    assert!(
+        foreseen.is_empty(),
+        "seed {seed}: simulate --diff finds\n{}\nAgain: {again}",
+        foreseen.join("\n")
+    );
     let (by_ours, by_upstream) = tokio::join!(
         Box::pin(upstream.hand_over(options.candidate)),
         Box::pin(ours.hand_over(Kind::Upstream))

@@ -8,6 +8,7 @@
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
 //! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
+//! | [`simulate`] | what it says about a dump is what a take-over does |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
     clippy::unwrap_used,
@@ -34,4 +35,5 @@ mod mirroring;
 mod parity;
 mod random_parity;
 mod serving;
+mod simulate;
 mod takeover;

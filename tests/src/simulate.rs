@@ -1,0 +1,109 @@
+//! `endpoint-controller-manager simulate --diff` on the dump of a cluster.
+
+use std::fmt;
+use std::time::Duration;
+
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::binaries;
+use crate::process;
+use crate::{barrier, canonical};
+
+/// For a dump of a few hundred objects. It takes a second unless the machine is busy.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The paths of the kinds in a dump.
+const PATHS: [&str; 6] = [
+    "/api/v1/namespaces",
+    "/api/v1/nodes",
+    "/api/v1/services",
+    "/api/v1/pods",
+    "/api/v1/endpoints",
+    "/apis/discovery.k8s.io/v1/endpointslices",
+];
+
+/// A cluster as `kubectl get namespaces,nodes,services,… -A -o json` prints it, without the barrier's objects.
+pub async fn dump(client: &Client) -> Value {
+    let mut items = Vec::new();
+    for path in PATHS {
+        let request = http::Request::get(path).body(Vec::new()).expect("a request");
+        let mut list: Value = client.request(request).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        let kind = list["kind"].as_str().unwrap_or_default().trim_end_matches("List").to_owned();
+        let api_version = list["apiVersion"].clone();
+        for mut item in list["items"].as_array_mut().map(std::mem::take).unwrap_or_default() {
+            item["kind"] = kind.clone().into();
+            item["apiVersion"] = api_version.clone();
+            items.push(item);
+        }
+    }
+    items.retain(|item| item["metadata"]["namespace"] != barrier::NAMESPACE);
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+/// A change that our controllers would make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// `create EndpointSlice test/web-`, as the program prints it.
+    pub summary: String,
+    /// The name of the Service, as far as the name of the object tells.
+    pub service: String,
+    /// The fields that change.
+    pub fields: Value,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.summary, self.fields)
+    }
+}
+
+/// The changes that our controllers would make if they took over the cluster of a dump, with these flags.
+///
+/// # Panics
+/// If the program fails, or its exit code does not fit its output.
+pub fn changes(dump: &Value, flags: &[String]) -> Vec<Change> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("dump.json");
+    std::fs::write(&file, dump.to_string()).expect("writing the dump");
+    let file = file.display().to_string();
+    let args = ["simulate", "--diff", "-o", "json", "-f", &file];
+    let args: Vec<&str> = args.into_iter().chain(flags.iter().map(String::as_str)).collect();
+    let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let changes: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    let expected = if changes.is_empty() { 0 } else { 3 };
+    assert_eq!(output.status.code(), Some(expected), "{changes:#?}\n{stderr}");
+    changes.iter().map(change).collect()
+}
+
+fn change(change: &Value) -> Change {
+    let text = |key: &str| change[key].as_str().unwrap_or_default();
+    let (kind, name) = (text("kind"), format!("{}{}", text("name"), text("generateName")));
+    let service =
+        if kind == "EndpointSlice" { name.rsplit_once('-').map_or(&*name, |(name, _)| name) } else { &name };
+    Change {
+        summary: format!("{} {kind} {}/{name}", text("action"), text("namespace")),
+        service: service.to_owned(),
+        fields: change["fields"].clone(),
+    }
+}
+
+/// The elements of a dump of one kind that belong to a Service.
+pub fn of_service<'a>(dump: &'a mut Value, kind: &str, service: &str) -> Vec<&'a mut Value> {
+    let belongs = |item: &Value| {
+        let metadata = &item["metadata"];
+        let by_label = metadata["labels"][canonical::SERVICE_NAME] == service;
+        item["kind"] == kind && (by_label || (kind != "EndpointSlice" && metadata["name"] == service))
+    };
+    dump["items"].as_array_mut().expect("a list").iter_mut().filter(|item| belongs(item)).collect()
+}
+
+/// Removes the elements of one kind that belong to a Service.
+pub fn remove(dump: &mut Value, kind: &str, service: &str) {
+    let names: Vec<Value> =
+        of_service(dump, kind, service).iter().map(|item| item["metadata"]["name"].clone()).collect();
+    assert!(!names.is_empty(), "no {kind} of {service}");
+    let items = dump["items"].as_array_mut().expect("a list");
+    items.retain(|item| item["kind"] != kind || !names.contains(&item["metadata"]["name"]));
+}

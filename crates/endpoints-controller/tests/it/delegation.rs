@@ -1,9 +1,9 @@
 //! Services of another controller. Two watches fill the cache, of our Services and of the labelled ones, and neither
 //! waits for the other.
 
+use controller_harness::TestApi;
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, LEADER};
-use fake_api::FakeApi;
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::NONE;
 use crate::harness::{Harness, endpoints};
 use crate::objects::{pod, service, stored};
 
-fn delegated(api: &FakeApi<Endpoints>, name: &str) {
+fn delegated(api: &TestApi<Endpoints>, name: &str) {
     api.delegate(name);
     api.has_service(name);
 }
@@ -83,7 +83,7 @@ async fn endpoints_that_others_wrote_stay_and_the_service_is_looked_up_only_in_d
 async fn the_endpoints_of_a_service_without_a_selector_stay_whatever_their_labels() {
     for (managed_by, _) in OWNERS {
         for in_doubt in [false, true] {
-            let fill = |api: &FakeApi<Endpoints>| {
+            let fill = |api: &TestApi<Endpoints>| {
                 api.put(object("web", managed_by));
                 api.has_service("web");
             };

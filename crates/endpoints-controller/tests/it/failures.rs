@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_api::merged;
+use controller_harness::merged;
 use serde_json::json;
 
 use crate::harness::{Harness, endpoints};

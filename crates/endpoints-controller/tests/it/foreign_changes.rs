@@ -100,7 +100,13 @@ async fn a_client_that_keeps_changing_an_object_costs_one_write_a_minute() {
     type ForeignChange = fn(&Harness);
     let edit: ForeignChange = |harness| {
         if harness.api.stored("web").is_some() {
-            harness.edit("web", |endpoints| endpoints.subsets = None);
+            harness.edit("web", |endpoints| {
+                for address in
+                    endpoints.subsets.iter_mut().flatten().flat_map(|subset| &mut subset.addresses).flatten()
+                {
+                    address.ip = "10.0.0.99".to_owned();
+                }
+            });
         }
     };
     let take: ForeignChange = |harness| {

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
+use controller_harness::{Running, TestApi};
 use endpoints_controller::{Config, EndpointsController};
-use fake_api::{FakeApi, Running};
 use k8s_openapi::api::core::v1::Endpoints;
 
-pub(crate) use fake_api::object as endpoints;
+pub(crate) use controller_harness::object as endpoints;
 
 /// The controller at work, and the API server that it works on.
 pub(crate) struct Harness {
-    pub(crate) api: FakeApi<Endpoints>,
+    pub(crate) api: TestApi<Endpoints>,
     running: Running<Endpoints>,
 }
 
 impl Harness {
-    fn run(api: &FakeApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
+    fn run(api: &TestApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
         let config = Config {
             workers: 5,
             batch_period,
@@ -28,15 +28,15 @@ impl Harness {
     }
 
     /// Starts on a server that `fill` prepares.
-    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
-        let api = FakeApi::default();
+    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&TestApi<Endpoints>)) -> Self {
+        let api = TestApi::default();
         fill(&api);
         Self::run(&api, batch_period, false)
     }
 
     /// The same, where Services may belong to other controllers.
-    pub(crate) fn start_delegating(fill: impl FnOnce(&FakeApi<Endpoints>)) -> Self {
-        let api = FakeApi::default();
+    pub(crate) fn start_delegating(fill: impl FnOnce(&TestApi<Endpoints>)) -> Self {
+        let api = TestApi::default();
         fill(&api);
         Self::run(&api, Duration::ZERO, true)
     }

@@ -1,9 +1,9 @@
 //! Test objects, and one pure sync over them.
 
+use controller_harness::{NAMESPACE, merged};
+pub(crate) use controller_harness::{object, pod, service};
 use endpoints_controller::{Plan, Unready, desired_subsets, plan};
 use endpointslice::{Interner, Pod, Service};
-use fake_api::{NAMESPACE, merged};
-pub(crate) use fake_api::{object, pod, service};
 use k8s_openapi::api::core::v1::{self as core, EndpointSubset, Endpoints};
 use serde_json::{Value, json};
 

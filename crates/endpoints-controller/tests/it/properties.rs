@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::objects::{pod, service, stored, sync};
+use controller_harness::merged;
 use endpoints_controller::{CAPACITY, truncate};
 use endpointslice::endpoints::repack_subsets;
-use fake_api::merged;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, ObjectReference};
 use proptest::collection::vec;
 use proptest::option;

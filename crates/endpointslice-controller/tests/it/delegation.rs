@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use controller_harness::NAMESPACE;
 use endpoint_informers::kinds::DelegatedService;
 use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
-use fake_api::NAMESPACE;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::json;
 

@@ -145,7 +145,7 @@ async fn a_slice_with_a_refused_address_is_left_alone_until_its_endpoints_change
         cache.pod(pod("web-2", "10.0.0.2", true));
     });
     harness.api.settle().await;
-    harness.api.edit_slice("web", |slice| {
+    harness.api.edit_slice_unchecked("web", |slice| {
         slice.endpoints.as_mut().unwrap()[0].addresses = vec!["169.254.0.1".to_owned()]
     });
     harness.api.pod(pod("web-1", "169.254.0.1", true));

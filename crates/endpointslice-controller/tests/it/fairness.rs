@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use controller_harness::{TestApi, merged};
 use endpointslice::Pod;
 use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY};
-use fake_api::{FakeApi, merged};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::harness::{Harness, pod, service};
 const MANY: usize = 120;
 
 /// A Service `big` with many pods, each in a slice of its own.
-fn big(api: &FakeApi) {
+fn big(api: &TestApi) {
     api.node("node-1", "zone-a");
     api.service(service("big", json!({})));
     (0..MANY).for_each(|n| api.pod(pod(&format!("big-{n}"), &format!("10.0.1.{n}"), true)));
@@ -27,7 +27,7 @@ fn count(requests: &[String], request: &str) -> usize {
 /// With one worker: a sync makes fifty writes, and then other keys are synced.
 #[tokio::test(start_paused = true)]
 async fn a_service_with_many_slices_lets_others_pass_and_writes_nothing_twice() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     big(&api);
     (0..20).for_each(|n| api.service(service(&format!("small{n}"), json!({}))));
     let harness = Harness::start_small(&api);
@@ -52,7 +52,7 @@ async fn a_service_with_many_slices_lets_others_pass_and_writes_nothing_twice() 
 /// The next sync plans on the cache, so it waits until the cache shows all writes.
 #[tokio::test(start_paused = true)]
 async fn the_next_part_of_a_plan_waits_for_the_cache_to_show_the_last_one() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     big(&api);
     api.hold_events();
     let harness = Harness::start_small(&api);
@@ -67,7 +67,7 @@ async fn the_next_part_of_a_plan_waits_for_the_cache_to_show_the_last_one() {
 /// next.
 #[tokio::test(start_paused = true)]
 async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     api.mutate(|slice: &mut EndpointSlice| {
         drop(slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into()))
     });
@@ -82,7 +82,7 @@ async fn slices_that_a_webhook_mutates_cause_no_endless_syncs() {
 /// The rate of repairs falls, however many syncs the plan takes.
 #[tokio::test(start_paused = true)]
 async fn many_slices_that_a_webhook_relabels_are_replaced_once_in_two_minutes() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     api.mutate(|slice: &mut EndpointSlice| {
         drop(slice.metadata.labels.get_or_insert_default().insert(MANAGED_BY.into(), "them".into()))
     });
@@ -96,7 +96,7 @@ async fn many_slices_that_a_webhook_relabels_are_replaced_once_in_two_minutes() 
 /// All refused deletions are retried with the back-off.
 #[tokio::test(start_paused = true)]
 async fn refused_deletions_back_off_and_stop_no_other_deletion() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     big(&api);
     let harness = Harness::start_small(&api);
     harness.api.settle().await;
@@ -114,7 +114,7 @@ async fn refused_deletions_back_off_and_stop_no_other_deletion() {
 /// A sync deletes at most fifty slices of a delegated Service.
 #[tokio::test(start_paused = true)]
 async fn many_slices_of_a_delegated_service_are_deleted_in_several_syncs() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     big(&api);
     let harness = Harness::start_small(&api);
     harness.api.settle().await;
@@ -127,10 +127,10 @@ async fn many_slices_of_a_delegated_service_are_deleted_in_several_syncs() {
 
 /// A pod of a dual-stack Service with some of the families.
 fn dual(name: &str, addresses: &[&str]) -> Value {
-    fake_api::pod(name, addresses, true)
+    controller_harness::pod(name, addresses, true)
 }
 
-fn dual_stack(api: &FakeApi) {
+fn dual_stack(api: &TestApi) {
     api.node("node-1", "zone-a");
     let families = json!({"spec": {"ipFamilies": ["IPv4", "IPv6"]}});
     api.service(service("web", families));

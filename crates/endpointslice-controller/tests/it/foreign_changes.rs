@@ -124,7 +124,7 @@ const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
     (
         "disowns",
         |harness| on_ours(harness, |slice| slice.metadata.owner_references = None),
-        "field manager \"other-client\"",
+        "an unknown client",
     ),
     (
         "deletes",

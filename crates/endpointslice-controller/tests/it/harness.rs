@@ -2,39 +2,39 @@
 
 use std::time::Duration;
 
+use controller_harness::{Running, TestApi};
 use endpointslice::Service;
 use endpointslice::desired::Conditions;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
 use endpointslice_controller::{Config, EndpointSliceController};
-use fake_api::{FakeApi, Running};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-pub(crate) use fake_api::{object as slice, service};
+pub(crate) use controller_harness::{object as slice, service};
 
 /// A pod of the Service that its name begins with, on `node-1`.
 pub(crate) fn pod(name: &str, address: &str, ready: bool) -> Value {
-    fake_api::pod(name, &[address], ready)
+    controller_harness::pod(name, &[address], ready)
 }
 
 /// The controller at work, and the API server that it works on.
 pub(crate) struct Harness {
-    pub(crate) api: FakeApi,
+    pub(crate) api: TestApi,
     running: Running,
 }
 
 impl Harness {
-    fn run(api: &FakeApi, batch_period: Duration, conditions: Conditions) -> Self {
+    fn run(api: &TestApi, batch_period: Duration, conditions: Conditions) -> Self {
         Self::run_with(api, Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions })
     }
 
     /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
-    pub(crate) fn start_small(api: &FakeApi) -> Self {
+    pub(crate) fn start_small(api: &TestApi) -> Self {
         let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
         Self::run_with(api, Config { workers: 1, max_endpoints_per_slice: 1, batch_period, conditions })
     }
 
-    fn run_with(api: &FakeApi, config: Config) -> Self {
+    fn run_with(api: &TestApi, config: Config) -> Self {
         let running = api.run(|cache, client, queues, registry| {
             EndpointSliceController::new(config, cache, client, queues, registry)
         });
@@ -42,14 +42,14 @@ impl Harness {
     }
 
     /// Starts on a server that `fill` prepares.
-    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
-        let api = FakeApi::default();
+    pub(crate) fn start(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
+        let api = TestApi::default();
         fill(&api);
         Self::run(&api, batch_period, Conditions::All)
     }
 
     /// Shuts the controller down, and returns the server.
-    pub(crate) async fn end(self) -> FakeApi {
+    pub(crate) async fn end(self) -> TestApi {
         self.running.stop().await
     }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use controller_harness::merged;
 use endpointslice::Node;
 use endpointslice::well_known::{TOPOLOGY_MODE, TOPOLOGY_ZONE};
-use fake_api::merged;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, pod, service};

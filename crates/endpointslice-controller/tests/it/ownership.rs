@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use controller_harness::merged;
 use endpointslice::well_known::{
     ENDPOINTSLICE_CONTROLLER, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
 };
-use fake_api::merged;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -38,7 +38,7 @@ async fn a_new_service_gets_a_placeholder() {
     let slice = json!(harness.api.slices("web"))[0].take();
     assert_eq!(
         (&slice["addressType"], &slice["endpoints"], &slice["ports"]),
-        (&json!("IPv4"), &json!([]), &json!([]))
+        (&json!("IPv4"), &json!(null), &json!(null))
     );
     let metadata = &slice["metadata"];
     assert_eq!(metadata["annotations"], json!({LAST_CHANGE_TRIGGER_TIME: "2026-01-01T00:00:00Z"}));

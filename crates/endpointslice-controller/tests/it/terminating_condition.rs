@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use controller_harness::merged;
 use endpointslice::desired::Conditions;
-use fake_api::merged;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, pod, service};

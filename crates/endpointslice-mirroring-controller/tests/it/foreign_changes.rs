@@ -135,7 +135,12 @@ async fn a_slice_being_deleted_publishes_only_addresses_of_the_endpoints() {
     assert_eq!(harness.writes().await, ["POST web-"]);
     let addresses = |name: &str| {
         let slice = json!(harness.api.stored(name).unwrap());
-        slice["endpoints"].as_array().unwrap().iter().map(|e| e["addresses"][0].clone()).collect::<Vec<_>>()
+        slice["endpoints"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|e| e["addresses"][0].clone())
+            .collect::<Vec<_>>()
     };
     for (endpoints_now, leaving) in
         [(vec!["10.0.0.2", "10.0.0.3"], vec!["10.0.0.2"]), (vec!["10.0.0.3"], vec![])]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use controller_harness::{NAMESPACE, Running, TestApi, merged, object};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
-use fake_api::{FakeApi, NAMESPACE, Running, merged, object};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
@@ -44,12 +44,12 @@ pub(crate) fn slice(name: &str, service: &str, address: &str, changes: Value) ->
 
 /// The controller at work, and the API server that it works on.
 pub(crate) struct Harness {
-    pub(crate) api: FakeApi,
+    pub(crate) api: TestApi,
     running: Running,
 }
 
 impl Harness {
-    async fn run(api: &FakeApi, batch_period: Duration) -> Self {
+    async fn run(api: &TestApi, batch_period: Duration) -> Self {
         let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
         let running = api.run(|cache, client, queues, registry| {
             EndpointSliceMirroringController::new(config, cache, client, queues, registry)
@@ -58,12 +58,12 @@ impl Harness {
         Self { api: api.clone(), running }
     }
 
-    pub(crate) async fn start(fill: impl FnOnce(&FakeApi)) -> Self {
+    pub(crate) async fn start(fill: impl FnOnce(&TestApi)) -> Self {
         Self::start_with_batch_period(Duration::ZERO, fill).await
     }
 
-    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&FakeApi)) -> Self {
-        let api = FakeApi::default();
+    pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {
+        let api = TestApi::default();
         fill(&api);
         Self::run(&api, batch_period).await
     }

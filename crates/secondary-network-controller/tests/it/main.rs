@@ -7,14 +7,14 @@
     reason = "tests fail by panicking; objects are made to be given away"
 )]
 
+use controller_harness::{NAMESPACE, Running, TestApi, merged};
 use endpoint_informers::cache::CachedResource;
 use endpointslice::well_known::{ENDPOINT_CONTROLLER_NAME, MANAGED_BY};
 use endpointslice::{Interner, Node, Pod, Service};
-use fake_api::{FakeApi, NAMESPACE, Running, merged};
 use secondary_network_controller::{ANNOTATIONS, NAME, NETWORK, NETWORK_STATUS, SecondaryNetworkController};
 use serde_json::{Value, json};
 
-fn upsert<K: CachedResource>(api: &FakeApi, object: Value) {
+fn upsert<K: CachedResource>(api: &TestApi, object: Value) {
     let mut interner = Interner::keeping_annotations(ANNOTATIONS);
     api.upsert_object(K::from_json(&object.to_string(), &mut interner).unwrap());
 }
@@ -51,12 +51,12 @@ fn pod(name: &str, version: u32, network_status: &str) -> Value {
     })
 }
 
-fn run(api: &FakeApi) -> Running {
+fn run(api: &TestApi) -> Running {
     api.run(|cache, client, _, _| SecondaryNetworkController::new(cache, client))
 }
 
 /// `db` with pods `db-1` and `db-2`.
-fn fill(api: &FakeApi) {
+fn fill(api: &TestApi) {
     upsert::<Node>(
         api,
         json!({"metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "a"}}}),
@@ -68,8 +68,8 @@ fn fill(api: &FakeApi) {
 }
 
 /// Starts the controller, and waits until `db` is published.
-async fn start() -> FakeApi {
-    let api = FakeApi::default();
+async fn start() -> TestApi {
+    let api = TestApi::default();
     fill(&api);
     run(&api);
     api.settle().await;
@@ -99,7 +99,7 @@ async fn pods_are_published_with_their_addresses_in_the_network() {
 /// The watch broke before the deletion events.
 #[tokio::test(start_paused = true)]
 async fn slices_that_only_a_relist_shows_deleted_are_created_again() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     fill(&api);
     api.break_watch();
     run(&api);
@@ -196,7 +196,7 @@ async fn our_slices_of_a_service_of_another_controller_are_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_writes_only_what_was_missed() {
-    let api = FakeApi::default();
+    let api = TestApi::default();
     fill(&api);
     let first = run(&api);
     api.settle().await;

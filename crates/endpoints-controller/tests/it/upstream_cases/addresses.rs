@@ -1,6 +1,6 @@
 //! The pods that are listed, as ready or not, and with which address.
 
-use fake_api::merged;
+use controller_harness::merged;
 use k8s_openapi::api::core::v1::EndpointAddress;
 use serde_json::{Value, json};
 

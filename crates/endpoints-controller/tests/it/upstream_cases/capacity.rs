@@ -1,7 +1,7 @@
 //! More addresses than one Endpoints object may hold.
 
+use controller_harness::merged;
 use endpoints_controller::{CAPACITY, truncate};
-use fake_api::merged;
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointSubset};
 use serde_json::{Value, json};
 

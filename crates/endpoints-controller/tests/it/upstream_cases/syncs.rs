@@ -1,6 +1,6 @@
 //! The write of one sync.
 
-use fake_api::{NAMESPACE, merged};
+use controller_harness::{NAMESPACE, merged};
 use serde_json::{Value, json};
 
 use crate::objects::{address, desired, pod, service, stored, sync};

@@ -26,7 +26,8 @@ fn a_new_slice() {
         ),
     ] {
         let mut cluster = Cluster::new(json!([{"addresses": [{"ip": "10.0.0.1"}], "ports": ports(80, 443)}]));
-        cluster.endpoints["metadata"] = fake_api::merged(cluster.endpoints["metadata"].take(), metadata);
+        cluster.endpoints["metadata"] =
+            controller_harness::merged(cluster.endpoints["metadata"].take(), metadata);
         let plan = cluster.mirror().plan;
         let [slice] = &plan.types[0].create[..] else { panic!("{plan:#?}") };
         let mut expected = json!({
@@ -40,7 +41,7 @@ fn a_new_slice() {
                 "controller": true, "blockOwnerDeletion": true,
             }],
         });
-        expected = fake_api::merged(expected, json!({"labels": labels}));
+        expected = controller_harness::merged(expected, json!({"labels": labels}));
         if !annotations.is_null() {
             expected["annotations"] = annotations;
         }

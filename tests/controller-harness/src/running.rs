@@ -11,17 +11,17 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
 
-use crate::{FakeApi, Served};
+use crate::{Served, TestApi};
 
 /// A running controller with its metrics registry, and the API server that it works on.
 pub struct Running<T = EndpointSlice> {
     queue: WorkQueue<ObjectKey>,
     registry: Registry,
     /// The API server.
-    pub api: FakeApi<T>,
+    pub api: TestApi<T>,
 }
 
-impl<T: Served> FakeApi<T> {
+impl<T: Served> TestApi<T> {
     /// Creates a controller on this server, and runs it and its event writer until the test ends.
     pub fn run<C: Controller>(
         &self,
@@ -39,7 +39,7 @@ impl<T: Served> FakeApi<T> {
 
 impl<T: Served> Running<T> {
     /// Shuts the controller down, and returns the server with an empty list of writes.
-    pub async fn stop(self) -> FakeApi<T> {
+    pub async fn stop(self) -> TestApi<T> {
         self.queue.shut_down();
         self.api.settle().await;
         self.api.forget_requests();

@@ -1,6 +1,6 @@
-//! An in-memory API server for one kind, EndpointSlices or Endpoints, for tests of one controller. It answers writes,
-//! records events, and delivers each change to the controller's cache, as a watch would. Objects of other kinds are put
-//! into the cache by the test.
+//! A controller on an embedded API server, with faults on demand. Writes, Events and lookups of the controller go to the
+//! server; each change is delivered to the controller's cache, as a watch would. Objects of other kinds are put into the
+//! cache by the test.
 //!
 //! It is fast and fails on demand. Behaviour that only a real API server shows is tested on one (package `tests`).
 //!
@@ -11,6 +11,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
+    clippy::panic,
     reason = "tests fail by panicking; objects are passed by value for shorter calls"
 )]
 
@@ -21,6 +22,7 @@ mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
+use embedded_apiserver::LoadError;
 use endpoint_informers::cache::{Cache, CachedResource, Delta};
 use endpoint_informers::kinds::{CachedEndpoints, CachedSlice, DelegatedService};
 use endpointslice::well_known::{SERVICE_NAME, TOPOLOGY_ZONE};
@@ -49,7 +51,7 @@ pub const NAMESPACE: &str = "default";
 const MANAGER: &str = "test";
 
 /// The API server, and the cache of the controller. Clones share both.
-pub struct FakeApi<T = EndpointSlice> {
+pub struct TestApi<T = EndpointSlice> {
     cache: Arc<Cache>,
     server: Arc<Mutex<Server<T>>>,
 }
@@ -60,27 +62,27 @@ pub trait Served:
 {
     /// Its form in the cache.
     type Cached: CachedResource;
-    /// The prefix of generated uids.
-    const UID_PREFIX: &'static str;
+    /// Its path up to the namespace.
+    const NAMESPACES: &'static str;
 }
 
 impl Served for EndpointSlice {
     type Cached = CachedSlice;
-    const UID_PREFIX: &'static str = "slice";
+    const NAMESPACES: &'static str = "/apis/discovery.k8s.io/v1/namespaces";
 }
 
 impl Served for Endpoints {
     type Cached = CachedEndpoints;
-    const UID_PREFIX: &'static str = "endpoints";
+    const NAMESPACES: &'static str = "/api/v1/namespaces";
 }
 
-impl<T> Clone for FakeApi<T> {
+impl<T> Clone for TestApi<T> {
     fn clone(&self) -> Self {
         Self { cache: Arc::clone(&self.cache), server: Arc::clone(&self.server) }
     }
 }
 
-impl<T> Default for FakeApi<T> {
+impl<T: Served> Default for TestApi<T> {
     fn default() -> Self {
         Self { cache: Arc::default(), server: Arc::default() }
     }
@@ -90,7 +92,7 @@ fn read<K: CachedResource>(object: &Value) -> K {
     K::from_json(&object.to_string(), &mut Interner::default()).unwrap()
 }
 
-impl<T: Served> FakeApi<T> {
+impl<T: Served> TestApi<T> {
     fn client(&self) -> ApiClient {
         let fake = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -183,7 +185,12 @@ impl<T: Served> FakeApi<T> {
 
     /// Stores a Service in the API server, without adding it to the cache.
     pub fn has_service(&self, name: &str) {
-        self.server.lock().services.insert(name.to_owned());
+        let mut service = service(name, json!({"apiVersion": "v1", "kind": "Service"}));
+        service["metadata"]["uid"] = format!("uid-{name}").into();
+        match self.server.lock().api.load(&service) {
+            Ok(()) | Err(LoadError::Exists(_)) => {}
+            Err(error) => panic!("{name}: {error}"),
+        }
     }
 
     /// The names of the Services that the controller has looked up so far.
@@ -258,7 +265,7 @@ impl<T: Served> FakeApi<T> {
     /// Completes a relist, and resumes the watch.
     pub fn finish_list(&self, list: Backup<T>) {
         list.objects.values().for_each(|object| emit(&self.cache, object));
-        self.cache.finish_list::<T::Cached>(&list.resource_version());
+        self.cache.finish_list::<T::Cached>(&list.version.to_string());
         self.server.lock().broken = false;
     }
 
@@ -288,9 +295,15 @@ impl<T: Served> FakeApi<T> {
         emit(&self.cache, &stored);
     }
 
+    /// Creates or replaces an object whose content API servers refuse today, as one of an older release did.
+    pub fn put_unchecked(&self, object: T) {
+        let stored = self.server.lock().store_unchecked(&object);
+        emit(&self.cache, &stored);
+    }
+
     /// The same, without a watch event.
     pub fn put_without_event(&self, object: T) -> T {
-        self.server.lock().store(object, "other-client")
+        self.server.lock().store(&object)
     }
 
     /// Deletes an object as another client.
@@ -301,11 +314,11 @@ impl<T: Served> FakeApi<T> {
 
     /// The same, without a watch event.
     pub fn delete_without_event(&self, name: &str) {
-        self.server.lock().objects.remove(name);
+        self.server.lock().delete(name);
     }
 }
 
-impl FakeApi {
+impl TestApi {
     /// The slices of a Service, by name.
     pub fn slices(&self, service: &str) -> Vec<EndpointSlice> {
         let label = |slice: &EndpointSlice| slice.metadata.labels.as_ref()?.get(SERVICE_NAME).cloned();
@@ -331,6 +344,13 @@ impl FakeApi {
         let mut slice = self.slices(service).remove(0);
         edit(&mut slice);
         self.put(slice);
+    }
+
+    /// Edits the first slice of a Service in a way that API servers refuse today.
+    pub fn edit_slice_unchecked(&self, service: &str, edit: impl FnOnce(&mut EndpointSlice)) {
+        let mut slice = self.slices(service).remove(0);
+        edit(&mut slice);
+        self.put_unchecked(slice);
     }
 
     /// Deletes the first slice of a Service as another client.

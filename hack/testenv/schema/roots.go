@@ -24,6 +24,7 @@ var roots = []reflect.Type{
 	of[corev1.Endpoints](), of[corev1.EndpointsList](),
 	of[corev1.Event](), of[corev1.EventList](),
 	of[corev1.ServiceAccount](), of[corev1.ServiceAccountList](),
+	of[corev1.Binding](),
 	of[discoveryv1.EndpointSlice](), of[discoveryv1.EndpointSliceList](),
 	of[eventsv1.Event](), of[eventsv1.EventList](),
 	of[coordinationv1.Lease](), of[coordinationv1.LeaseList](),

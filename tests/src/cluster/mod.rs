@@ -1,5 +1,7 @@
-//! A Kubernetes control plane without controllers: etcd and kube-apiserver on free loopback ports.
+//! A Kubernetes control plane without controllers: etcd and kube-apiserver on free loopback ports, or the embedded API
+//! server on one.
 
+mod embedded;
 mod prepared;
 mod servers;
 
@@ -19,6 +21,7 @@ use crate::ports;
 use crate::process::Process;
 use crate::wait::{self, LIMIT};
 
+use self::embedded::EmbeddedServer;
 use self::prepared::Prepared;
 use self::servers::{
     ETCD_DATA, audit_log, client_when_ready, kubeconfig_path, start_apiserver, start_etcd, write_files,
@@ -52,12 +55,23 @@ impl Default for ClusterOptions {
 /// keeps the folder.
 pub struct Cluster {
     // Fields drop in this order: servers before the folders they write to.
+    servers: Servers,
+    client: Client,
+    folder: TempDir,
+}
+
+/// The servers of a cluster.
+enum Servers {
+    Real(Box<RealServers>),
+    Embedded(EmbeddedServer),
+}
+
+/// etcd and kube-apiserver.
+struct RealServers {
     apiserver: Option<Process>,
     etcd: Process,
     options: ClusterOptions,
     ports: Ports,
-    client: Client,
-    folder: TempDir,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,23 +99,48 @@ impl Cluster {
     }
 
     async fn start_with(options: ClusterOptions, prepared: Option<&Prepared>) -> Self {
-        let mut folder = tempfile::Builder::new().prefix("ecm-test-").tempdir().expect("a temporary folder");
-        folder.disable_cleanup(std::env::var_os("TESTS_KEEP").is_some());
+        let folder = folder();
         let [etcd, etcd_peer, apiserver] = ports::free();
         let ports = Ports { etcd, etcd_peer, apiserver };
-        write_files(folder.path(), ports);
+        write_files(folder.path(), ports.apiserver);
         if let Some(prepared) = prepared {
             prepared.write(folder.path());
         }
         let mut etcd = start_etcd(folder.path(), ports);
         let mut server = start_apiserver(folder.path(), ports, &options);
         let client = client_when_ready(folder.path(), &mut etcd, &mut server).await;
-        let cluster = Self { apiserver: Some(server), etcd, options, ports, client, folder };
+        let servers = RealServers { apiserver: Some(server), etcd, options, ports };
+        let cluster = Self { servers: Servers::Real(Box::new(servers)), client, folder };
         if prepared.is_none() {
             cluster.bind_roles().await;
         }
         cluster.wait_for_rights().await;
         cluster
+    }
+
+    /// Starts the embedded API server over HTTPS in this process, for tests that are not about the API server. It refuses
+    /// nobody, so rights are not tested. It writes the audit log that [`Self::audit`] reads.
+    pub async fn embedded() -> Self {
+        let folder = folder();
+        let [port] = ports::free();
+        write_files(folder.path(), port);
+        let server = EmbeddedServer::start(folder.path(), port).await;
+        let client = client(&kubeconfig_path(folder.path(), User::Admin)).await.expect("a client");
+        Self { servers: Servers::Embedded(server), client, folder }
+    }
+
+    fn real(&self) -> &RealServers {
+        match &self.servers {
+            Servers::Real(servers) => servers,
+            Servers::Embedded(_) => panic!("the embedded API server has no etcd"),
+        }
+    }
+
+    fn real_mut(&mut self) -> &mut RealServers {
+        match &mut self.servers {
+            Servers::Real(servers) => servers,
+            Servers::Embedded(_) => panic!("the embedded API server has no etcd"),
+        }
     }
 
     /// A client with the operator's permissions.
@@ -134,7 +173,11 @@ impl Cluster {
 
     /// The address on which the API server listens.
     pub fn apiserver_address(&self) -> SocketAddr {
-        SocketAddr::from((Ipv4Addr::LOCALHOST, self.ports.apiserver))
+        let port = match &self.servers {
+            Servers::Real(servers) => servers.ports.apiserver,
+            Servers::Embedded(server) => server.port(),
+        };
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
     }
 
     /// A folder that lives as long as the cluster.
@@ -144,7 +187,7 @@ impl Cluster {
 
     /// The address on which etcd listens for clients.
     pub fn etcd_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports.etcd)
+        format!("http://127.0.0.1:{}", self.real().ports.etcd)
     }
 
     /// The audit log of the API server.
@@ -154,20 +197,29 @@ impl Cluster {
 
     /// Kills the API server; etcd keeps the written objects.
     pub fn stop_apiserver(&mut self) {
-        self.apiserver = None;
+        match &mut self.servers {
+            Servers::Real(servers) => servers.apiserver = None,
+            Servers::Embedded(server) => server.stop(),
+        }
     }
 
     /// Stops the API server's process without ending it: it neither answers nor refuses.
     pub fn freeze_apiserver(&mut self) {
-        self.apiserver.as_mut().expect("the API server runs").signal("STOP");
+        self.real_mut().apiserver.as_mut().expect("the API server runs").signal("STOP");
     }
 
     /// Starts the API server again at the same address, and waits until it is ready.
     pub async fn start_apiserver(&mut self) {
-        assert!(self.apiserver.is_none(), "the API server runs already");
-        let mut server = start_apiserver(self.folder.path(), self.ports, &self.options);
-        self.client = client_when_ready(self.folder.path(), &mut self.etcd, &mut server).await;
-        self.apiserver = Some(server);
+        let folder = self.folder.path();
+        match &mut self.servers {
+            Servers::Real(servers) => {
+                assert!(servers.apiserver.is_none(), "the API server runs already");
+                let mut server = start_apiserver(folder, servers.ports, &servers.options);
+                self.client = client_when_ready(folder, &mut servers.etcd, &mut server).await;
+                servers.apiserver = Some(server);
+            }
+            Servers::Embedded(server) => server.serve().await,
+        }
     }
 
     /// Copies the data of etcd. The API server and etcd are down meanwhile.
@@ -188,17 +240,22 @@ impl Cluster {
 
     async fn stop_servers(&mut self) {
         self.stop_apiserver();
-        self.etcd.signal("TERM");
-        self.etcd.ended(LIMIT).await;
+        let etcd = &mut self.real_mut().etcd;
+        etcd.signal("TERM");
+        etcd.ended(LIMIT).await;
     }
 
     async fn start_servers(&mut self) {
-        self.etcd = start_etcd(self.folder.path(), self.ports);
+        let ports = self.real().ports;
+        self.real_mut().etcd = start_etcd(self.folder.path(), ports);
         self.start_apiserver().await;
     }
 
     /// Grants the controllers' user the rights that deploy/ grants for the election.
     pub async fn allow_election(&self) {
+        if matches!(self.servers, Servers::Embedded(_)) {
+            return;
+        }
         const NAMESPACE: &str = "kube-system";
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
         let text = std::fs::read_to_string(file).expect("the role of the election");
@@ -243,6 +300,13 @@ impl Cluster {
             wait::until("rights of a controller's user", LIMIT, || services.list(&first)).await;
         }
     }
+}
+
+/// A temporary folder for the files of a cluster.
+fn folder() -> TempDir {
+    let mut folder = tempfile::Builder::new().prefix("ecm-test-").tempdir().expect("a temporary folder");
+    folder.disable_cleanup(std::env::var_os("TESTS_KEEP").is_some());
+    folder
 }
 
 /// A client for a kubeconfig file.

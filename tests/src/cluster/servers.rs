@@ -17,6 +17,8 @@ use crate::wait::LIMIT;
 pub(super) const ETCD_DATA: &str = "etcd";
 /// The API server's serving certificate and its authority, under the cluster's folder.
 pub(super) const CERTIFICATES: &str = "certificates";
+/// The file of both, in that folder.
+pub(super) const AUTHORITY: &str = "apiserver.crt";
 
 /// Makes garbage collections rare, which saves CPU: a server's heap stays small, and a test process runs a dozen
 /// servers. Memory in use grows to at most five times the live heap, about 400 MB for an API server.
@@ -32,14 +34,14 @@ pub(super) fn audit_log(folder: &Path) -> PathBuf {
     folder.join("audit.log")
 }
 
-pub(super) fn write_files(folder: &Path, ports: Ports) {
+pub(super) fn write_files(folder: &Path, port: u16) {
     let write = |path: &Path, text: &str| std::fs::write(path, text).expect("writing a file of the cluster");
     write(&folder.join("tokens.csv"), &credentials::token_file());
     write(&folder.join("service-account.key"), &credentials::signing_key());
     write(&folder.join("audit-policy.yaml"), AUDIT_POLICY);
-    let url = format!("https://127.0.0.1:{}", ports.apiserver);
+    let url = format!("https://127.0.0.1:{port}");
     // Written by the API server at its first start: the certificate, then the authority that signed it.
-    let authority = folder.join("certificates/apiserver.crt");
+    let authority = folder.join(CERTIFICATES).join(AUTHORITY);
     for user in User::ALL {
         write(&kubeconfig_path(folder, user), &credentials::kubeconfig(user, &url, &authority));
     }

@@ -57,15 +57,19 @@ impl Step {
 
 impl Fixture {
     /// Starts the servers.
-    pub(crate) async fn start(kind: Kind, pauses: bool) -> Self {
+    pub(crate) async fn start(kind: Kind, real: bool, pauses: bool) -> Self {
         let begun = Instant::now();
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let (cluster, servers) = if real {
+            (Cluster::start(ClusterOptions::default()).await, "kube-apiserver and etcd are")
+        } else {
+            (Cluster::embedded().await, "an API server in memory is")
+        };
         let client = cluster.client();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
         namespaces.create(&PostParams::default(), &namespace).await.expect("creating a namespace");
         let version = client.apiserver_version().await.expect("asking for the version").git_version;
-        println!("kube-apiserver {version} and etcd are ready after {:.1} s", begun.elapsed().as_secs_f64());
+        println!("{servers} ready after {:.1} s: Kubernetes {version}", begun.elapsed().as_secs_f64());
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
         let terminal = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self {

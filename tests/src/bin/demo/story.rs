@@ -22,10 +22,10 @@ const CONCURRENCY: usize = 16;
 /// The time to watch a new process that has nothing to write.
 const TIME_TO_WRITE: Duration = Duration::from_secs(1);
 
-/// Runs the demo with one of the managers.
-pub(crate) async fn play(kind: Kind, pauses: bool) {
+/// Runs the demo with one of the managers, on kube-apiserver or on the embedded API server.
+pub(crate) async fn play(kind: Kind, real: bool, pauses: bool) {
     let begun = Instant::now();
-    let mut fixture = Fixture::start(kind, pauses).await;
+    let mut fixture = Fixture::start(kind, real, pauses).await;
     let objects = samples::read();
     apply(&mut fixture, &objects).await;
     start(&mut fixture).await;
@@ -38,7 +38,7 @@ pub(crate) async fn play(kind: Kind, pauses: bool) {
     println!("\n{}", fixture.stop_manager().await);
     drop(fixture);
     println!(
-        "the demo took {:.0} s; the servers have ended, their files are gone",
+        "the demo took {:.0} s; what it started has ended, its files are gone",
         begun.elapsed().as_secs_f64()
     );
 }

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -31,7 +32,10 @@ var roots = []reflect.Type{
 	of[appsv1.ReplicaSet](), of[appsv1.ReplicaSetList](),
 	of[appsv1.Deployment](), of[appsv1.DeploymentList](),
 	of[appsv1.StatefulSet](), of[appsv1.StatefulSetList](),
+	of[corev1.Binding](),
+	of[autoscalingv1.Scale](),
 	of[authenticationv1.TokenReview](), of[authenticationv1.TokenRequest](),
+	of[authenticationv1.SelfSubjectReview](),
 	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),
 	of[authorizationv1.LocalSubjectAccessReview](),
 	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.WatchEvent](),

@@ -23,7 +23,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Removes what clients cannot set by a POST (`WipeObjectMetaSystemFields`).
 pub(super) fn wipe(object: &mut Value) {
     let meta = tree::field_mut(object, "metadata");
-    for key in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         tree::remove(meta, key);
     }
 }
@@ -31,13 +31,20 @@ pub(super) fn wipe(object: &mut Value) {
 /// Fills what the server sets at creation, and the generated name.
 pub(super) fn fill(scope: &Scope<'_>, object: &mut Value) {
     let meta = tree::field_mut(object, "metadata");
-    tree::remove(meta, "selfLink");
+    drop_self_link(scope, meta);
     tree::set(meta, "creationTimestamp", timestamp(scope.environment.now()));
     tree::set(meta, "uid", uid(scope.environment));
     let base = tree::text(meta, "generateName");
     if tree::text(meta, "name").is_empty() && !base.is_empty() {
         let name = generated_name(scope.environment, base);
         tree::set(meta, "name", name);
+    }
+}
+
+/// No object is stored with it. A dry run stores nothing and shows it.
+fn drop_self_link(scope: &Scope<'_>, meta: &mut Value) {
+    if !scope.dry_run {
+        tree::remove(meta, "selfLink");
     }
 }
 
@@ -95,10 +102,10 @@ pub(super) fn fit_namespace(scope: &Scope<'_>, object: &mut Value) -> Result<(),
 }
 
 /// Takes over what an update may leave out or must not change.
-pub(super) fn restore(object: &mut Value, old: &Value) {
+pub(super) fn restore(scope: &Scope<'_>, object: &mut Value, old: &Value) {
     let before = tree::field(old, "metadata");
     let meta = tree::field_mut(object, "metadata");
-    tree::remove(meta, "selfLink");
+    drop_self_link(scope, meta);
     if tree::text(meta, "uid").is_empty() {
         tree::copy(meta, "uid", before);
     }

@@ -89,7 +89,7 @@ pub(crate) fn before_update(scope: &Scope<'_>, object: &mut Value, old: &Value) 
     metadata::fit_namespace(scope, object)?;
     metadata::set_generation(object, metadata::generation(old));
     strategy.prepare_for_update(scope, object, old);
-    metadata::restore(object, old);
+    metadata::restore(scope, object, old);
     let mut errors = Errors::default();
     metadata::validate(object, scope.kind.namespaced, content::path_segment, &mut errors);
     metadata::validate_update(object, old, &mut errors);

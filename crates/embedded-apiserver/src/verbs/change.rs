@@ -12,7 +12,7 @@ use super::meta;
 use super::names;
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
-use crate::kinds::{before_create, before_update};
+use crate::kinds::{before_create_by_update, before_update};
 use crate::managed_fields::keep_times;
 use crate::selectors::go_quote;
 use crate::status::Status;
@@ -92,7 +92,8 @@ fn create_instead(
     // Any number is ignored here, other than at a plain creation.
     meta::remove(&mut object, "resourceVersion");
     strategy.to_storage(&mut object);
-    let prepared = before_create(&core.scope(entry, namespace, "", dry_run), &mut object)?;
+    let prepared =
+        before_create_by_update(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, &object, prepared) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::kinds::allocation::{Claim, Reservation};
 use crate::kinds::field::{Bad, Errors, Path};
 use crate::kinds::strategy::Scope;
-use crate::kinds::{go, ip, tree};
+use crate::kinds::{content, go, ip, tree};
 use crate::status::Status;
 
 use super::families;
@@ -161,15 +161,20 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Upstream makes an `IPAddress` that names the Service, so that one without name fails here.
+    /// Upstream makes an `IPAddress` that names the Service, so that one with a bad name fails here.
     fn check_owner(&self, ip: &str, asked: &str, ips: &[Value]) -> Result<(), Status> {
-        if !self.name.is_empty() || self.scope.dry_run {
+        let path = Path::root("spec.parentRef.name");
+        let mut errors = Errors::default();
+        if self.name.is_empty() {
+            errors.required(&path, "");
+        }
+        errors.invalid_each(&path, &self.name, &content::path_segment(&self.name, false));
+        if errors.is_empty() || self.scope.dry_run {
             return Ok(());
         }
         let ip = go::quote(ip);
-        let detail = format!(
-            "failed to allocate IP{asked}: IPAddress.networking.k8s.io {ip} is invalid: spec.parentRef.name: Required value"
-        );
+        let detail =
+            format!("failed to allocate IP{asked}: IPAddress.networking.k8s.io {ip} is invalid: {errors}");
         Err(self.one_invalid(&CLUSTER_IPS, Value::from(ips.to_vec()), &detail))
     }
 

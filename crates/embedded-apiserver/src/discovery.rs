@@ -7,7 +7,6 @@ mod accept;
 mod aggregated;
 mod document;
 mod groups;
-mod reviews;
 
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -16,7 +15,6 @@ use crate::kinds::Kind;
 
 pub(crate) use accept::Accepted;
 pub(crate) use document::Document;
-pub(crate) use reviews::{REVIEWS, Review};
 
 /// The answer to a GET of a path that belongs to this module.
 pub(crate) enum Answer {

@@ -19,6 +19,13 @@ pub(crate) struct Review {
     pub(crate) type_name: &'static str,
 }
 
+impl Review {
+    /// The singular of the resource.
+    pub(crate) fn singular(&self) -> &'static str {
+        self.plural.strip_suffix('s').unwrap_or(self.plural)
+    }
+}
+
 const fn review(
     group: &'static str,
     kind: &'static str,

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use object::{Age, text};
 
 pub(crate) use options::{Include, Options};
+pub(crate) use workload::label_selector;
 
 /// The table of objects of one kind.
 ///

@@ -38,6 +38,7 @@ var roots = []reflect.Type{
 	of[authenticationv1.SelfSubjectReview](),
 	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),
 	of[authorizationv1.LocalSubjectAccessReview](),
+	of[autoscalingv1.Scale](),
 	of[metav1.Status](), of[metav1.DeleteOptions](), of[metav1.WatchEvent](),
 	of[metav1.PartialObjectMetadata](), of[metav1.PartialObjectMetadataList](),
 	of[runtime.TypeMeta](),

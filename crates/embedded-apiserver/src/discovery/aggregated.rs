@@ -4,11 +4,11 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, Subresource};
+use crate::reviews::REVIEWS;
 
 use super::accept::Accepted;
 use super::document::Document;
 use super::groups::named_groups;
-use super::reviews::REVIEWS;
 
 /// An encoding of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,8 @@ fn group(kinds: &[Kind], group: &str, version: &str) -> Value {
         json!({
             "resource": review.plural,
             "responseKind": {"group": "", "version": "", "kind": review.kind},
-            "scope": "Cluster",
-            "singularResource": review.singular,
+            "scope": scope(review.namespaced),
+            "singularResource": review.singular(),
             "verbs": ["create"],
         })
     });
@@ -85,7 +85,7 @@ fn resource(kind: &Kind) -> Value {
     let mut resource = Map::new();
     resource.insert("resource".to_owned(), kind.plural.into());
     resource.insert("responseKind".to_owned(), json!({"group": "", "version": "", "kind": kind.kind}));
-    resource.insert("scope".to_owned(), if kind.namespaced { "Namespaced" } else { "Cluster" }.into());
+    resource.insert("scope".to_owned(), scope(kind.namespaced).into());
     resource.insert("singularResource".to_owned(), kind.singular.into());
     resource.insert("verbs".to_owned(), kind.verbs.into());
     for (key, names) in [("shortNames", kind.short_names), ("categories", kind.categories)] {
@@ -97,6 +97,10 @@ fn resource(kind: &Kind) -> Value {
         resource.insert("subresources".to_owned(), kind.subresources.iter().map(subresource).collect());
     }
     Value::Object(resource)
+}
+
+fn scope(namespaced: bool) -> &'static str {
+    if namespaced { "Namespaced" } else { "Cluster" }
 }
 
 fn subresource(subresource: &Subresource) -> Value {

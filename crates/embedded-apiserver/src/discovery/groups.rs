@@ -6,8 +6,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{KINDS, Kind};
-
-use super::reviews::REVIEWS;
+use crate::reviews::REVIEWS;
 
 /// The order in which the real server lists its groups.
 const ORDER: &[&str] = &[
@@ -22,7 +21,8 @@ const ORDER: &[&str] = &[
 /// All groups but the core group, with their version. Each has one version: all kinds are `v1`.
 pub(super) fn named_groups(kinds: &[Kind]) -> Vec<(&'static str, &'static str)> {
     let of_kinds = kinds.iter().map(|kind| (kind.group, kind.version)).filter(|(group, _)| !group.is_empty());
-    let mut groups: Vec<_> = of_kinds.chain(REVIEWS.iter().map(|review| (review.group, "v1"))).collect();
+    let mut groups: Vec<_> =
+        of_kinds.chain(REVIEWS.iter().map(|review| (review.group, review.version))).collect();
     let rank = |group: &str| ORDER.iter().position(|other| *other == group).unwrap_or(ORDER.len());
     groups.sort_by_key(|(group, _)| (rank(group), *group));
     groups.dedup();
@@ -86,11 +86,11 @@ pub(super) fn resource_list(kinds: &[Kind], group: &str, version: &str) -> Optio
             entry
         }));
     }
-    for review in REVIEWS.iter().filter(|review| review.group == group && version == "v1") {
+    for review in REVIEWS.iter().filter(|review| review.group == group && review.version == version) {
         resources.push(json!({
             "name": review.plural,
-            "singularName": review.singular,
-            "namespaced": false,
+            "singularName": review.singular(),
+            "namespaced": review.namespaced,
             "kind": review.kind,
             "verbs": ["create"],
         }));

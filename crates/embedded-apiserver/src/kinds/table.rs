@@ -19,6 +19,13 @@ const fn status(kind: &'static str) -> Subresource {
     Subresource { name: "status", group_version: None, kind, verbs: STATUS_VERBS }
 }
 
+const SCALE: Subresource = Subresource {
+    name: "scale",
+    group_version: Some(("autoscaling", "v1")),
+    kind: "Scale",
+    verbs: STATUS_VERBS,
+};
+
 const fn created(
     name: &'static str,
     group_version: Option<(&'static str, &'static str)>,
@@ -167,7 +174,7 @@ pub(crate) static KINDS: &[Kind] = &[
         categories: &["all"],
         type_name: "k8s.io/api/apps/v1.Deployment",
         storage: "deployments",
-        subresources: &[status("Deployment")],
+        subresources: &[SCALE, status("Deployment")],
         strategy: &DEPLOYMENT,
         ..BASE
     },
@@ -180,7 +187,7 @@ pub(crate) static KINDS: &[Kind] = &[
         categories: &["all"],
         type_name: "k8s.io/api/apps/v1.ReplicaSet",
         storage: "replicasets",
-        subresources: &[status("ReplicaSet")],
+        subresources: &[SCALE, status("ReplicaSet")],
         strategy: &REPLICA_SET,
         ..BASE
     },

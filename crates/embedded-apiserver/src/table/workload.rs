@@ -66,8 +66,8 @@ pub(super) fn labels(labels: &Value) -> String {
     pairs.join(",")
 }
 
-/// `a=b,c in (d,e),!f`, by key. None if an operator is unknown.
-fn label_selector(selector: &Value) -> Option<String> {
+/// A label selector as text: `a=b,c in (d,e),!f`, by key. None if an operator is unknown.
+pub(crate) fn label_selector(selector: &Value) -> Option<String> {
     let labels = child(selector, "matchLabels").as_object().into_iter().flatten();
     let mut requirements: Vec<(&str, String)> = labels
         .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))

@@ -16,6 +16,7 @@ use super::options::{WriteOptions, manager};
 use super::reactions::react;
 use super::record::{self, Created};
 use super::render::{self, Renderer};
+use super::scale::{self, SCALE};
 use super::{patch, read, remove, subresources, tracking, update};
 use crate::core::{Core, Entry};
 use crate::discovery;
@@ -145,6 +146,7 @@ async fn objects(
     let renderer = || Renderer::new(entry, media, query, call.core.environment.now());
     let outcome = match verb {
         Verb::List | Verb::Watch => return read::list(call, media).await,
+        Verb::Get if target.subresource == SCALE => scale::get(call)?,
         Verb::Get => read::get(call).await?,
         Verb::DeleteCollection => {
             let page = remove::many(call).await?;
@@ -153,7 +155,9 @@ async fn objects(
         }
         Verb::Create if target.subresource.is_empty() => created(call, warnings)?,
         Verb::Create => subresources::create(call, warnings)?,
+        Verb::Update if target.subresource == SCALE => scale::update(call, warnings)?,
         Verb::Update => update::update(call, warnings)?,
+        Verb::Patch if target.subresource == SCALE => scale::patch(call, warnings)?,
         Verb::Patch => patch::patch(call, warnings)?,
         Verb::Delete => remove::one(call)?,
     };
@@ -172,8 +176,11 @@ fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<B
     let code = outcome.code;
     Ok(match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body)?,
-        Content::Other(api_version, kind, type_, tree) => {
-            object(code, media, (api_version, kind), type_, tree)
+        Content::Other(api_version, kind, type_, shown) => {
+            match renderer.table_of(api_version, kind, &shown) {
+                Some(table) => tree(code, media, &table),
+                None => object(code, media, (api_version, kind), type_, shown),
+            }
         }
     })
 }

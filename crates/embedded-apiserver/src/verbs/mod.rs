@@ -17,6 +17,7 @@ mod read;
 mod record;
 mod remove;
 mod render;
+mod scale;
 mod subresources;
 mod tracking;
 mod update;

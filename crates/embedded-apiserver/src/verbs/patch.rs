@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::change::{Change, change};
-use super::decode;
+use super::decode::{self, Expected};
 use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
@@ -21,7 +21,7 @@ use crate::status::Status;
 
 /// A way to describe a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Json,
     Merge,
     Strategic,
@@ -49,13 +49,8 @@ pub(crate) fn is_known(content_type: &str) -> bool {
 /// The request is refused.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
-    let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
-    let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
-        let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
-        content_type::unsupported(&names.join(", "))
-    })?;
+    let (kind, options) = kind_and_options(call)?;
     let body = call.body()?;
-    let options = WriteOptions::of_patch(call.query, kind == Kind::Apply)?;
     let by = manager(&options, call.headers);
     let request = Change {
         entry,
@@ -66,7 +61,8 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
         creates: kind == Kind::Apply && target.subresource.is_empty(),
         uid: "",
     };
-    let patch = Patch { entry, subresource: target.subresource, kind, body, options: &options };
+    let patch =
+        Patch { entry, of: entry.into(), subresource: target.subresource, kind, body, options: &options };
     let changed = change(core, request, warnings, &mut |live, warnings| {
         let now = core.environment.now();
         let mut object = match (kind, live) {
@@ -94,9 +90,45 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     Ok(Outcome::new(code, Content::Stored(changed.body)))
 }
 
+/// The kind of a patch, by its content type, and its parameters.
+///
+/// # Errors
+/// 415, or the parameters are refused.
+pub(crate) fn kind_and_options(call: Call<'_>) -> Result<(Kind, WriteOptions), Status> {
+    let declared = content_type::declared(call.headers).split(';').next().unwrap_or_default();
+    let kind = KINDS.iter().find(|(name, _)| *name == declared).map(|(_, kind)| *kind).ok_or_else(|| {
+        let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+        content_type::unsupported(&names.join(", "))
+    })?;
+    Ok((kind, WriteOptions::of_patch(call.query, kind == Kind::Apply)?))
+}
+
+/// The patched view of an object, such as its scale.
+///
+/// # Errors
+/// The patch is refused, or is one of server-side apply, which views do not support.
+pub(crate) fn patched(
+    call: Call<'_>,
+    kind: Kind,
+    options: &WriteOptions,
+    of: Expected<'static>,
+    live: &Value,
+    warnings: &mut Vec<String>,
+) -> Result<Value, Status> {
+    if kind == Kind::Apply {
+        let known: Vec<_> =
+            KINDS.iter().filter(|(_, kind)| *kind != Kind::Apply).map(|(name, _)| *name).collect();
+        return Err(content_type::unsupported(&known.join(", ")));
+    }
+    let (entry, subresource) = (call.entry, call.target.subresource);
+    Patch { entry, of, subresource, kind, body: call.body()?, options }.patched(live, warnings)
+}
+
 /// A patch of one kind.
 struct Patch<'a> {
     entry: &'static Entry,
+    /// What is patched: the object, or a view of it.
+    of: Expected<'static>,
     subresource: &'static str,
     kind: Kind,
     body: &'a [u8],
@@ -106,8 +138,8 @@ struct Patch<'a> {
 impl Patch<'_> {
     /// The object with the patch applied, as the type has it.
     fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
-        let of = self.entry.type_;
-        let original = with_head(self.entry, live);
+        let of = self.of.type_;
+        let original = with_head(self.of, live);
         let (patch, mut problems) = self.parse()?;
         let patched = match self.kind {
             Kind::Json => patch::json_patch(&original, &patch)?,
@@ -126,7 +158,7 @@ impl Patch<'_> {
         };
         if self.kind != Kind::Strategic {
             let text = |field| patched.get(field).and_then(Value::as_str).unwrap_or_default();
-            let checked = decode::check_kind(self.entry.into(), text("apiVersion"), text("kind"));
+            let checked = decode::check_kind(self.of, text("apiVersion"), text("kind"));
             checked.map_err(|text| shown(&text))?;
         }
         let (object, more) = json::normalise(of, &patched, self.options.validation)
@@ -178,7 +210,7 @@ impl Patch<'_> {
         let failed = |error: &str| Status::bad_request(format!("error decoding YAML: {error}"));
         let (text, duplicates) = yaml::to_json(self.body).map_err(|error| failed(&error.to_string()))?;
         let (config, _) = untyped(&text).map_err(|error| failed(&error))?;
-        let live = live.map(|live| with_head(self.entry, live));
+        let live = live.map(|live| with_head(self.of, live));
         let manager = tracking::manager(self.entry, self.subresource);
         let applied = manager.apply(live.as_ref(), &config, by, self.options.force, now)?;
         let problems: Vec<String> = duplicates.iter().map(Problem::to_string).collect();
@@ -223,11 +255,11 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 /// The object with kind and apiVersion, which patches may test.
-fn with_head(entry: &Entry, object: &Value) -> Value {
+fn with_head(of: Expected<'_>, object: &Value) -> Value {
     let mut object = object.clone();
     let fields: &mut Map<String, Value> = meta::map(&mut object);
-    fields.insert("kind".to_owned(), entry.kind.kind.into());
-    fields.insert("apiVersion".to_owned(), entry.api_version.as_str().into());
+    fields.insert("kind".to_owned(), of.kind.into());
+    fields.insert("apiVersion".to_owned(), of.api_version.into());
     object
 }
 

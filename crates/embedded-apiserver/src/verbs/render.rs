@@ -108,6 +108,18 @@ impl Renderer {
         Ok(Self { entry, media, table, now })
     }
 
+    /// The table of an object that is not stored, if one is wanted. Status objects have none.
+    pub(crate) fn table_of(&self, api_version: &str, kind: &str, object: &Value) -> Option<Value> {
+        let options = self.table.filter(|_| kind != "Status")?;
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let mut object = object.clone();
+        if let Value::Object(fields) = &mut object {
+            fields.insert("kind".to_owned(), kind.into());
+            fields.insert("apiVersion".to_owned(), api_version.into());
+        }
+        Some(table::table_of_one((group, kind), &object, options, true, self.now))
+    }
+
     fn group_kind(&self) -> (&'static str, &'static str) {
         (self.entry.kind.group, self.entry.kind.kind)
     }

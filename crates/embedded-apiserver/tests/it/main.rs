@@ -6,5 +6,6 @@ mod support;
 mod clients;
 mod deletion;
 mod requests;
+mod scale;
 mod serving;
 mod writes;

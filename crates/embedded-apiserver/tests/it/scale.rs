@@ -1,0 +1,93 @@
+//! The subresource `scale`. Texts are those of kube-apiserver 1.36.3.
+
+use embedded_apiserver::ApiServer;
+use serde_json::{Value, json};
+
+use super::support::{exchange, send};
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/d/scale";
+
+async fn with_deployment() -> ApiServer {
+    let server = ApiServer::new();
+    let deployment = json!({
+        "metadata": { "name": "d" },
+        "spec": {
+            "replicas": 2,
+            "selector": { "matchLabels": { "a": "b" } },
+            "template": {
+                "metadata": { "labels": { "a": "b" } },
+                "spec": { "containers": [{ "name": "c", "image": "i" }] },
+            },
+        },
+    });
+    let (code, answer) = send(&server, "POST", DEPLOYMENTS, deployment).await;
+    assert_eq!(code, 201, "{answer}");
+    server
+}
+
+#[tokio::test]
+async fn a_patched_scale_changes_the_deployment() {
+    let server = with_deployment().await;
+    let (_, scale) = send(&server, "GET", SCALE, Value::Null).await;
+    assert_eq!((&scale["kind"], &scale["apiVersion"]), (&json!("Scale"), &json!("autoscaling/v1")));
+    assert_eq!(scale["spec"], json!({ "replicas": 2 }));
+    assert_eq!(scale["status"], json!({ "replicas": 0, "selector": "a=b" }));
+    let (code, scale) = send(&server, "PATCH", SCALE, json!({ "spec": { "replicas": 5 } })).await;
+    assert_eq!((code, &scale["spec"]["replicas"]), (200, &json!(5)));
+    let (_, deployment) = send(&server, "GET", &format!("{DEPLOYMENTS}/d"), Value::Null).await;
+    assert_eq!(deployment["spec"]["replicas"], 5);
+    assert_eq!(deployment["metadata"]["generation"], 2);
+    let owners = deployment["metadata"]["managedFields"].as_array().unwrap();
+    let owner =
+        owners.iter().find(|owner| owner["subresource"] == "scale").expect("an owner of the replicas");
+    assert_eq!(owner["fieldsV1"], json!({ "f:spec": { "f:replicas": {} } }));
+}
+
+#[tokio::test]
+async fn a_replaced_scale_keeps_what_it_does_not_name() {
+    let server = with_deployment().await;
+    let (code, scale) = send(&server, "PUT", SCALE, json!({ "metadata": { "name": "d" }, "spec": {} })).await;
+    assert_eq!((code, &scale["spec"]), (200, &json!({})));
+    let (_, deployment) = send(&server, "GET", &format!("{DEPLOYMENTS}/d"), Value::Null).await;
+    assert_eq!(deployment["spec"]["replicas"], 0);
+    assert_eq!(deployment["spec"]["selector"], json!({ "matchLabels": { "a": "b" } }));
+}
+
+#[tokio::test]
+async fn a_wrong_scale_is_refused() {
+    let server = with_deployment().await;
+    let refused = async |body: Value| {
+        let (code, status) = send(&server, "PATCH", SCALE, body).await;
+        (code, status["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let (code, message) = refused(json!({ "spec": { "replicas": -1 } })).await;
+    let negative = "Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0";
+    assert_eq!((code, message.as_str()), (422, negative));
+    let (code, message) = refused(json!({ "spec": { "replicas": "x" } })).await;
+    assert_eq!(code, 422);
+    assert!(
+        message.ends_with(
+            "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
+        ),
+        "{message}"
+    );
+    let (code, message) = refused(json!({ "metadata": { "uid": "1" } })).await;
+    let text = "Operation cannot be fulfilled on deployments/scale.apps \"d\": Precondition failed: UID in precondition: 1, UID in object meta: ";
+    assert!(code == 409 && message.starts_with(text), "{message}");
+    let (code, message) = refused(json!({ "metadata": { "resourceVersion": "1" } })).await;
+    let text = "Operation cannot be fulfilled on deployments.apps \"d\": the object has been modified";
+    assert!(code == 409 && message.starts_with(text), "{message}");
+    let (code, status) = send(&server, "GET", &SCALE.replace("/d/", "/none/"), Value::Null).await;
+    assert_eq!((code, &status["message"]), (404, &json!("deployments.apps \"none\" not found")));
+}
+
+#[tokio::test]
+async fn a_scale_has_a_table() {
+    let server = with_deployment().await;
+    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    let (_, _, body) = exchange(&server, "GET", SCALE, &accept, "").await;
+    let table: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(table["columnDefinitions"][1]["name"], "Desired");
+    assert_eq!(table["rows"][0]["cells"][1], 2);
+}

@@ -80,9 +80,9 @@ pub(super) fn difference(real: &str, embedded: &str) -> String {
     let (real, embedded) = (&real[same..], &embedded[same..]);
     let same_end = real.iter().rev().zip(embedded.iter().rev()).take_while(|(a, b)| a == b).count();
     let mut report = String::new();
-    for (sign, lines) in [('-', real), ('+', embedded)] {
+    for (sign, lines) in [("-", real), ("+", embedded)] {
         for line in &lines[..lines.len() - same_end] {
-            report += &format!("  {sign} {line}\n");
+            report.extend(["  ", sign, " ", line, "\n"]);
         }
     }
     report

@@ -1,7 +1,6 @@
 //! kubectl against the real API server and the embedded one: the same commands print the same.
 //!
-//! [`steps.txt`](https://github.com/endpoint-controller-manager/endpoint-controller-manager/tree/main/tests/tests/it/kubectl/steps.txt)
-//! is the script. kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if there is one of
+//! `steps.txt` is the script, in the folder of this module. kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if there is one of
 //! version 1.32 or newer.
 //!
 //! | Variable | Meaning |
@@ -74,7 +73,7 @@ fn compare(version: &str, [real, embedded]: &[Vec<Outcome>; 2]) {
     for (real, embedded) in real.iter().zip(embedded) {
         if canonical::text(&real.text) != canonical::text(&embedded.text) {
             different += 1;
-            report += &format!("$ {}\n", real.step);
+            report.extend(["$ ", real.step, "\n"]);
             report += &canonical::difference(&real.text, &embedded.text);
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn run(side: &Side, kubectl: &Path) -> Vec<Outcome> {
         }
     }
     if keep {
-        let text: String = outcomes.iter().map(|one| format!("$ {}\n{}", one.step, one.text)).collect();
+        let text: String = outcomes.iter().flat_map(|one| ["$ ", one.step, "\n", &one.text]).collect();
         let path = folder.path().join("printed.txt");
         std::fs::write(&path, text).expect("writing what was printed");
         println!("{}: {}", side.name, path.display());
@@ -101,10 +101,10 @@ impl<'a> Shell<'a> {
             [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let mut text = stdout;
         if !stderr.is_empty() {
-            text += &format!("stderr:\n{stderr}");
+            text.extend(["stderr:\n", &stderr]);
         }
         if !output.status.success() {
-            text += &format!("exit {}\n", output.status.code().unwrap_or(-1));
+            text.extend(["exit ", &output.status.code().unwrap_or(-1).to_string(), "\n"]);
         }
         text
     }
@@ -122,7 +122,8 @@ struct Watch {
 impl Watch {
     fn start(shell: &Shell<'_>, lines: usize, command: &'static str) -> Self {
         let mut process = shell
-            .command(&format!("exec {command}"))
+            // Ends by itself if the lines never come.
+            .command(&format!("exec {command} --request-timeout=30s"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -133,14 +134,8 @@ impl Watch {
         Self { command, process, output, first, lines }
     }
 
-    /// Waits for the lines that are missing. If they never come, the whole test runs into its limit of time, so a guard
-    /// ends the process after a while.
+    /// Waits for the lines that are missing.
     fn end(mut self) -> Outcome {
-        const LIMIT: &str = "20";
-        let pid = self.process.id().to_string();
-        let guard = format!("sleep {LIMIT}; kill -KILL {pid}");
-        let mut guard =
-            Command::new("bash").args(["-c", &format!("exec bash -c '{guard}'")]).spawn().expect("a guard");
         let mut text = self.first;
         for _ in 1..self.lines {
             let mut line = String::new();
@@ -150,10 +145,8 @@ impl Watch {
             }
             text += &line;
         }
-        // Both may have ended; nothing else is waited for.
+        // It may have ended by itself.
         _ = self.process.kill();
-        _ = guard.kill();
-        _ = guard.wait();
         _ = self.process.wait();
         let mut stderr = String::new();
         self.process.stderr.take().expect("its errors").read_to_string(&mut stderr).expect("its errors");

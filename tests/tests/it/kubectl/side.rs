@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use embedded_apiserver::{ApiServer, Tls};
 use kube::Client;
 use serde_json::{Value, json};
-use tests::cluster::{Cluster, ClusterOptions, User};
+use tempfile::TempDir;
+use tests::cluster::{self, Cluster, ClusterOptions, User};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 /// A server, as kubectl and requests reach it.
 pub(super) struct Side {
@@ -17,6 +21,15 @@ pub(super) struct Side {
 
 enum Running {
     Real(#[expect(dead_code, reason = "runs until it is dropped")] Box<Cluster>),
+    Embedded { serving: JoinHandle<()>, _folder: TempDir },
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Self::Embedded { serving, .. } = self {
+            serving.abort();
+        }
+    }
 }
 
 impl Side {
@@ -31,10 +44,25 @@ impl Side {
         }
     }
 
+    /// Without the controllers' work, as the real one.
     pub(super) async fn embedded() -> Self {
-        let mut side = Self::real().await;
-        side.name = "embedded";
-        side
+        let server = ApiServer::builder().garbage_collection(false).namespace_termination(false);
+        let server = server.build().expect("a server");
+        let tls = Tls::for_loopback().expect("a certificate");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("https://{}", listener.local_addr().expect("an address"));
+        let folder = tempfile::Builder::new().prefix("ecm-embedded-").tempdir().expect("a folder");
+        let path = folder.path().join("kubeconfig");
+        let kubeconfig = embedded_apiserver::kubeconfig(&url, Some(tls.certificate()));
+        std::fs::write(&path, kubeconfig).expect("writing a kubeconfig");
+        let serving =
+            tokio::spawn(async move { server.serve(listener, Some(tls), std::future::pending()).await });
+        Self {
+            name: "embedded",
+            client: cluster::client(&path).await.expect("a client"),
+            kubeconfig: in_namespace(&path, folder.path()),
+            _running: Running::Embedded { serving, _folder: folder },
+        }
     }
 
     /// A GET with an `Accept` header; the answer as JSON.

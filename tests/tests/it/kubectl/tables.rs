@@ -73,7 +73,7 @@ fn objects(now: Timestamp) -> Vec<Value> {
         let time = time.round(Unit::Second).expect("a time");
         // Micro times are marked by a fraction.
         let (precision, after) = after.strip_prefix(".000000").map_or((0, after), |after| (6, after));
-        text += &format!("{before}: \"{time:.precision$}\"");
+        text.extend([before, ": \"", &format!("{time:.precision$}"), "\""]);
         rest = after;
     }
     text += rest;

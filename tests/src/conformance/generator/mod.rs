@@ -267,7 +267,8 @@ impl Generator {
     pub(crate) fn push_watch(&mut self, request: Request, awaits_end: bool, collection: String) {
         let (sync, cell) = (collection, request.cell);
         let number = self.push(Request { action: Action::Watch, ..request });
-        let later = 1 + self.rng.below(8);
+        // What happens near the end of a watch with a time limit would be a matter of chance.
+        let later = if awaits_end { 0 } else { 1 + self.rng.below(8) };
         self.watches.push((number, sync, later, awaits_end, cell));
     }
 

@@ -1,6 +1,6 @@
 //! The index of dependents by the uid of their owner.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kube_protobuf::{Fields, Value as Wire};
@@ -16,9 +16,13 @@ const UID: u32 = 4;
 
 /// The dependents of each owner, kept in step with the store by those who write.
 ///
-/// Cost: about 100 bytes for each reference, and a scan of the metadata at each write.
+/// Cost: about 30 bytes for each reference, as keys are those of the store, and a scan of the metadata at each write.
+/// Objects without owners cost nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Owners(Mutex<HashMap<String, BTreeSet<(Resource, String)>>>);
+pub(crate) struct Owners(Mutex<HashMap<String, Dependents>>);
+
+/// The keys of dependents by kind.
+type Dependents = BTreeMap<Resource, BTreeSet<Arc<str>>>;
 
 impl Owners {
     /// Writes an object and enters its owners. Only writes of objects that have or had owners wait for each other.
@@ -40,17 +44,11 @@ impl Owners {
         }
         let mut owners = self.0.lock();
         let stored = write()?;
-        let entry = (resource, key.to_owned());
         for uid in old.iter().filter(|uid| !new.contains(uid)) {
-            if let Some(dependents) = owners.get_mut(*uid) {
-                dependents.remove(&entry);
-                if dependents.is_empty() {
-                    owners.remove(*uid);
-                }
-            }
+            forget(&mut owners, uid, resource, key);
         }
         for uid in new.iter().filter(|uid| !old.contains(uid)) {
-            owners.entry((*uid).to_owned()).or_default().insert(entry.clone());
+            enter(&mut owners, uid, resource, stored.shared_key());
         }
         Ok(stored)
     }
@@ -62,7 +60,31 @@ impl Owners {
 
     /// The dependents of an owner, in the order of kinds and keys.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(Resource, String)> {
-        self.0.lock().get(uid).map(|dependents| dependents.iter().cloned().collect()).unwrap_or_default()
+        let owners = self.0.lock();
+        let kinds = owners.get(uid).into_iter().flatten();
+        kinds.flat_map(|(resource, keys)| keys.iter().map(|key| (*resource, key.to_string()))).collect()
+    }
+}
+
+fn enter(owners: &mut HashMap<String, Dependents>, uid: &str, resource: Resource, key: Arc<str>) {
+    if let Some(dependents) = owners.get_mut(uid) {
+        dependents.entry(resource).or_default().insert(key);
+    } else {
+        owners.insert(uid.to_owned(), Dependents::from([(resource, BTreeSet::from([key]))]));
+    }
+}
+
+/// Removes a dependent, and everything that is empty then.
+fn forget(owners: &mut HashMap<String, Dependents>, uid: &str, resource: Resource, key: &str) {
+    let Some(dependents) = owners.get_mut(uid) else { return };
+    if let Some(keys) = dependents.get_mut(&resource) {
+        keys.remove(key);
+        if keys.is_empty() {
+            dependents.remove(&resource);
+        }
+    }
+    if dependents.is_empty() {
+        owners.remove(uid);
     }
 }
 

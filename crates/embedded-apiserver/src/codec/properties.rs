@@ -67,6 +67,35 @@ fn or_null(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::Array(items) }
 }
 
+/// Values of all kinds.
+fn any_untyped() -> impl Strategy<Value = Value> {
+    let values = serde_json::json!([
+        null, true, false, 0, -1, 1.0, 2.5, 1e30, 4_294_967_296_i64, u64::MAX, "", "x", "1Gi", "1024Mi", " 1", "\"1\"", "1\n",
+        "2024-01-02T03:04:05Z", "2024-01-02T03:04:05.5+01:00", "0001-01-01T00:00:00Z", [], [null], {}, {"a": null}, {"a": 1.5},
+    ]);
+    prop::sample::select(values.as_array().unwrap().clone())
+}
+
+/// Replaces the value at a place, counted in the order of the text. Returns whether there is one.
+fn replace(tree: &mut Value, place: &mut usize, with: &Value) -> bool {
+    let below: Vec<&mut Value> = match tree {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        _ => return false,
+    };
+    for value in below {
+        if *place == 0 {
+            *value = with.clone();
+            return true;
+        }
+        *place -= 1;
+        if replace(value, place, with) {
+            return true;
+        }
+    }
+    false
+}
+
 fn a_tree() -> impl Strategy<Value = (&'static Type, Value)> {
     any_type().prop_flat_map(|of| (Just(of), tree(of)))
 }
@@ -86,6 +115,21 @@ proptest! {
         let mut direct = Vec::new();
         protobuf::to_json(of, &bytes, None, &mut direct).unwrap();
         prop_assert_eq!(String::from_utf8(direct).unwrap(), String::from_utf8(text).unwrap());
+    }
+
+    #[test]
+    fn normalising_a_tree_is_reading_its_text((of, tree) in a_tree(), at in any::<u16>(), spoil in any_untyped()) {
+        let read = |result: Result<_, json::DecodeError>| result.map_err(|error| error.0);
+        let mut spoiled = tree.clone();
+        let mut places = usize::from(at) % 40;
+        replace(&mut spoiled, &mut places, &spoil);
+        for tree in [tree, spoiled] {
+            let text = tree.to_string();
+            prop_assert_eq!(
+                read(json::normalise(of, &tree, FieldValidation::Strict)),
+                read(json::decode(of, text.as_bytes(), FieldValidation::Strict))
+            );
+        }
     }
 
     #[test]

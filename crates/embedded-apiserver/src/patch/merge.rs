@@ -8,10 +8,9 @@ use crate::status::Status;
 ///
 /// # Errors
 /// 400 if the patch is neither an object nor a list. A list replaces the object, and the decoder of the type refuses it.
-pub(crate) fn merge(original: &Value, patch: &Value) -> Result<Value, Status> {
+pub(crate) fn merge(original: Value, patch: &Value) -> Result<Value, Status> {
     match (original, patch) {
-        (Value::Object(original), Value::Object(patch)) => {
-            let mut merged = original.clone();
+        (Value::Object(mut merged), Value::Object(patch)) => {
             merge_fields(&mut merged, patch);
             Ok(Value::Object(merged))
         }

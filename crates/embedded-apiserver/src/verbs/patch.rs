@@ -143,7 +143,7 @@ impl Patch<'_> {
         let (patch, mut problems) = self.parse()?;
         let patched = match self.kind {
             Kind::Json => patch::json_patch(&original, &patch)?,
-            Kind::Merge => patch::merge(&original, &patch)?,
+            Kind::Merge => patch::merge(original, &patch)?,
             Kind::Strategic | Kind::Apply => patch::strategic(of, &original, &patch)?,
         };
         // Upstream shows the patched object as JSON, and a strategic patch as Go prints a map.

@@ -1,6 +1,7 @@
 //! JSON of any type of the schema, with the semantics and error texts of Go: `sigs.k8s.io/json` for decoding,
 //! `encoding/json` for encoding.
 
+mod copy;
 mod decode;
 mod encode;
 mod head;
@@ -22,7 +23,7 @@ pub(crate) use super::error::DecodeError;
 
 /// Decodes a tree, such as the result of a patch, as if it were the body of a request.
 ///
-/// Cost: writes and reads it as JSON.
+/// Cost: a copy. A tree that does not fit its type is written and read as JSON, for Go's words about it.
 ///
 /// # Errors
 /// Those of [`decode`].
@@ -31,7 +32,10 @@ pub(crate) fn normalise(
     tree: &Value,
     validation: FieldValidation,
 ) -> Result<(Value, Vec<Problem>), DecodeError> {
-    decode(of, tree.to_string().as_bytes(), validation)
+    match copy::copy(of, tree) {
+        Some(tree) => Ok((tree, Vec::new())),
+        None => decode(of, tree.to_string().as_bytes(), validation),
+    }
 }
 
 #[cfg(test)]

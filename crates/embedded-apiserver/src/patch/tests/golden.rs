@@ -41,7 +41,7 @@ impl Case for Patched {
         let done = match self.kind.as_str() {
             "strategic" => strategic(Type::named(&self.of).unwrap(), &case.object, &case.changes),
             "json" => json_patch(&case.object, &case.changes),
-            _ => merge(&case.object, &case.changes),
+            _ => merge(case.object.clone(), &case.changes),
         };
         let (ours, theirs) = match done {
             Ok(result) => ((0, String::new(), result), (case.code, case.message, case.result)),

@@ -10,7 +10,7 @@
 //! `omitzero` leaves them out, structs that are no pointers are there, quantities and times have their canonical form.
 
 mod error;
-mod fields_v1;
+pub(crate) mod fields_v1;
 pub(crate) mod json;
 mod native;
 pub(crate) mod protobuf;

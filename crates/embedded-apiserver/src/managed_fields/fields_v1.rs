@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::element::{Element, Unreadable};
 use super::set::{Node, Set};
+use crate::codec::fields_v1::write_key;
 
 /// Reads a set. Elements of unknown types are left out, as upstream does.
 ///
@@ -49,6 +50,44 @@ fn encode_node(node: &Node<'_>) -> Value {
     let below = node.children.nodes().iter().map(|child| (child.element.encode(), encode_node(child)));
     let own = (node.member && !node.children.is_empty()).then(|| (".".to_owned(), Value::Object(Map::new())));
     Value::Object(own.into_iter().chain(below).collect())
+}
+
+/// Writes a set as the text that protobuf holds. The order of elements is that of the keys.
+pub(crate) fn to_vec(set: &Set<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    write_nodes(set, false, &mut out);
+    out
+}
+
+fn write_nodes(set: &Set<'_>, member: bool, out: &mut Vec<u8>) {
+    let mut separator = b'{';
+    if member && !set.is_empty() {
+        out.extend_from_slice(b"{\".\":{}");
+        separator = b',';
+    }
+    for node in set.nodes() {
+        out.push(separator);
+        separator = b',';
+        write_element(&node.element, out);
+        out.push(b':');
+        write_nodes(&node.children, node.member, out);
+    }
+    if separator == b'{' {
+        out.push(b'{');
+    }
+    out.push(b'}');
+}
+
+fn write_element(element: &Element<'_>, out: &mut Vec<u8>) {
+    match element {
+        // Nothing to escape, as in all names of the types.
+        Element::Field(name) if name.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'"' | b'\\')) => {
+            out.extend_from_slice(b"\"f:");
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'"');
+        }
+        other => write_key(out, &other.encode()),
+    }
 }
 
 /// Adds the paths of a set to one that is written.

@@ -96,7 +96,7 @@ fn create_instead(
         before_create_by_update(&core.scope(entry, namespace, change.subresource, dry_run), &mut object)?;
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
-    match create::store(core, creation, &object, prepared) {
+    match create::store(core, creation, (&object, &[]), prepared) {
         Ok(body) => Ok(Some(Changed { body, created: true })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),

@@ -43,7 +43,7 @@ pub(crate) fn create(
     }
     names::fit_namespace(entry, namespace, &mut object)?;
     warn_of_repeated_owners(&mut object, warnings);
-    tracking::manager(entry, "").update(None, &mut object, manager, core.environment.now());
+    let managed = tracking::manager(entry, "").create(&mut object, manager, core.environment.now());
     lifecycle::admit_create(core, entry, namespace, meta::text(&object, "name"))?;
     // Only a number other than 0 counts as a version here.
     if meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or_default() == 0 {
@@ -58,7 +58,7 @@ pub(crate) fn create(
         let scope = core.scope(entry, namespace, "", creation.dry_run);
         let prepared = before_create(&scope, &mut attempt)?;
         warnings.extend_from_slice(&prepared.warnings);
-        match store(core, creation, &attempt, prepared) {
+        match store(core, creation, (&attempt, &managed), prepared) {
             Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
             result => return result,
         }
@@ -77,19 +77,22 @@ pub(crate) fn warn_of_repeated_owners(object: &mut Value, warnings: &mut Vec<Str
     }
 }
 
-/// Stores a new object that passed all checks.
+/// Stores a new object that passed all checks. `managed` is what `FieldManager::create` returned, if it was called.
 ///
 /// # Errors
 /// 409 if it exists.
 pub(crate) fn store(
     core: &Core,
     creation: Creation<'_>,
-    object: &Value,
+    (object, managed): (&Value, &[u8]),
     prepared: Prepared,
 ) -> Result<Bytes, Status> {
     let Creation { entry, namespace, dry_run, .. } = creation;
     let key = names::key_of(entry, namespace, meta::text(object, "name"))?;
-    let body = protobuf::encode(entry.stored_as, object);
+    let mut body = protobuf::encode(entry.stored_as, object);
+    if !managed.is_empty() {
+        body = protobuf::append_to_metadata(&body, managed).map_err(Status::internal)?;
+    }
     if dry_run {
         return match core.store.get(entry.resource, &key) {
             Some(existing) => Err(exists(entry, object, existing.body())),

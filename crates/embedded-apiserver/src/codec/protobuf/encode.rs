@@ -106,7 +106,7 @@ fn entries(writer: &mut Writer, number: u32, of: &'static Node, map: &Map<String
     }
 }
 
-fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
+pub(super) fn moment(writer: &mut Writer, number: u32, layout: Layout, value: &Value) {
     let moment = value
         .as_str()
         .and_then(|text| time::parse(layout, text).ok())

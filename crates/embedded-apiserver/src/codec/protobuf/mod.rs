@@ -3,6 +3,7 @@
 
 mod decode;
 mod encode;
+mod managed;
 mod scan;
 mod splice;
 mod to_json;
@@ -10,8 +11,9 @@ mod write;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
+pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use scan::{Path, entries};
-pub(crate) use splice::{resource_version, set_resource_version};
+pub(crate) use splice::{append_to_metadata, resource_version, set_resource_version};
 pub(crate) use to_json::to_json;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Replaces the resourceVersion in a stored object.
+//! Changes the metadata of a stored object without decoding it.
 
 use bytes::Bytes;
 use kube_protobuf::{DecodeError, Fields};
@@ -39,6 +39,26 @@ pub(crate) fn set_resource_version(object: &[u8], version: &str) -> Result<Bytes
     out.extend_from_slice(after);
     out.extend_from_slice(after_metadata);
     Ok(Bytes::from(out))
+}
+
+/// The object with more fields at the end of its metadata: those of greater numbers than it has, or more items of its last.
+///
+/// Cost: one allocation and copy.
+///
+/// # Errors
+/// The bytes are no message.
+pub(crate) fn append_to_metadata(object: &[u8], more: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let (before, metadata, after) = cut(object, METADATA)?;
+    let length = metadata.len() + more.len();
+    let (encoded, size) = varint(length as u64);
+    let mut out = Vec::with_capacity(before.len() + 1 + size + length + after.len());
+    out.extend_from_slice(before);
+    out.push(METADATA_KEY);
+    out.extend(encoded.iter().take(size));
+    out.extend_from_slice(metadata);
+    out.extend_from_slice(more);
+    out.extend_from_slice(after);
+    Ok(out)
 }
 
 /// The `metadata.resourceVersion` of a stored object.

@@ -1,9 +1,15 @@
 //! Fields of the wire format, appended to a buffer.
 
 /// Writes messages. The length of a nested message is put before it when it is complete.
-#[derive(Default)]
 pub(super) struct Writer {
     out: Vec<u8>,
+}
+
+/// An empty message, with room for a usual object.
+impl Default for Writer {
+    fn default() -> Self {
+        Self { out: Vec::with_capacity(2048) }
+    }
 }
 
 const VARINT: u32 = 0;

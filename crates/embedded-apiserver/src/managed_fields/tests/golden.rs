@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::codec::json::{FieldValidation, normalise};
+use crate::codec::protobuf;
 use crate::managed_fields::{FieldManager, reset_fields};
 use crate::schema::Type;
 
@@ -115,7 +116,15 @@ impl Step {
 
     fn update(&self, manager: &FieldManager<'_>, live: Option<&Value>) -> Option<String> {
         let mut object = self.object.clone();
-        manager.update(live, &mut object, &self.manager, self.time.parse().unwrap());
+        let time = self.time.parse().unwrap();
+        manager.update(live, &mut object, &self.manager, time);
+        if live.is_none() {
+            let mut created = self.object.clone();
+            let managed = manager.create(&mut created, &self.manager, time);
+            let created = protobuf::encode(manager.of, &created);
+            let created = protobuf::append_to_metadata(&created, &managed).unwrap();
+            assert_eq!(created, protobuf::encode(manager.of, &object), "{object}");
+        }
         let ours = object["metadata"].get("managedFields").cloned();
         difference(&json!(ours), &json!(self.result))
     }

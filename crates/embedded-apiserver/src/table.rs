@@ -17,7 +17,7 @@ mod workload;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use object::{Age, text};
+use object::{Age, name, text};
 
 pub(crate) use options::{Include, Options};
 pub(crate) use workload::label_selector;
@@ -99,10 +99,6 @@ pub(crate) fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> 
             vec![name(object), created.unwrap_or("0001-01-01T00:00:00Z").into()]
         }
     }
-}
-
-fn name(object: &Value) -> Value {
-    object.get("metadata").map_or("", |metadata| text(metadata, "name")).into()
 }
 
 fn included(object: &Value, options: Options) -> Value {

@@ -9,6 +9,7 @@
 #![allow(
     clippy::missing_panics_doc,
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
     clippy::panic,

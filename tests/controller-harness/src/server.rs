@@ -7,6 +7,7 @@ use embedded_apiserver::environment::SystemEnvironment;
 use embedded_apiserver::{ApiServer, Environment};
 use endpoint_informers::cache::Cache;
 use futures::FutureExt as _;
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use k8s_openapi::jiff::Timestamp;
@@ -236,71 +237,96 @@ pub(crate) async fn answer<T: Served>(
     cache: &Cache,
     request: Request<Body>,
 ) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    let name = parts.uri.path().rsplit('/').next().unwrap().to_owned();
-    let method = parts.method.clone();
-    let forward = |body: Vec<u8>| forward(server, Request::from_parts(parts.clone(), Body::from(body)));
-    if parts.uri.path().contains("/events") {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes().to_vec();
+    let name = head.uri.path().rsplit('/').next().unwrap().to_owned();
+    if head.uri.path().contains("/events") {
         server.lock().events.push(serde_json::from_slice(&body).unwrap());
-        return forward(body.to_vec()).await;
+        return forward(server, head, body).await;
     }
-    if method == Method::GET {
-        let selected =
-            |query: &str| query.strip_prefix("fieldSelector=metadata.name=").map(ToOwned::to_owned);
-        let service = parts.uri.query().and_then(selected).filter(|_| name == "services");
-        let refusal = {
-            let mut server = server.lock();
-            server.service_lookups.push(service.expect("Services are looked up by name, with a list of one"));
-            server.refused()
-        };
-        return match refusal {
-            Some(refusal) => refusal,
-            None => forward(Vec::new()).await,
-        };
+    match head.method {
+        Method::GET => look_up(server, head, &name).await,
+        Method::DELETE => delete(server, cache, head, body, &name).await,
+        _ => write(server, cache, head, &body, &name).await,
     }
-    if method == Method::DELETE {
-        let refusal = {
-            let mut server = server.lock();
-            server.requests.push(format!("DELETE {name}"));
-            server.refused()
-        };
-        if let Some(refusal) = refusal {
-            return refusal;
-        }
-        let answer = forward(body.to_vec()).await;
-        let gone = {
-            let mut server = server.lock();
-            server.refresh(&name);
-            !server.broken && !server.objects.contains_key(&name)
-        };
-        if answer.status().is_success() && gone {
-            cache.remove::<T::Cached>(NAMESPACE, &name);
-        }
-        return answer;
+}
+
+/// Answers a lookup of a Service: a list of one.
+async fn look_up<T: Served>(server: &Mutex<Server<T>>, head: Parts, name: &str) -> Response<Body> {
+    let selected = |query: &str| query.strip_prefix("fieldSelector=metadata.name=").map(ToOwned::to_owned);
+    let service = head.uri.query().and_then(selected).filter(|_| name == "services");
+    let refusal = {
+        let mut server = server.lock();
+        server.service_lookups.push(service.expect("Services are looked up by name, with a list of one"));
+        server.refused()
+    };
+    match refusal {
+        Some(refusal) => refusal,
+        None => forward(server, head, Vec::new()).await,
     }
-    let object: T = serde_json::from_slice(&body).unwrap();
+}
+
+async fn delete<T: Served>(
+    server: &Mutex<Server<T>>,
+    cache: &Cache,
+    head: Parts,
+    options: Vec<u8>,
+    name: &str,
+) -> Response<Body> {
+    let refusal = {
+        let mut server = server.lock();
+        server.requests.push(format!("DELETE {name}"));
+        server.refused()
+    };
+    if let Some(refusal) = refusal {
+        return refusal;
+    }
+    let answer = forward(server, head, options).await;
+    let gone = {
+        let mut server = server.lock();
+        server.refresh(name);
+        !server.broken && !server.objects.contains_key(name)
+    };
+    if answer.status().is_success() && gone {
+        cache.remove::<T::Cached>(NAMESPACE, name);
+    }
+    answer
+}
+
+/// Answers a create or an update.
+async fn write<T: Served>(
+    server: &Mutex<Server<T>>,
+    cache: &Cache,
+    head: Parts,
+    body: &[u8],
+    name: &str,
+) -> Response<Body> {
+    let object: T = serde_json::from_slice(body).unwrap();
     let sent = {
         let mut server = server.lock();
         let metadata = object.metadata();
-        let given = metadata.name.as_ref().or(metadata.generate_name.as_ref());
-        let target = if method == Method::POST { given.unwrap() } else { &name };
-        server.requests.push(format!("{method} {target}"));
-        if let Some(refusal) = server.refusal(&method, &object) {
+        let given = metadata.name.as_deref().or(metadata.generate_name.as_deref());
+        let target = if head.method == Method::POST { given.unwrap() } else { name };
+        server.requests.push(format!("{} {target}", head.method));
+        if let Some(refusal) = server.refusal(&head.method, &object) {
             return refusal;
         }
         server.admitted(object)
     };
-    let answer = forward(serde_json::to_vec(&with_type(&sent)).unwrap()).await;
+    let answer = forward(server, head, serde_json::to_vec(&with_type(&sent)).unwrap()).await;
     if !answer.status().is_success() {
         return answer;
     }
     let (head, body) = answer.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let stored: T = serde_json::from_slice(&body).unwrap();
-    server.lock().objects.insert(stored.metadata().name.clone().unwrap(), stored.clone());
-    let held = server.lock().held.as_mut().map(|held| held.push(stored.clone()));
-    if held.is_none() && !server.lock().broken {
+    let delivered = {
+        let mut server = server.lock();
+        server.objects.insert(stored.metadata().name.clone().unwrap(), stored.clone());
+        let held = server.held.as_mut().map(|held| held.push(stored.clone()));
+        held.is_none() && !server.broken
+    };
+    if delivered {
         emit(cache, &stored);
     }
     tokio::task::yield_now().await;
@@ -317,11 +343,12 @@ pub(crate) async fn answer<T: Served>(
 }
 
 /// Lets the API server answer.
-async fn forward<T: Served>(server: &Mutex<Server<T>>, mut request: Request<Body>) -> Response<Body> {
+async fn forward<T: Served>(server: &Mutex<Server<T>>, mut head: Parts, body: Vec<u8>) -> Response<Body> {
     // The body may have another length than the controller's.
-    request.headers_mut().remove(http::header::CONTENT_LENGTH);
+    head.headers.remove(http::header::CONTENT_LENGTH);
     let mut api = server.lock().api.clone();
-    let (head, body) = api.call(request).await.unwrap().into_parts();
+    let answer = api.call(Request::from_parts(head, Body::from(body))).await.unwrap();
+    let (head, body) = answer.into_parts();
     Response::from_parts(head, Body::from(body.collect().await.unwrap().to_bytes().to_vec()))
 }
 

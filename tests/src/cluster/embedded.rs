@@ -35,7 +35,8 @@ impl EmbeddedServer {
         let server = builder.build().expect("an API server");
         let tls = Tls::for_loopback().expect("a certificate");
         std::fs::create_dir_all(folder.join(CERTIFICATES)).expect("a folder");
-        std::fs::write(folder.join(CERTIFICATES).join(AUTHORITY), tls.certificate()).expect("writing a certificate");
+        std::fs::write(folder.join(CERTIFICATES).join(AUTHORITY), tls.certificate())
+            .expect("writing a certificate");
         let mut started = Self { server, tls, port, serving: None };
         started.serve().await;
         started

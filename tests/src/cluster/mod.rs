@@ -253,10 +253,10 @@ impl Cluster {
 
     /// Grants the controllers' user the rights that deploy/ grants for the election.
     pub async fn allow_election(&self) {
+        const NAMESPACE: &str = "kube-system";
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        const NAMESPACE: &str = "kube-system";
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
         let text = std::fs::read_to_string(file).expect("the role of the election");
         let role = Role::deserialize(serde_yaml::Deserializer::from_str(&text)).expect("a role");

@@ -15,7 +15,7 @@ use tests::workload::PHASES;
 const SERVICES: [&str; 10] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"];
 
 fn texts(changes: &[Change]) -> String {
-    changes.iter().map(|change| format!("{change}\n")).collect()
+    changes.join("\n")
 }
 
 /// The whole workload of the parity tests, settled by upstream.

@@ -227,10 +227,10 @@ fn time_of_a_typical_pod() {
 
 /// Prints the best of many rounds: other programs disturb the rest. `MEASURE` selects one.
 fn measure(what: &str, mut run: impl FnMut()) {
+    const CALLS: u32 = 200;
     if std::env::var("MEASURE").is_ok_and(|only| only != what) {
         return;
     }
-    const CALLS: u32 = 200;
     let round = |_| {
         let start = Instant::now();
         (0..CALLS).for_each(|_| run());

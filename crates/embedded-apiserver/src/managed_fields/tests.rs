@@ -29,6 +29,7 @@ fn at(second: i64) -> jiff::Timestamp {
 }
 
 /// A Service with these fields.
+#[allow(clippy::needless_pass_by_value, reason = "literals are passed")]
 fn service(metadata: Value, spec: Value) -> Value {
     let mut service = json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata});
     if spec != json!({}) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ApiServer, Builder};
+use super::ApiServer;
 use crate::codec::json::{self, FieldValidation};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry, entries, resources};
@@ -35,16 +35,6 @@ pub enum LoadError {
 }
 
 impl ApiServer {
-    /// A server with the default options.
-    pub fn new() -> Self {
-        Builder::default().build().unwrap_or_else(|_| unreachable!("the default options are valid"))
-    }
-
-    /// The options of a server.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// Stores an object as it is: without defaults, rules, or a check that its namespace exists. Fields that its kind does not
     /// have are dropped. Watches see it.
     ///
@@ -110,7 +100,7 @@ impl ApiServer {
         self.core.store.close();
     }
 
-    /// The state as a `v1 List` in YAML, for [`Builder::snapshot`].
+    /// The state as a `v1 List` in YAML, for [`Builder::snapshot`](crate::Builder::snapshot).
     ///
     /// # Errors
     /// A stored object is malformed, which is a bug.
@@ -140,12 +130,6 @@ impl ApiServer {
         core.store.reset(version, objects);
         adopt(core);
         Ok(())
-    }
-}
-
-impl Default for ApiServer {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

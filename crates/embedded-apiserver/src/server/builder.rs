@@ -70,6 +70,24 @@ impl fmt::Debug for Builder {
     }
 }
 
+impl ApiServer {
+    /// A server with the default options.
+    pub fn new() -> Self {
+        Builder::default().build().unwrap_or_else(|_| unreachable!("the default options are valid"))
+    }
+
+    /// The options of a server.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl Default for ApiServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Builder {
     /// Sets the networks of cluster IPs: one, or one of each family. The family of the first is the default of Services.
     /// Without this, `10.96.0.0/16` and `fd00:96::/112`.

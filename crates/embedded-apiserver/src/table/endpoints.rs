@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::name;
-use super::object::{Age, NONE, int, list, text};
+use super::object::{Age, NONE, int, list, name, text};
 
 const SHOWN: usize = 3;
 

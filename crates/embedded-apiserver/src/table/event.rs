@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::name;
-use super::object::{Age, child, int, part, text, text_or, time};
+use super::object::{Age, child, int, name, part, text, text_or, time};
 
 /// A field in `v1`, else its counterpart in `events.k8s.io/v1`.
 fn either<'a>(event: &'a Value, core: &str, events: &str) -> &'a Value {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::name;
-use super::object::{Age, NONE, child, flag, list, text, text_or};
+use super::object::{Age, NONE, child, flag, list, name, text, text_or};
 
 pub(super) fn cells(node: &Value, age: Age) -> Vec<Value> {
     const UNKNOWN: &str = "<unknown>";

@@ -69,3 +69,7 @@ impl Age {
         self.of(time(child(object, "metadata"), "creationTimestamp")).into()
     }
 }
+
+pub(super) fn name(object: &Value) -> Value {
+    object.get("metadata").map_or("", |metadata| text(metadata, "name")).into()
+}

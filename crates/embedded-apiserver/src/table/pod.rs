@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::name;
-use super::object::{Age, NONE, child, flag, int, list, part, text, text_or, time};
+use super::object::{Age, NONE, child, flag, int, list, name, part, text, text_or, time};
 
 /// The condition of a row whose pod has ended.
 pub(super) fn condition(pod: &Value) -> Option<Value> {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::name;
-use super::object::{Age, NONE, child, int, joined, list, text, text_or};
+use super::object::{Age, NONE, child, int, joined, list, name, text, text_or};
 use super::workload::labels;
 
 pub(super) fn cells(service: &Value, age: Age) -> Vec<Value> {

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::name;
-use super::object::{Age, NONE, child, int, list, text};
+use super::object::{Age, NONE, child, int, list, name, text};
 
 pub(super) fn replica_set_cells(set: &Value, age: Age) -> Vec<Value> {
     let (spec, status) = (child(set, "spec"), child(set, "status"));

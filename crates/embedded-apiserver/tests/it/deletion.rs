@@ -21,7 +21,7 @@ fn replica_set(name: &str) -> Value {
     })
 }
 
-/// A pod of each name, owned by a new ReplicaSet.
+/// A pod of each name, owned by a new `ReplicaSet`.
 async fn owned(server: &ApiServer, names: &[&str], blocks: bool) -> Value {
     let (code, owner) = send(server, "POST", SETS, replica_set("rs")).await;
     assert_eq!(code, 201, "{owner}");

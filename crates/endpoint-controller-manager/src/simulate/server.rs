@@ -35,14 +35,14 @@ impl Server {
         let listener = listener.map_err(|error| format!("--listen: cannot listen at {address}: {error}"))?;
         let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
         let tls = Tls::for_loopback().map_err(|error| format!("cannot make a certificate: {error}"))?;
-        Ok(Listener { server: self.0.clone(), listener, tls, url: format!("https://{address}") })
+        Ok(Listener { server: self.0.clone(), socket: listener, tls, url: format!("https://{address}") })
     }
 }
 
 /// A server that is reached over the network.
 pub(crate) struct Listener {
     server: ApiServer,
-    listener: TcpListener,
+    socket: TcpListener,
     tls: Tls,
     pub(crate) url: String,
 }
@@ -55,6 +55,6 @@ impl Listener {
 
     /// Serves until `shutdown` completes.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) {
-        self.server.serve(self.listener, Some(self.tls), shutdown).await;
+        self.server.serve(self.socket, Some(self.tls), shutdown).await;
     }
 }

@@ -66,7 +66,7 @@ async fn addresses(client: &kube::Client) -> Vec<String> {
     let path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=web";
     let slices = request(client, "GET", path, &Value::Null).await;
     let endpoints =
-        slices["items"].as_array().unwrap().iter().flat_map(|slice| slice["endpoints"].as_array());
+        slices["items"].as_array().unwrap().iter().filter_map(|slice| slice["endpoints"].as_array());
     let ready = endpoints.flatten().filter(|endpoint| endpoint["conditions"]["ready"] == true);
     let mut addresses: Vec<String> =
         ready.map(|endpoint| endpoint["addresses"][0].as_str().unwrap().to_owned()).collect();

@@ -38,7 +38,9 @@ fn any_service() -> impl Strategy<Value = Value> {
         put("spec", "ports", json!(ports));
         put("spec", "selector", json!(selector));
         put("spec", "clusterIPs", json!(ips));
-        affinity.into_iter().for_each(|affinity| put("spec", "sessionAffinity", json!(affinity)));
+        if let Some(affinity) = affinity {
+            put("spec", "sessionAffinity", json!(affinity));
+        }
         object
     })
 }

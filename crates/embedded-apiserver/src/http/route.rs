@@ -152,14 +152,15 @@ fn places<'a>(rest: &[&'a str]) -> Vec<Place<'a>> {
 /// `None` if there is no such path.
 fn objects(method: &Method, group: &str, version: &str, rest: &[&str]) -> Option<Result<Route, Lost>> {
     places(rest).iter().find_map(|place| {
+        // The plural first: it differs most often, mostly in its length.
         let kinds = KINDS
             .iter()
-            .find(|kind| kind.group == group && kind.version == version && kind.plural == place.plural);
+            .find(|kind| kind.plural == place.plural && kind.group == group && kind.version == version);
         if let Some(kind) = kinds {
             return of_kind(method, kind, place);
         }
         let review = REVIEWS.iter().find(|review| {
-            review.group == group && review.version == version && review.plural == place.plural
+            review.plural == place.plural && review.group == group && review.version == version
         })?;
         if review.namespaced != place.namespaced || !place.name.is_empty() {
             return None;

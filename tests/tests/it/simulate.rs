@@ -15,7 +15,7 @@ use tests::workload::PHASES;
 const SERVICES: [&str; 10] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"];
 
 fn texts(changes: &[Change]) -> String {
-    changes.join("\n")
+    changes.iter().fold(String::new(), |text, change| text + &change.to_string() + "\n")
 }
 
 /// The whole workload of the parity tests, settled by upstream.

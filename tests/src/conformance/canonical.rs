@@ -145,6 +145,8 @@ impl Canonical {
         {
             return format!("{}failed to allocate IP ⟦address⟧: {}", self.text(before), self.text(after));
         }
+        let printed = without_printed_managers(text);
+        let text = printed.as_deref().unwrap_or(text);
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut before = ' ';
@@ -219,6 +221,28 @@ fn sort_managers(fields: &mut [(String, Tree)]) {
         let count = fields[first..].iter().take_while(|(key, _)| key == MANAGED_FIELDS).count();
         fields[first..first + count].sort_by_cached_key(|(_, value)| value.print());
     }
+}
+
+/// Replaces the managed fields of an object that an error quotes, if they are several: their order depends on the second.
+fn without_printed_managers(text: &str) -> Option<String> {
+    const NAME: &str = "managedFields";
+    if !text.contains("Invalid value: ") {
+        return None;
+    }
+    let start = text.find(NAME)? + NAME.len();
+    let start = start + text[start..].find('[')?;
+    let mut depth = 0_usize;
+    let end = text[start..].bytes().position(|byte| {
+        match byte {
+            b'[' => depth += 1,
+            b']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let managers = &text[start..=start + end];
+    let several = managers.matches("operation").count() > 1;
+    several.then(|| format!("{}⟦several managers⟧{}", &text[..start], &text[start + end + 1..]))
 }
 
 /// Sorts managed fields in YAML.
@@ -354,6 +378,17 @@ mod tests {
             lines.join(" "),
             "metadata:   managedFields:   - a: 1   - b: 1     c:       d: 2   name: x - managedFields:   - 2   - 1"
         );
+    }
+
+    #[test]
+    fn several_managers_in_an_error_have_no_order() {
+        let error = |managers: &str| {
+            canonical(&format!(
+                r#"{{"message":"Invalid value: \"{{\\\"managedFields\\\":{managers},1}}\""}}"#
+            ))
+        };
+        assert_eq!(error("[{operation:[]},{operation}]"), error("[{operation},{operation:[]}]"));
+        assert_ne!(error("[{operation:[]}]"), error("[{operation}]"));
     }
 
     #[test]

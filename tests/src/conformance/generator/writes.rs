@@ -193,6 +193,13 @@ fn collect(at: &str, value: &Value, pointers: &mut Vec<String>) {
     }
 }
 
+/// Makes a Service of one family: which of two is named in an error is chance.
+fn one_family(document: &mut Value) {
+    if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("ipFamilyPolicy");
+    }
+}
+
 /// A text that ends early.
 fn truncated(rng: &mut Rng, document: &Value) -> Body {
     let text = document.to_string();
@@ -368,17 +375,17 @@ pub(super) fn create(g: &mut Generator, resource: &'static Resource, option: &'s
         }
         "no name" => {
             document["metadata"].as_object_mut().unwrap().remove("name");
-            if let Some(spec) = document["spec"].as_object_mut() {
-                // Which of two families is named in the error is chance.
-                spec.remove("ipFamilyPolicy");
-            }
+            one_family(&mut document);
             succeeds = false;
         }
         "with version" => {
             document["metadata"]["resourceVersion"] = json!(*g.rng.pick(&["7", "0", "x", ""]));
             succeeds = false;
         }
-        "bad name" => succeeds = false,
+        "bad name" => {
+            one_family(&mut document);
+            succeeds = false;
+        }
         "with uid" => document["metadata"]["uid"] = json!(UID),
         "content type" => {
             request.content_type = *g.rng.pick(&[

@@ -19,7 +19,7 @@ pub(crate) struct Deviation {
 pub(crate) const ALL: &[Deviation] = &[
     Deviation {
         name: "reviews allow everything",
-        reason: "there is no authentication and no authorization: TokenReview and SubjectAccessReview say yes",
+        reason: "there is no authentication and no authorization: `TokenReview` and `SubjectAccessReview` say yes",
         matches: |request, difference, _| {
             request.cell.resource == "reviews"
                 && [".body.status.", ".body.2.3.", ".body.2.3"]

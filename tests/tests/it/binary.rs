@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tests::binaries;
-use tests::cluster::{Cluster, ClusterOptions};
+use tests::cluster::Cluster;
 use tests::manager::{Manager, ManagerOptions};
 use tests::process;
 use tests::scenario::{Pod, World};
@@ -176,7 +176,7 @@ fn it_exits_while_its_output_is_blocked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_serves_and_exits_on_a_signal() {
-    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    let mut cluster = Cluster::embedded().await;
     let options = ManagerOptions::default();
     for signal in ["TERM", "INT"] {
         let manager = Manager::ours(&cluster, &options).await;
@@ -193,7 +193,7 @@ async fn it_serves_and_exits_on_a_signal() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_continues_after_an_api_server_outage() {
-    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    let mut cluster = Cluster::embedded().await;
     let world = World::prepare(cluster.client(), ManagerOptions::default().controllers).await;
     let mut manager = Manager::ours(&cluster, &ManagerOptions::default()).await;
     let spec = serde_json::json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});

@@ -204,20 +204,3 @@ impl Builder {
     }
 }
 
-impl ApiServer {
-    /// A server with the default options.
-    pub fn new() -> Self {
-        Builder::default().build().unwrap_or_else(|_| unreachable!("the default options are valid"))
-    }
-
-    /// The options of a server.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-}
-
-impl Default for ApiServer {
-    fn default() -> Self {
-        Self::new()
-    }
-}

@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tests::audit::Mark;
-use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
@@ -71,7 +71,7 @@ fn texts(addresses: &[&str]) -> Vec<String> {
 impl Fixture {
     /// Starts a new cluster, and our program with these feature gates.
     pub(crate) async fn start(gates: &str) -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let cluster = Cluster::embedded().await;
         let client = cluster.client();
         let world = World::prepare(client.clone(), Controller::ALL).await;
         let endpoints = Api::namespaced(client.clone(), NAMESPACE);

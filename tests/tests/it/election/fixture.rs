@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tests::audit::{Mark, Request};
-use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Kind, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{self, World};
 use tests::wait::{self, LIMIT};
@@ -37,7 +37,7 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn start() -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let cluster = Cluster::embedded().await;
         let start = cluster.audit().mark();
         cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;

@@ -12,7 +12,7 @@ use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tests::audit::Request;
-use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
 use tokio::task::JoinSet;
@@ -200,7 +200,7 @@ async fn bystander(world: &World) -> Duration {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
-    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let cluster = Cluster::embedded().await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let manager = Manager::start(kind(), &cluster, &ManagerOptions::of(Controller::ALL)).await;
     for (number, name) in (0..).zip(Writer::ALL.map(Writer::service).into_iter().chain(["bystander"])) {

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
-use tests::cluster::{Cluster, ClusterOptions};
+use tests::cluster::Cluster;
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
 use tests::wait::{self, LIMIT};
@@ -23,7 +23,7 @@ struct Delegation {
 
 impl Delegation {
     async fn start() -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let cluster = Cluster::embedded().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let endpoints = Api::namespaced(cluster.client(), NAMESPACE);
         let mut delegation = Self { cluster, world, endpoints, manager: None };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tests::cluster::{Cluster, ClusterOptions};
+use tests::cluster::Cluster;
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::proxy::Proxy;
 use tests::scenario::{Pod, World};
@@ -46,7 +46,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// All controllers, with the proxy between them and the API server, and a Service `web` with the pod `web-0`.
     pub(crate) async fn behind_a_proxy(options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let cluster = Cluster::embedded().await;
         cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let proxy = Proxy::start(cluster.apiserver_address()).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tests::cluster::{Cluster, ClusterOptions};
+use tests::cluster::Cluster;
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::process::Environment;
 use tests::scenario::World;
@@ -32,7 +32,7 @@ async fn start(cluster: &Cluster, leader_election: Option<LeaderElection>) -> Ma
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_blocked_stderr_delays_neither_syncs_nor_the_exit() {
-    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let cluster = Cluster::embedded().await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let manager = start(&cluster, None).await;
     serve(&world, "web", 0).await;
@@ -54,7 +54,7 @@ async fn a_blocked_stderr_delays_neither_syncs_nor_the_exit() {
 /// A failure is logged to stderr before the exit. The process must exit even if that blocks: it no longer works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_loses_its_lease_exits_while_stderr_is_blocked() {
-    let mut cluster = Cluster::start(ClusterOptions::default()).await;
+    let mut cluster = Cluster::embedded().await;
     cluster.allow_election().await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let mut manager = start(&cluster, Some(ELECTION)).await;

@@ -33,7 +33,6 @@ var roots = []reflect.Type{
 	of[appsv1.Deployment](), of[appsv1.DeploymentList](),
 	of[appsv1.StatefulSet](), of[appsv1.StatefulSetList](),
 	of[corev1.Binding](),
-	of[autoscalingv1.Scale](),
 	of[authenticationv1.TokenReview](), of[authenticationv1.TokenRequest](),
 	of[authenticationv1.SelfSubjectReview](),
 	of[authorizationv1.SubjectAccessReview](), of[authorizationv1.SelfSubjectAccessReview](),

@@ -21,6 +21,8 @@ pub(super) struct EmbeddedServer {
     tls: Tls,
     port: u16,
     serving: Option<JoinHandle<()>>,
+    /// The task that was told to stop; its port is free when it has ended.
+    stopping: Option<JoinHandle<()>>,
 }
 
 impl EmbeddedServer {
@@ -28,7 +30,11 @@ impl EmbeddedServer {
     pub(super) async fn start(folder: &Path, port: u16) -> Self {
         let log = OpenOptions::new().create(true).append(true).open(audit_log(folder)).expect("an audit log");
         let log = Mutex::new(log);
-        let mut builder = ApiServer::builder().audit(move |event| write(&log, event));
+        // A control plane without controllers, as with the real servers.
+        let mut builder = ApiServer::builder()
+            .garbage_collection(false)
+            .namespace_termination(false)
+            .audit(move |event| write(&log, event));
         for user in User::ALL {
             builder = builder.token(user.token(), user.name());
         }
@@ -37,7 +43,7 @@ impl EmbeddedServer {
         std::fs::create_dir_all(folder.join(CERTIFICATES)).expect("a folder");
         std::fs::write(folder.join(CERTIFICATES).join(AUTHORITY), tls.certificate())
             .expect("writing a certificate");
-        let mut started = Self { server, tls, port, serving: None };
+        let mut started = Self { server, tls, port, serving: None, stopping: None };
         started.serve().await;
         started
     }
@@ -50,12 +56,16 @@ impl EmbeddedServer {
     pub(super) fn stop(&mut self) {
         if let Some(serving) = self.serving.take() {
             serving.abort();
+            self.stopping = Some(serving);
         }
     }
 
     /// Serves at the server's port.
     pub(super) async fn serve(&mut self) {
         assert!(self.serving.is_none(), "the API server runs already");
+        if let Some(stopping) = self.stopping.take() {
+            _ = stopping.await;
+        }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).await.expect("a free port");
         let (server, tls) = (self.server.clone(), self.tls.clone());
         self.serving = Some(tokio::spawn(async move {

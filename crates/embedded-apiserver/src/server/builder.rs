@@ -203,4 +203,3 @@ impl Builder {
         Ok(server)
     }
 }
-

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tests::audit::{Mark, Request};
-use tests::cluster::{Cluster, User};
+use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{self, World};
 use tests::wait::{self, LIMIT};
@@ -36,8 +36,17 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
+    /// On the real API server.
     pub(crate) async fn start() -> Self {
-        let cluster = Cluster::embedded().await;
+        Self::on(Cluster::start(ClusterOptions::default()).await).await
+    }
+
+    /// On the embedded API server, for what is about the program alone.
+    pub(crate) async fn embedded() -> Self {
+        Self::on(Cluster::embedded().await).await
+    }
+
+    async fn on(cluster: Cluster) -> Self {
         let start = cluster.audit().mark();
         cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;

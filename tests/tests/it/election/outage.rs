@@ -15,7 +15,7 @@ const OUTAGE: Duration = Duration::from_secs(30);
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_api_server_a_leader_exits_and_a_standby_stays() {
-    let mut fixture = Fixture::start().await;
+    let mut fixture = Fixture::embedded().await;
     fixture.keep_changing_a_pod();
     let mut first = fixture.ours("first", LeaderElection::DEFAULT).await;
     let one = fixture.next_leader("").await;

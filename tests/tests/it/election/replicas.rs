@@ -73,7 +73,7 @@ async fn events_about_the_lease(fixture: &Fixture, count: usize) -> Vec<(String,
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_warm_standby_acquires_a_released_lease_at_once() {
-    let mut fixture = Fixture::start().await;
+    let mut fixture = Fixture::embedded().await;
     fixture.keep_changing_a_pod();
     let first = fixture.ours("first", LeaderElection::DEFAULT).await;
     let one = fixture.next_leader("").await;
@@ -118,7 +118,7 @@ async fn a_warm_standby_acquires_a_released_lease_at_once() {
 /// With upstream's default durations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_takes_over_when_the_lease_of_a_crashed_leader_expires() {
-    let mut fixture = Fixture::start().await;
+    let mut fixture = Fixture::embedded().await;
     fixture.keep_changing_a_pod();
     let mut first = fixture.ours("first", LeaderElection::DEFAULT).await;
     let one = fixture.next_leader("").await;
@@ -134,7 +134,7 @@ async fn a_standby_takes_over_when_the_lease_of_a_crashed_leader_expires() {
 /// When the process continues it has missed many changes, and another replica leads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_writes_nothing_any_more() {
-    let mut fixture = Fixture::start().await;
+    let mut fixture = Fixture::embedded().await;
     let mut first = fixture.ours("first", SHORT).await;
     let one = fixture.next_leader("").await;
     let _second = fixture.ours("second", SHORT).await;

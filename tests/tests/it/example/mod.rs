@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
 use tests::binaries;
-use tests::cluster::{Cluster, User};
+use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::observe::Observer;
 use tests::process::Process;
@@ -49,7 +49,7 @@ struct Site {
 
 impl Site {
     async fn start() -> Self {
-        let cluster = Cluster::embedded().await;
+        let cluster = Cluster::start(ClusterOptions::default()).await;
         allow(&cluster.client()).await;
         let start = cluster.audit().mark();
         let flags = vec!["--feature-gates=EndpointControllerNameWellKnownLabel=true".to_owned()];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use tests::cluster::Cluster;
+use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::process::Environment;
 use tests::proxy::Proxy;
@@ -15,7 +15,7 @@ use super::fixture::{kind, serve};
 const NAME: &str = "kubernetes.default.svc";
 
 async fn cluster() -> (Cluster, World, Proxy, String) {
-    let cluster = Cluster::embedded().await;
+    let cluster = Cluster::start(ClusterOptions::default()).await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let proxy = Proxy::start_connect(cluster.apiserver_address()).await;
     let target = format!("{NAME}:{}", cluster.apiserver_address().port());

@@ -1,9 +1,9 @@
 //! The conformance run: random sequences of requests on two API servers, whose answers must be equal.
 //!
-//! A sequence is a pure function of its seed: a list of [requests](request::Request) as data, with references to earlier
+//! A sequence is a pure function of its seed: a list of requests as data, with references to earlier
 //! answers. It runs in its own namespace on both servers in step. After each request, status, headers, body and the
-//! events of watches are [compared](compare) in [canonical](canonical) form: byte for byte, apart from white space and
-//! what two equal servers choose freely. A failing sequence is [shrunk](shrink) and printed with the command that
+//! events of watches are compared in canonical form: byte for byte, apart from white space and
+//! what two equal servers choose freely. A failing sequence is shrunk and printed with the command that
 //! repeats it.
 //!
 //! Two real servers give equal answers, which shows that what differs otherwise is the other server's doing.

@@ -109,7 +109,7 @@ async fn hold(listener: TcpListener, acceptor: TlsAcceptor, asked: Arc<AtomicUsi
 /// Tests a create, of a new Service's slice, and an update, of a slice that loses a pod.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
-    let fixture = Fixture::behind_a_proxy(|options| options).await;
+    let fixture = Fixture::behind_a_proxy_of_the_real_server(|options| options).await;
     let webhook = Webhook::start().await;
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(fixture.cluster.client());
     configurations.create(&PostParams::default(), &webhook.configuration()).await.unwrap();

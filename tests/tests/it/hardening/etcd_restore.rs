@@ -42,7 +42,9 @@ async fn version(client: &Client) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     let leader_election = Some(PATIENT);
-    let mut fixture = Fixture::behind_a_proxy(|options| ManagerOptions { leader_election, ..options }).await;
+    let mut fixture =
+        Fixture::behind_a_proxy_of_the_real_server(|options| ManagerOptions { leader_election, ..options })
+            .await;
     fixture.cluster.back_up().await;
     change(&fixture.world, "web", false, LIMIT).await.unwrap();
     write(&fixture.cluster.client(), WRITES).await;

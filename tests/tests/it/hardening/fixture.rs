@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tests::cluster::Cluster;
+use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::proxy::Proxy;
 use tests::scenario::{Pod, World};
@@ -44,9 +44,19 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// All controllers, with the proxy between them and the API server, and a Service `web` with the pod `web-0`.
+    /// All controllers, with the proxy between them and the embedded API server, and a Service `web` with the pod `web-0`.
     pub(crate) async fn behind_a_proxy(options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
-        let cluster = Cluster::embedded().await;
+        Self::on(Cluster::embedded().await, options).await
+    }
+
+    /// The same with kube-apiserver and etcd.
+    pub(crate) async fn behind_a_proxy_of_the_real_server(
+        options: impl FnOnce(ManagerOptions) -> ManagerOptions,
+    ) -> Self {
+        Self::on(Cluster::start(ClusterOptions::default()).await, options).await
+    }
+
+    async fn on(cluster: Cluster, options: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Self {
         cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let proxy = Proxy::start(cluster.apiserver_address()).await;

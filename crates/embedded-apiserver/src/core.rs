@@ -21,9 +21,9 @@ use crate::users::Users;
 /// What a server does besides storing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behaviour {
-    /// Whether dependents follow their owners.
+    /// True if dependents follow their owners.
     pub(crate) collects_garbage: bool,
-    /// Whether deleted namespaces are emptied.
+    /// True if deleted namespaces are emptied.
     pub(crate) terminates_namespaces: bool,
 }
 
@@ -87,7 +87,7 @@ impl Entry {
         entries().iter().find(|entry| entry.api_version == api_version && entry.kind.kind == kind)
     }
 
-    /// Whether objects are stored in another version than the requested one.
+    /// True if objects are stored in another version than the requested one.
     pub(crate) fn converts(&self) -> bool {
         !std::ptr::eq(self.type_, self.stored_as)
     }

@@ -23,7 +23,7 @@ impl Users {
         self.0.get(token).map(String::as_str)
     }
 
-    /// Whether no token was added, so that all tokens are good.
+    /// True if no token was added, so that all tokens are good.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -119,7 +119,7 @@ impl Cluster {
     }
 
     /// Starts the embedded API server over HTTPS in this process, for tests that are not about the API server. It refuses
-    /// nobody, so rights are not tested. It writes the audit log that [`Self::audit`] reads.
+    /// no user, so rights are not tested. It writes the audit log that [`Self::audit`] reads.
     pub async fn embedded() -> Self {
         let folder = folder();
         let [port] = ports::free();

@@ -21,7 +21,7 @@ pub(crate) struct Canonical {
 const SUFFIX: usize = 5;
 /// The generator's names for objects whose names the server completes begin with this and a number.
 pub(crate) const GENERATED: &str = "gn";
-/// Node ports that nobody asks for: the part of the default range from which the server chooses first.
+/// Node ports that no request asks for: the part of the default range from which the server chooses first.
 const NODE_PORTS: std::ops::RangeInclusive<u64> = 30086..=32767;
 /// A continue token, or another opaque text.
 const OPAQUE: &str = "⟦opaque⟧";

@@ -11,7 +11,7 @@ pub(crate) struct Deviation {
     pub(crate) name: &'static str,
     /// Why it is accepted.
     pub(crate) reason: &'static str,
-    /// Whether it explains a difference in the answers of the real and the other server.
+    /// True if it explains a difference in the answers of the real and the other server.
     matches: fn(&Request, &Difference, &[Tree; 2]) -> bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) const ALL: &[Deviation] = &[
     },
 ];
 
-/// Whether the real message is the other one with a diff in it.
+/// True if the real message is the other one with a diff in it.
 fn is_diff(real: &str, other: &str) -> bool {
     // In JSON, in protobuf; YAML is compared by lines.
     let starts = ["\\n@@ -", "\n@@ -"].into_iter().filter_map(|start| real.find(start));

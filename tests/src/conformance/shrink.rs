@@ -21,7 +21,7 @@ pub(crate) fn class(requests: &[Request], failure: &Failure) -> String {
 pub(crate) struct Shrunk {
     pub(crate) requests: Vec<Request>,
     pub(crate) failure: Failure,
-    /// Whether it failed again at all.
+    /// True if it failed again at all.
     pub(crate) again: bool,
 }
 

@@ -74,7 +74,7 @@ fn compare(a: &str, b: &str) -> Ordering {
     })
 }
 
-/// Whether a key is a field, or the keys or value of a list item without numbers and escapes: then its bytes are in order.
+/// True if a key is a field, or the keys or value of a list item without numbers and escapes: then its bytes are in order.
 fn is_plain(key: &str) -> bool {
     key.starts_with("f:")
         || key == "."

@@ -52,7 +52,7 @@ struct Parts<'a> {
     integer: &'a str,
     fraction: &'a str,
     suffix: &'a str,
-    /// Whether there are digits at all. Go takes a lone sign or point for 0, unless it needs big numbers.
+    /// True if there are digits at all. Go takes a lone sign or point for 0, unless it needs big numbers.
     has_digits: bool,
 }
 

@@ -45,7 +45,7 @@ impl Accepted {
         self.parameters.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether the range includes this media type, regardless of parameters.
+    /// True if the range includes this media type, regardless of parameters.
     pub(crate) fn includes(&self, media_type: &str) -> bool {
         match self.media_type.strip_suffix("/*") {
             Some("*") => true,

@@ -52,7 +52,7 @@ pub(crate) enum View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) format: Format,
-    /// Whether JSON is indented.
+    /// True if JSON is indented.
     pub(crate) pretty: bool,
     /// What to show, and whether in `meta.k8s.io/v1` or in `v1beta1`.
     pub(crate) view: Option<(View, &'static str)>,

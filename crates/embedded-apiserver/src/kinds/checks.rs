@@ -78,7 +78,7 @@ pub(super) fn label_selector(selector: &Value, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// Whether a label selector that is valid selects the labels.
+/// True if a label selector that is valid selects the labels.
 pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
     let matches_all =
         tree::entries(selector, "matchLabels").all(|(key, value)| labels.get(key) == Some(value));

@@ -13,7 +13,7 @@ use super::tree;
 
 /// The rules of Events.
 pub(super) struct Event {
-    /// Whether the request came by `events.k8s.io`, whose rules are stricter.
+    /// True if the request came by `events.k8s.io`, whose rules are stricter.
     pub(super) strict: bool,
 }
 

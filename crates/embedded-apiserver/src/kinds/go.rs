@@ -28,7 +28,7 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-/// Whether the character is printable, as `strconv.IsPrint` has it for the usual scripts: no control characters, no
+/// True if the character is printable, as `strconv.IsPrint` has it for the usual scripts: no control characters, no
 /// spaces but U+0020, no format characters.
 pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control()

@@ -14,9 +14,9 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
 /// An address and how it is spelled.
 struct Read {
     ip: IpAddr,
-    /// Whether `netip.ParseAddr` takes it too: it has no leading zeros.
+    /// True if `netip.ParseAddr` takes it too: it has no leading zeros.
     is_strict: bool,
-    /// Whether it is an IPv4 address that is mapped to IPv6.
+    /// True if it is an IPv4 address that is mapped to IPv6.
     is_mapped: bool,
 }
 
@@ -57,12 +57,12 @@ fn v4(text: &str) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| Ipv4Addr::from(bytes))
 }
 
-/// Whether the text is an IPv6 address.
+/// True if the text is an IPv6 address.
 pub(crate) fn is_v6(text: &str) -> bool {
     matches!(parse(text), Some(IpAddr::V6(_)))
 }
 
-/// Whether the text is an IPv4 address.
+/// True if the text is an IPv4 address.
 pub(crate) fn is_v4(text: &str) -> bool {
     matches!(parse(text), Some(IpAddr::V4(_)))
 }
@@ -178,7 +178,7 @@ impl Network {
         }
     }
 
-    /// Whether the address is in it.
+    /// True if the address is in it.
     pub(crate) fn contains(self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && Self { address, prefix: self.prefix }.first() == self.first()

@@ -167,12 +167,12 @@ pub(crate) trait Strategy: Send + Sync {
     /// Changes the object after it was found valid.
     fn canonicalize(&self, _object: &mut Value) {}
 
-    /// Whether a `PUT` of an unknown name creates it (upstream's `AllowCreateOnUpdate`).
+    /// True if a `PUT` of an unknown name creates it (upstream's `AllowCreateOnUpdate`).
     fn creates_on_update(&self) -> bool {
         false
     }
 
-    /// Whether an update without a resourceVersion overwrites what is there (`AllowUnconditionalUpdate`).
+    /// True if an update without a resourceVersion overwrites what is there (`AllowUnconditionalUpdate`).
     fn updates_unconditionally(&self) -> bool {
         true
     }
@@ -188,7 +188,7 @@ pub(crate) trait Strategy: Send + Sync {
         None
     }
 
-    /// Whether the garbage collector follows owners and dependents of this kind (`DefaultGarbageCollectionPolicy`).
+    /// True if the garbage collector follows owners and dependents of this kind (`DefaultGarbageCollectionPolicy`).
     fn is_collected(&self) -> bool {
         true
     }

@@ -54,12 +54,12 @@ pub(super) fn entries<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = (
     field(value, key).as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
-/// Whether the field is set to something else than null.
+/// True if the field is set to something else than null.
 pub(super) fn has(value: &Value, key: &str) -> bool {
     !field(value, key).is_null()
 }
 
-/// Whether both hold the same, and an absent list or map is an empty one.
+/// True if both hold the same, and an absent list or map is an empty one.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     fn is_empty(value: &Value) -> bool {
         match value {

@@ -41,7 +41,7 @@ struct Plan {
     at: At,
     /// The least key without the prefix; present if the list is continued.
     continued: Option<String>,
-    /// Whether the watch cache answers: it waits for versions of the future, has an index, and ignores the limit at
+    /// True if the watch cache answers: it waits for versions of the future, has an index, and ignores the limit at
     /// version 0.
     by_cache: bool,
 }
@@ -129,7 +129,7 @@ struct Collected<'a> {
     items: Vec<Arc<Stored>>,
     /// Objects that were looked at, selected or not.
     visited: i64,
-    /// Whether there are objects after the last of the page.
+    /// True if there are objects after the last of the page.
     more: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Target {
     pub(crate) namespaced: bool,
     /// The namespace of the path; empty for all.
     pub(crate) namespace: String,
-    /// Whether the API server has a watch cache for it: false for Events.
+    /// True if the API server has a watch cache for it: false for Events.
     pub(crate) cached: bool,
     /// The fields of the kind besides name and namespace.
     pub(crate) selectable: Arc<[SelectableField]>,
@@ -87,12 +87,12 @@ impl Request {
         Ok(Self { resource, cached, prefix, single, selection, index, options })
     }
 
-    /// Whether the path and the selectors select an object.
+    /// True if the path and the selectors select an object.
     pub(crate) fn matches(&self, object: &Stored) -> bool {
         self.in_scope(object) && self.selection.matches(object)
     }
 
-    /// Whether the path selects an object.
+    /// True if the path selects an object.
     pub(crate) fn in_scope(&self, object: &Stored) -> bool {
         match &self.single {
             Some(key) => object.key() == key,
@@ -109,7 +109,7 @@ fn is_namespace(name: &str) -> bool {
         && name.bytes().next_back().is_some_and(alphanumeric)
 }
 
-/// Whether a name can stand in a path.
+/// True if a name can stand in a path.
 fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }

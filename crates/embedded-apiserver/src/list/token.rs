@@ -56,7 +56,7 @@ impl Token {
     }
 }
 
-/// Whether a path has no empty, `.` or `..` segments, so that it cannot lead out of the prefix.
+/// True if a path has no empty, `.` or `..` segments, so that it cannot lead out of the prefix.
 fn is_clean(path: &str) -> bool {
     path.is_empty() || path.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }

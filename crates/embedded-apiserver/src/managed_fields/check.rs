@@ -10,7 +10,7 @@ use super::element::Element;
 use super::problem::Problems;
 use super::shape::{List, ListKind, Scalar, Shape};
 
-/// Whether items with the same key are errors.
+/// True if items with the same key are errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicates {
     Allowed,

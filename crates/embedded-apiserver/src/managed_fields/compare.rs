@@ -18,7 +18,7 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether the objects are equal.
+    /// True if the objects are equal.
     pub(crate) fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }

@@ -203,7 +203,7 @@ fn rank_of(value: &Value) -> u8 {
     }
 }
 
-/// Whether two values are the same to server-side apply: `1` and `1.0` are.
+/// True if two values are the same to server-side apply: `1` and `1.0` are.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => order_numbers(a, b).is_eq(),

@@ -20,7 +20,7 @@ const ANCIENT: &str = "ancient-changes";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity<'a> {
     pub(crate) manager: Cow<'a, str>,
-    /// Whether it is an entry of server-side apply.
+    /// True if it is an entry of server-side apply.
     pub(crate) applied: bool,
     /// The API version of an entry of updates; empty for appliers.
     pub(crate) api_version: Cow<'a, str>,

@@ -28,7 +28,7 @@ fn annotation(object: &Value) -> Option<&str> {
     annotations(object)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// Calls `use_fields` with the fields that kubectl has applied without `--server-side` and nobody has changed since.
+/// Calls `use_fields` with the fields that kubectl has applied without `--server-side` and no other client has changed since.
 /// Source: apimachinery `allowedConflictsFromLastApplied`.
 ///
 /// `None` if there is no annotation that fits the object.

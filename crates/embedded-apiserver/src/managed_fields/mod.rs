@@ -76,7 +76,7 @@ impl FieldManager<'_> {
     }
 }
 
-/// The fields of every object that nobody owns. Source: apimachinery `stripMetaManager`.
+/// The fields of every object that have no owner. Source: apimachinery `stripMetaManager`.
 const OWNERLESS: &[&[&str]] = &[
     &["apiVersion"],
     &["kind"],

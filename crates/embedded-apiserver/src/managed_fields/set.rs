@@ -20,7 +20,7 @@ pub(crate) struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// Whether it holds no path.
+    /// True if it holds no path.
     fn is_void(&self) -> bool {
         !self.member && self.children.is_empty()
     }
@@ -85,7 +85,7 @@ impl<'a> Set<'a> {
         self.nodes.get(at)
     }
 
-    /// Whether a path is a member.
+    /// True if a path is a member.
     pub(crate) fn has(&self, path: &[Element<'_>]) -> bool {
         match path {
             [] => false,

@@ -19,21 +19,21 @@ pub(crate) enum Shape {
     Struct {
         /// The Go type.
         of: &'static Type,
-        /// Whether it has one owner as a whole.
+        /// True if it has one owner as a whole.
         atomic: bool,
     },
     /// A map with strings as keys.
     Map {
         /// The type of its values.
         value: &'static Node,
-        /// Whether it has one owner as a whole.
+        /// True if it has one owner as a whole.
         atomic: bool,
     },
     /// A list.
     List(List),
     /// Any JSON. Lists in it are atomic.
     Any {
-        /// Whether maps are, too.
+        /// True if maps are, too.
         atomic: bool,
     },
 }
@@ -123,7 +123,7 @@ impl Shape {
         }
     }
 
-    /// Whether a value in this place has one owner as a whole.
+    /// True if a value in this place has one owner as a whole.
     pub(crate) fn is_leaf(self, value: &Value) -> bool {
         match self {
             Self::Scalar(_) => true,
@@ -213,7 +213,7 @@ fn set_element(item: &Value) -> Result<Element<'_>, String> {
     Err(text.to_owned())
 }
 
-/// Whether a decoded object of this type can have list items without a key.
+/// True if a decoded object of this type can have list items without a key.
 ///
 /// Cost: one lookup; the first call looks at all types.
 pub(crate) fn can_lack_keys(of: &Type) -> bool {

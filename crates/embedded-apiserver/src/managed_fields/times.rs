@@ -30,7 +30,7 @@ fn equal_except_entries(old: &Value, new: &Value) -> bool {
     equal_without(old_metadata, new_metadata, "managedFields") && equal_without(old, new, "metadata")
 }
 
-/// Whether two objects are equal apart from one field.
+/// True if two objects are equal apart from one field.
 fn equal_without(a: &Value, b: &Value, field: &str) -> bool {
     let others = |fields: &Map<String, Value>| fields.len() - usize::from(fields.contains_key(field));
     match (a, b) {

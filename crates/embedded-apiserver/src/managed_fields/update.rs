@@ -53,7 +53,7 @@ impl FieldManager<'_> {
         set_entries(new, entries);
     }
 
-    /// Whether the stored entries can be changed as they are: all are of this API version, and there is room for another.
+    /// True if the stored entries can be changed as they are: all are of this API version, and there is room for another.
     fn can_edit(&self, stored: &Value) -> bool {
         let entries = stored.as_array().map_or(&[][..], Vec::as_slice);
         let is_current =
@@ -227,7 +227,7 @@ fn take_entries(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields").filter(|entries| !entries.is_null())
 }
 
-/// Whether these entries ask for the deletion of all.
+/// True if these entries ask for the deletion of all.
 fn is_reset(entries: &Value) -> bool {
     match entries.as_array().map(Vec::as_slice) {
         Some([]) => true,

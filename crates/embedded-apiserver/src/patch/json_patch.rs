@@ -84,7 +84,7 @@ struct Patching {
     document: Value,
     /// The bytes that `copy` has added.
     copied: usize,
-    /// Whether an operation had null as its value. Such a null is not absent to a `test` without a value.
+    /// True if an operation had null as its value. Such a null is not absent to a `test` without a value.
     wrote_null: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Type {
     pub(crate) name: &'static str,
     /// The name in `OpenAPI` definitions, such as `io.k8s.api.core.v1.Pod`; empty for types without a definition.
     pub(crate) model: &'static str,
-    /// Whether server-side apply treats it as one value (`x-kubernetes-map-type: atomic`).
+    /// True if server-side apply treats it as one value (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
     /// The fields in Go's order, with those of inlined structs in their place: the order of JSON.
     pub(crate) fields: Vec<Field>,
@@ -43,11 +43,11 @@ pub(crate) struct Field {
     pub(crate) embedded: Vec<&'static str>,
     /// The type.
     pub(crate) node: Node,
-    /// Whether JSON leaves out its empty value.
+    /// True if JSON leaves out its empty value.
     pub(crate) omitempty: bool,
-    /// Whether JSON leaves out its zero value.
+    /// True if JSON leaves out its zero value.
     pub(crate) omitzero: bool,
-    /// Whether `OpenAPI` demands it.
+    /// True if `OpenAPI` demands it.
     pub(crate) required: bool,
     /// The default of `OpenAPI`, which server-side apply uses for absent keys of list items.
     pub(crate) default: Option<Value>,
@@ -57,7 +57,7 @@ pub(crate) struct Field {
     pub(crate) patch_merge_key: &'static str,
     /// The rule of server-side apply for a list.
     pub(crate) list_type: Option<ListType>,
-    /// Whether server-side apply treats a map or struct in this place as one value.
+    /// True if server-side apply treats a map or struct in this place as one value.
     pub(crate) atomic_map: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) enum ListType {
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) shape: Shape,
-    /// Whether the field is a pointer, so that absent differs from zero.
+    /// True if the field is a pointer, so that absent differs from zero.
     pub(crate) pointer: bool,
     /// The type without pointer in Go's words, as in error messages: `v1.PodPhase`, `map[string]string`.
     pub(crate) go: String,
@@ -157,7 +157,7 @@ impl Type {
 }
 
 impl Field {
-    /// Whether Go's encoder leaves out the field if it has this value.
+    /// True if Go's encoder leaves out the field if it has this value.
     pub(crate) fn omits(&self, value: &Value) -> bool {
         (self.omitempty && self.node.is_empty(value)) || (self.omitzero && self.node.is_zero(value))
     }
@@ -184,7 +184,7 @@ impl Node {
         if matches!(self.shape, Shape::Items(_)) { Value::Array(Vec::new()) } else { self.zero() }
     }
 
-    /// Whether `omitempty` leaves out this value: false, 0, a nil pointer, and what has length 0. Structs are never empty.
+    /// True if `omitempty` leaves out this value: false, 0, a nil pointer, and what has length 0. Structs are never empty.
     fn is_empty(&self, value: &Value) -> bool {
         if self.pointer {
             return value.is_null();

@@ -24,7 +24,7 @@ pub(crate) struct SelectableField {
 pub(crate) struct FieldSource {
     /// The numbers of the fields on the way, the outermost first.
     pub(crate) path: Vec<u32>,
-    /// Whether it is a boolean, which is `false` if absent.
+    /// True if it is a boolean, which is `false` if absent.
     pub(crate) boolean: bool,
 }
 
@@ -92,7 +92,7 @@ impl FieldSelector {
         Ok(self)
     }
 
-    /// Whether it selects everything.
+    /// True if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -112,7 +112,7 @@ impl FieldSelector {
         self.required(NAMESPACE)
     }
 
-    /// Whether an object is selected.
+    /// True if an object is selected.
     pub(crate) fn matches(
         &self,
         namespace: &str,
@@ -131,7 +131,7 @@ impl FieldSelector {
     }
 }
 
-/// Whether an object has this value in a field.
+/// True if an object has this value in a field.
 pub(super) fn field_is(body: &[u8], label: &str, value: &str, fields: &[SelectableField]) -> bool {
     *read(body, label, fields) == *value.as_bytes()
 }

@@ -40,12 +40,12 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Whether it selects everything.
+    /// True if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether an object with this `ObjectMeta` is selected.
+    /// True if an object with this `ObjectMeta` is selected.
     pub(crate) fn matches(&self, metadata: &[u8]) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(metadata))
     }

@@ -66,7 +66,7 @@ fn prefix_errors(prefix: &str) -> Vec<String> {
     errors
 }
 
-/// Whether a text has the form of a DNS label, of any length.
+/// True if a text has the form of a DNS label, of any length.
 pub(super) fn is_dns_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();

@@ -19,17 +19,17 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether labels and fields select everything. Shards are no part of this, as in `SelectionPredicate.Empty`.
+    /// True if labels and fields select everything. Shards are no part of this, as in `SelectionPredicate.Empty`.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether every object matches, so that scanning can be skipped.
+    /// True if every object matches, so that scanning can be skipped.
     pub(crate) fn is_everything(&self) -> bool {
         self.is_empty() && self.shards.is_none()
     }
 
-    /// Whether an object is selected.
+    /// True if an object is selected.
     pub(crate) fn matches(&self, object: &Stored) -> bool {
         let body = object.body();
         (self.labels.is_empty() || self.labels.matches(metadata(body)))
@@ -37,7 +37,7 @@ impl Selection {
             && self.shards.as_ref().is_none_or(|shards| shards.matches(object))
     }
 
-    /// Whether an object has a value in one field of its kind.
+    /// True if an object has a value in one field of its kind.
     pub(crate) fn field_is(&self, object: &Stored, label: &str, value: &str) -> bool {
         field_is(object.body(), label, value, &self.selectable)
     }

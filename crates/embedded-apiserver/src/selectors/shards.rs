@@ -63,7 +63,7 @@ impl ShardSelector {
         Ok(Self { field, ranges: ranges.into_iter().map(|(_, range)| range).collect() })
     }
 
-    /// Whether an object is selected.
+    /// True if an object is selected.
     pub(crate) fn matches(&self, object: &Stored) -> bool {
         let value = match self.field {
             Field::Uid => metadata_text(object.body(), UID),

@@ -36,7 +36,7 @@ pub(crate) struct Store {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Life {
     number: u64,
-    /// Whether it has ended for good.
+    /// True if it has ended for good.
     pub(crate) closed: bool,
 }
 

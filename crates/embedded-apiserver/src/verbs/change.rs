@@ -26,7 +26,7 @@ pub(crate) struct Change<'a> {
     pub(crate) name: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) dry_run: bool,
-    /// Whether the object is created if it does not exist, whatever its kind says: server-side apply.
+    /// True if the object is created if it does not exist, whatever its kind says: server-side apply.
     pub(crate) creates: bool,
     /// The uid that the object must have; empty for any.
     pub(crate) uid: &'a str,

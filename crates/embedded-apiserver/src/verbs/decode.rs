@@ -238,7 +238,7 @@ fn unregistered(api_version: &str, kind: &str) -> String {
     )
 }
 
-/// Whether one kind shows the objects of the other: both versions of Events, and former versions.
+/// True if one kind shows the objects of the other: both versions of Events, and former versions.
 fn same_storage(api_version: &str, kind: &str, expected: Expected<'_>) -> bool {
     if FORMER.contains(&(api_version, kind)) {
         return kind == expected.kind;

@@ -26,9 +26,9 @@ pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) struct Deletion {
     /// Its last state.
     pub(crate) body: Bytes,
-    /// Whether it is gone; else it only is marked.
+    /// True if it is gone; else it only is marked.
     pub(crate) gone: bool,
-    /// Whether the answer shows the object whatever its kind.
+    /// True if the answer shows the object whatever its kind.
     pub(crate) marked: bool,
 }
 

@@ -12,12 +12,12 @@ pub(crate) fn number(object: &Value, field: &str) -> Option<i64> {
     object.get("metadata")?.get(field)?.as_i64()
 }
 
-/// Whether the metadata has a field.
+/// True if the metadata has a field.
 pub(crate) fn has(object: &Value, field: &str) -> bool {
     object.get("metadata").and_then(|meta| meta.get(field)).is_some_and(|value| !value.is_null())
 }
 
-/// Whether the object is being deleted.
+/// True if the object is being deleted.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     has(object, "deletionTimestamp")
 }

@@ -35,7 +35,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("application/apply-patch+yaml", Kind::Apply),
 ];
 
-/// Whether the router lets a content type pass. The rest of the header does not matter to it.
+/// True if the router lets a content type pass. The rest of the header does not matter to it.
 pub(crate) fn is_known(content_type: &str) -> bool {
     content_type.split(',').any(|part| {
         let name = part.split(';').next().unwrap_or_default().trim_matches(' ');

@@ -89,7 +89,7 @@ fn deleting(core: &Core, entry: &'static Entry, key: &str) {
     }
 }
 
-/// Whether a dependent keeps its owner from being deleted.
+/// True if a dependent keeps its owner from being deleted.
 fn blocks(core: &Core, resource: Resource, key: &str, uid: &str) -> bool {
     let Some(entry) = Entry::stored(resource) else { return false };
     let Some(dependent) = current(core, entry, key) else { return false };

@@ -89,7 +89,7 @@ pub(crate) fn request(call: Call<'_>, watches: bool) -> Result<Request, Status> 
     Request::new(list_target, name, options)
 }
 
-/// Whether the API server has a watch cache for the kind.
+/// True if the API server has a watch cache for the kind.
 fn is_cached(call: Call<'_>) -> bool {
     call.entry.kind.storage != "events"
 }

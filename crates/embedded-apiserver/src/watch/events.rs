@@ -14,7 +14,7 @@ pub(crate) enum WatchEvent {
     /// All changes up to a version were sent.
     Bookmark {
         version: u64,
-        /// Whether it ends the initial state (annotation `k8s.io/initial-events-end`).
+        /// True if it ends the initial state (annotation `k8s.io/initial-events-end`).
         initial_events_end: bool,
     },
     /// The watch failed and ends.

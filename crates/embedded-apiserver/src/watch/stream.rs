@@ -107,7 +107,7 @@ impl Watch {
         if self.is_over() { None } else { self.pending.pop_front() }
     }
 
-    /// Whether its time is over, or the state it watches was replaced, or the server closes. Events that are pending are lost, as in the API server.
+    /// True if its time is over, or the state it watches was replaced, or the server closes. Events that are pending are lost, as in the API server.
     fn is_over(&self) -> bool {
         self.end.is_some_and(|end| end <= Instant::now()) || self.lost_its_store()
     }

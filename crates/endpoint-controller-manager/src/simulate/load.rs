@@ -230,7 +230,7 @@ impl Kubelets {
     }
 }
 
-/// Begins a step of so many objects, and returns its counter.
+/// Begins a step of `total` objects, and returns its counter.
 fn counted(progress: &Progress, verb: &'static str, total: usize) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);

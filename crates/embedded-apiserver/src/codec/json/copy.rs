@@ -71,7 +71,7 @@ fn moment(layout: Layout, text: &str) -> Option<Value> {
     Some(if moment.is_zero() { Value::Null } else { Value::String(time::to_string(layout, moment)) })
 }
 
-/// Whether an untyped value is the same when it is read again: its numbers are int64.
+/// True if an untyped value is the same when it is read again: its numbers are int64.
 fn stays(value: &Value, depth: usize) -> bool {
     match value {
         Value::Number(number) => number.is_i64(),

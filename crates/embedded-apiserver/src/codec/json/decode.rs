@@ -51,7 +51,7 @@ impl From<Malformed> for Failure {
 
 struct Decoder<'a> {
     reader: Reader<'a>,
-    /// Whether unknown and duplicate fields are recorded.
+    /// True if unknown and duplicate fields are recorded.
     strict: bool,
     problems: Vec<Problem>,
     /// The first value that did not fit. Decoding goes on, because a later failure takes precedence.

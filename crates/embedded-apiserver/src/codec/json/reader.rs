@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         if self.depth > MAX_DEPTH { Err(Malformed) } else { Ok(()) }
     }
 
-    /// Whether another member or item follows; consumes the comma before it, or the closing bracket.
+    /// True if another member or item follows; consumes the comma before it, or the closing bracket.
     pub(super) fn more(&mut self, close: u8, first: bool) -> Result<bool, Malformed> {
         let byte = self.significant().ok_or(Malformed)?;
         if byte == close {

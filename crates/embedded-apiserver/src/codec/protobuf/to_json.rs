@@ -220,7 +220,7 @@ impl<'a> Printer<'a, '_> {
     }
 }
 
-/// Whether Go's encoder leaves out the field.
+/// True if Go's encoder leaves out the field.
 fn skips(field: &Field, slot: Slot<'_>) -> bool {
     let zero = match slot {
         Slot::Absent => true,

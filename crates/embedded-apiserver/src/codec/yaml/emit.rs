@@ -25,9 +25,9 @@ const MAX_DEPTH: usize = 1000;
 struct Emitter {
     out: String,
     column: usize,
-    /// Whether no space is needed before the next token.
+    /// True if no space is needed before the next token.
     after_space: bool,
-    /// Whether the line has only spaces and indicators so far.
+    /// True if the line has only spaces and indicators so far.
     in_indent: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The types of plain scalars in YAML 1.1, as go-yaml v2 resolves them.
 
-/// Whether a plain scalar of this text is something else than a string, so that a string needs quotes.
+/// True if a plain scalar of this text is something else than a string, so that a string needs quotes.
 pub(super) fn is_no_string(text: &str) -> bool {
     is_word(text) || is_number(text) || is_timestamp(text) || is_base_60(text)
 }
@@ -34,7 +34,7 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// Whether Go's `ParseInt` with base 0 or `ParseUint` accepts it.
+/// True if Go's `ParseInt` with base 0 or `ParseUint` accepts it.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = digits.to_ascii_lowercase();

@@ -29,12 +29,12 @@ pub(super) fn style(text: &str, is_key: bool) -> Style {
     }
 }
 
-/// Whether a character begins a new line in YAML.
+/// True if a character begins a new line in YAML.
 pub(super) fn is_break(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character needs no escape.
+/// True if a character needs no escape.
 pub(super) fn is_printable(letter: char) -> bool {
     matches!(letter, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
@@ -65,7 +65,7 @@ impl Facts {
     }
 }
 
-/// Whether characters would mean something else in a plain scalar.
+/// True if characters would mean something else in a plain scalar.
 fn has_indicators(text: &str) -> bool {
     if text.starts_with("---") || text.starts_with("...") {
         return true;

@@ -1,6 +1,6 @@
 //! References to images, as far as the default of `imagePullPolicy` needs them: `pkg/util/parsers`.
 
-/// Whether the tag of the reference is `latest`, named or implied. An invalid reference has no tag.
+/// True if the tag of the reference is `latest`, named or implied. An invalid reference has no tag.
 pub(super) fn is_latest(reference: &str) -> bool {
     let (name, digest) = match reference.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),

@@ -113,7 +113,7 @@ fn validate_node_selector(new: &Value, old: &Value, errors: &mut Errors) {
     }
 }
 
-/// Whether the specs are the same but for the fields that may change.
+/// True if the specs are the same but for the fields that may change.
 fn is_same_otherwise(new: &Value, old: &Value, is_gated: bool) -> bool {
     const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
     const FREE: [&str; 3] = ["activeDeadlineSeconds", "schedulingGates", "tolerations"];

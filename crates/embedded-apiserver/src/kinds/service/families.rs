@@ -31,7 +31,7 @@ fn other(family: &str) -> &'static str {
     if family == "IPv4" { "IPv6" } else { "IPv4" }
 }
 
-/// Whether nothing of a Service that prefers two families changed: it keeps what it has, even if the cluster changed.
+/// True if nothing of a Service that prefers two families changed: it keeps what it has, even if the cluster changed.
 pub(super) fn is_unchanged_preference(new: Spec<'_>, old: Spec<'_>) -> bool {
     !new.policy().is_empty()
         && new.service_type() == old.service_type()

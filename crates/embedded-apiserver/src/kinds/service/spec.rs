@@ -43,7 +43,7 @@ impl<'a> Spec<'a> {
         tree::entries(self.0, "selector").next().is_some()
     }
 
-    /// Whether `clusterIPs` is `None`.
+    /// True if `clusterIPs` is `None`.
     pub(super) fn is_headless(self) -> bool {
         matches!(tree::list(self.0, "clusterIPs"), [one] if one.as_str() == Some("None"))
     }
@@ -61,12 +61,12 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Whether the type has node ports, allocated or not.
+    /// True if the type has node ports, allocated or not.
     pub(super) fn has_node_ports(self) -> bool {
         matches!(self.service_type(), "NodePort" | "LoadBalancer")
     }
 
-    /// Whether node ports are allocated for ports that have none.
+    /// True if node ports are allocated for ports that have none.
     pub(super) fn allocates_node_ports(self) -> bool {
         match self.service_type() {
             "NodePort" => true,

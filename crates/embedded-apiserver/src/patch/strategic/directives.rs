@@ -40,7 +40,7 @@ pub(super) fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// Whether an item asks for the deletion of its namesake.
+/// True if an item asks for the deletion of its namesake.
 pub(super) fn deletes(item: &Map<String, Value>) -> bool {
     item.get(DIRECTIVE).and_then(Value::as_str) == Some("delete")
 }

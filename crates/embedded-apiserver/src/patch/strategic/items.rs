@@ -43,7 +43,7 @@ pub(super) fn object(item: &Value) -> Result<&Map<String, Value>, Failure> {
     item.as_object().ok_or_else(|| Failure::wrong_type("map[string]interface {}", item))
 }
 
-/// Whether two items have the same key; scalars are their own keys.
+/// True if two items have the same key; scalars are their own keys.
 pub(super) fn same_key(a: &Value, b: &Value, key: &str) -> Result<bool, Failure> {
     if key.is_empty() {
         return Ok(a == b);

@@ -31,7 +31,7 @@ impl Workload {
     }
 }
 
-/// The pods of a workload in a cluster of so many nodes, without nodes and addresses. Their names leave out those in
+/// The pods of a workload in a cluster of this number of nodes, without nodes and addresses. Their names leave out those in
 /// `taken`. The error is about the field of its path.
 pub(crate) fn pods(
     kind: Workload,

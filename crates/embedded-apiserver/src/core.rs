@@ -1,4 +1,4 @@
-//! What all requests share: the objects, the rules' state, and the options.
+//! State that all requests share: the objects, the rules' state, and the options.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::status::Status;
 use crate::store::{Resource, Store, Stored};
 use crate::users::Users;
 
-/// What a server does besides storing.
+/// Reactions of a server besides storing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behaviour {
     /// True if dependents follow their owners.
@@ -34,7 +34,7 @@ pub(crate) struct Core {
     pub(crate) allocators: Arc<Allocators>,
     pub(crate) behaviour: Behaviour,
     pub(crate) owners: Owners,
-    /// What happened and is not yet reacted to.
+    /// Changes without a reaction so far.
     pub(crate) happened: Mutex<VecDeque<Happened>>,
     /// Receives an event of each request.
     pub(crate) auditor: Option<Box<Auditor>>,

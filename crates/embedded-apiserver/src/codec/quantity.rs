@@ -83,7 +83,7 @@ impl<'a> Parts<'a> {
         Ok(Self { negative, integer, fraction, suffix, has_digits })
     }
 
-    /// What Go computes in an int64.
+    /// The value as Go computes it in an int64.
     fn fast(&self, exponent: i64, format: Format) -> Fast {
         let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
         let (mut scale, precision, factor) = match format {
@@ -117,7 +117,7 @@ impl<'a> Parts<'a> {
         Fast::Amount(Amount { negative: self.negative, digits: product.to_string(), exponent: scale })
     }
 
-    /// What Go computes with big numbers: rounded up to 10^-9, and binary numbers capped at the largest int64.
+    /// The value as Go computes it with big numbers: rounded up to 10^-9, and binary numbers capped at the largest int64.
     fn slow(&self, exponent: i64, mut format: Format) -> Result<String, &'static str> {
         if !self.has_digits {
             return Err(BAD_NUMBER);

@@ -17,7 +17,7 @@ impl Moment {
         self == Self::ZERO
     }
 
-    /// What an encoding of this layout keeps.
+    /// The part of a time that an encoding of this layout keeps.
     pub(super) fn rounded(self, layout: Layout) -> Self {
         let nanos = if layout == Layout::Micros { self.nanos / 1000 * 1000 } else { 0 };
         Self { nanos, ..self }

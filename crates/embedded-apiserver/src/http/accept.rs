@@ -54,7 +54,7 @@ pub(crate) struct Media {
     pub(crate) format: Format,
     /// True if JSON is indented.
     pub(crate) pretty: bool,
-    /// What to show, and whether in `meta.k8s.io/v1` or in `v1beta1`.
+    /// The view of objects, in `meta.k8s.io/v1` or in `v1beta1`.
     pub(crate) view: Option<(View, &'static str)>,
 }
 

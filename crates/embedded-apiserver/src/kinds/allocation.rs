@@ -1,4 +1,4 @@
-//! What is unique in the cluster: cluster IPs and node ports.
+//! Values that are unique in the cluster: cluster IPs and node ports.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -15,7 +15,7 @@ pub(crate) fn collect(shape: Shape, value: &Value) -> Set<'_> {
     below(shape, value).children
 }
 
-/// What is at a place and below it.
+/// The fields at a place and below it.
 struct Found<'a> {
     member: bool,
     children: Set<'a>,

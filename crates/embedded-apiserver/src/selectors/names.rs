@@ -13,7 +13,7 @@ const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of low
     '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// What is wrong with a label key; empty if nothing is.
+/// The errors of a label key; empty if it is valid.
 pub(super) fn label_key_errors(key: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let mut parts = key.split('/');
@@ -39,7 +39,7 @@ pub(super) fn label_key_errors(key: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a label value; empty if nothing is.
+/// The errors of a label value; empty if it is valid.
 pub(super) fn label_value_errors(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > MAX_NAME {

@@ -2,7 +2,7 @@
 
 use crate::status::Status;
 
-/// How a table is answered.
+/// The options of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
     /// What each row shows of its object besides the cells.

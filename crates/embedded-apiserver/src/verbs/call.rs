@@ -33,7 +33,7 @@ impl Call<'_> {
     }
 }
 
-/// What a verb answers.
+/// The answer of a verb.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: u16,

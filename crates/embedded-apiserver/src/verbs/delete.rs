@@ -21,7 +21,7 @@ use crate::store::{Refused, Stored};
 pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
-/// What became of an object.
+/// The outcome of a deletion.
 #[derive(Debug)]
 pub(crate) struct Deletion {
     /// Its last state.

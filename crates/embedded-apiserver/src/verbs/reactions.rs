@@ -146,7 +146,7 @@ fn collect(core: &Core, resource: Resource, key: &str) {
     _ = delete(core, entry, (namespace, meta::text(&object, "name")), &options);
 }
 
-/// What is known of an owner.
+/// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It exists, or is of a kind that this server does not have.

@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     life: Receiver<Life>,
     /// The life of the store in which it began.
     began_in: Life,
-    /// What was read and not sent.
+    /// Events that were read and not sent.
     pending: VecDeque<WatchEvent>,
     /// The version up to which the log was read.
     position: u64,

@@ -4,7 +4,7 @@ use super::reader::{Malformed, Reader, Token};
 use super::syntax;
 use crate::codec::error::DecodeError;
 
-/// What a body says of its type. Empty if it says nothing.
+/// `apiVersion` and `kind` of a body; empty if the body has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) api_version: String,

@@ -71,7 +71,7 @@ pub(crate) fn resource_version(object: &[u8]) -> Result<&str, DecodeError> {
     Ok(std::str::from_utf8(version).unwrap_or_default())
 }
 
-/// What is before a field, its value, and what is after it. Without the field, the value is empty and belongs after the
+/// The bytes before a field, its value, and the bytes after it. Without the field, the value is empty and belongs after the
 /// fields of smaller numbers.
 fn cut(message: &[u8], wanted: u32) -> Result<(&[u8], &[u8], &[u8]), DecodeError> {
     let mut fields = Fields::new("object", message);

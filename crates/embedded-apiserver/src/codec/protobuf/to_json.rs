@@ -40,7 +40,7 @@ pub(crate) fn to_json(
     Ok(())
 }
 
-/// Where the value of a field is.
+/// The place of a field's value.
 #[derive(Clone, Copy)]
 enum Slot<'a> {
     Absent,

@@ -87,7 +87,7 @@ fn a_dry_run_looks_and_takes_nothing() {
 }
 
 proptest! {
-    /// What is taken is exactly what committed reservations took and did not free.
+    /// The values in use are exactly those that committed reservations took and did not free.
     #[test]
     fn nothing_leaks(steps in prop::collection::vec((any::<bool>(), 0..4_i64, prop::option::of(0..4_u16)), 0..40)) {
         let allocators = small();

@@ -16,7 +16,7 @@ use super::spec::Spec;
 const CLUSTER_IPS: Path<'static> = Path::root("spec.clusterIPs");
 const PORTS: Path<'static> = Path::root("spec.ports");
 
-/// What a stored Service has.
+/// The allocations of a stored Service.
 pub(super) fn claims(spec: Spec<'_>) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     if !spec.is_external_name() {

@@ -12,7 +12,7 @@ pub(super) enum Place {
     Other(&'static Node),
 }
 
-/// What a field declares.
+/// The declarations of a field.
 #[derive(Debug)]
 pub(super) struct Field {
     /// `merge`, `replace` or empty.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::coverage::Coverage;
 use super::generator;
 use super::request::Request;
-use super::sequence::{self, Failure, Pair};
+use super::sequence::{self, Failure, Pair, Until};
 use super::shrink::{Shrunk, class, shrink};
 
 /// What to run.
@@ -26,13 +26,15 @@ pub struct Options {
     pub only: Vec<usize>,
     /// Sequences at the same time; at most 64.
     pub parallel: usize,
+    /// Goes on after a difference, as long as the status codes are equal: shows more at once, and consequences too.
+    pub go_on: bool,
     /// Named in the command that repeats a sequence.
     pub test: &'static str,
 }
 
 impl Options {
     /// The options in the environment: `CONFORMANCE_REQUESTS`, `CONFORMANCE_SEEDS` (`1 5 7..12`), `CONFORMANCE_ONLY`
-    /// (numbers of requests) and `CONFORMANCE_PARALLEL`.
+    /// (numbers of requests), `CONFORMANCE_PARALLEL` and `CONFORMANCE_GO_ON`.
     pub fn from_environment(test: &'static str, requests: usize) -> Self {
         let text = |name: &str| env::var(name).unwrap_or_default();
         let number =
@@ -53,6 +55,7 @@ impl Options {
             seeds: seeds.collect(),
             only: only.collect(),
             parallel: or("CONFORMANCE_PARALLEL", 48).clamp(1, 64),
+            go_on: !text("CONFORMANCE_GO_ON").is_empty(),
             test,
         }
     }
@@ -111,11 +114,12 @@ pub async fn run(pair: &Pair, options: &Options) -> Report {
                 let sequence = options.sequence(seed);
                 let mut coverage = Coverage::default();
                 let namespace = format!("s{number}");
-                let failure = sequence::run(&pair, &namespace, slot, &sequence, &mut coverage).await;
+                let until = if options.go_on { Until::OtherStatus } else { Until::Difference };
+                let failures = sequence::run(&pair, &namespace, slot, &sequence, until, &mut coverage).await;
                 requests.fetch_add(coverage.requests, Ordering::Relaxed);
                 let mut total = total.lock();
                 total.0.add(&coverage);
-                if let Some(failure) = failure {
+                for failure in failures {
                     total.1.push(Failed { seed, class: class(&sequence, &failure), failure });
                 }
             }

@@ -35,7 +35,7 @@ struct Side {
     handled: HashMap<&'static str, usize>,
 }
 
-/// The first request of a sequence whose answers differ.
+/// A request whose answers differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     /// Its number.
@@ -105,14 +105,24 @@ impl Side {
     }
 }
 
-/// Runs a sequence until its end or the first difference.
+/// Where a sequence ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// At the first difference: what follows may be its consequence.
+    Difference,
+    /// At the first difference of status codes, after which the servers have different objects.
+    OtherStatus,
+}
+
+/// Runs a sequence until its end. Returns the requests whose answers differ.
 pub(crate) async fn run(
     pair: &Pair,
     namespace: &str,
     slot: usize,
     requests: &[Request],
+    until: Until,
     coverage: &mut Coverage,
-) -> Option<Failure> {
+) -> Vec<Failure> {
     let mut sides = [&pair.real, &pair.other].map(|server| Side::new(server, namespace, slot));
     let body = format!(r#"{{"metadata":{{"name":"{namespace}","labels":{{"sequence":"{namespace}"}}}}}}"#);
     let create = |side: &Side| {
@@ -123,7 +133,7 @@ pub(crate) async fn run(
     for answer in [real, other] {
         assert_eq!(answer.status, 201, "creating a namespace: {}", String::from_utf8_lossy(&answer.body));
     }
-    let mut failure = None;
+    let mut failures = Vec::new();
     for request in requests {
         let (status, trees) = match request.action {
             Action::Answer | Action::Watch => {
@@ -147,13 +157,21 @@ pub(crate) async fn run(
         compare("", &trees[0], &trees[1], &mut differences);
         let known = deviations::remove(request, &mut differences, &trees, coverage);
         if !differences.is_empty() {
-            failure = Some(Failure {
+            // The numbers of uids and versions count what came before.
+            let is_numbered = |found: &Difference| found.real.contains('⟦') && found.other.contains('⟦');
+            if !failures.is_empty() && differences.iter().all(is_numbered) {
+                break;
+            }
+            let end = until == Until::Difference || differences.iter().any(|found| found.path == ".status");
+            failures.push(Failure {
                 number: request.number,
                 differences,
                 request: print(&sides[0].memory, request),
                 answers: trees.map(|tree| tree.print()),
             });
-            break;
+            if end {
+                break;
+            }
         }
         if known == deviations::Effect::StateDiffers {
             break;
@@ -162,7 +180,7 @@ pub(crate) async fn run(
     let touched: BTreeSet<&str> = requests.iter().map(|request| request.cell.resource).collect();
     let [real, other] = &sides;
     tokio::join!(clean(&real.server, namespace, &touched), clean(&other.server, namespace, &touched));
-    failure
+    failures
 }
 
 /// Ends a watch once both servers have sent as much, or patience is over.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::coverage::Coverage;
 use super::request::{Action, Request};
-use super::sequence::{Failure, Pair, run};
+use super::sequence::{Failure, Pair, Until, run};
 
 /// The class of a failure: what differs in the answer to which kind of request.
 pub(crate) fn class(requests: &[Request], failure: &Failure) -> String {
@@ -47,8 +47,9 @@ pub(crate) async fn shrink(
         while at < best.requests.len() {
             // The first attempt is the whole sequence.
             let fewer = if first { best.requests.clone() } else { without(&best.requests, at, size) };
-            let failed = run(pair, &namespace(), slot, &fewer, &mut Coverage::default()).await;
-            let failed = failed.filter(|failure| failure.differences[0].path == wanted);
+            let coverage = &mut Coverage::default();
+            let failed = run(pair, &namespace(), slot, &fewer, Until::Difference, coverage).await;
+            let failed = failed.into_iter().find(|failure| failure.differences[0].path == wanted);
             if let Some(failure) = failed {
                 best = Shrunk { requests: fewer, failure, again: true };
                 progress = !first;

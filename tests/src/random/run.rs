@@ -22,7 +22,7 @@ use crate::simulate;
 
 /// The time that a difference may persist. Upstream retries a sync that it takes for stale after 1 s, 2 s, 4 s, …, and
 /// takes more of them for stale on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The time that upstream gets to mirror without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
@@ -186,12 +186,13 @@ impl Race<'_> {
         let [upstream, ours] = [(&self.upstream, marks[0]), (&self.ours, marks[1])]
             .map(|(run, mark)| texts(&of_endpoints(&run.writes_since(mark))));
         format!(
-            "seed {}: the slices differ (- upstream, + ours) after operation {number}, {}\n\n{differences}\n\
-             written by upstream since this operation:\n{upstream}by ours:\n{ours}\
-             what happened to these objects and to nodes before:\n{}\nAgain: {}",
+            "what happened to these objects and to nodes before:\n{}\n\
+             written by upstream since operation {number}:\n{upstream}by ours:\n{ours}\
+             seed {}: the slices differ (- upstream, + ours) after operation {number}, {}\n\n{differences}\n\
+             Again: {}",
+            history(&steps[..number], differences),
             self.options.seed,
             steps[number],
-            history(&steps[..number], differences),
             again.command(),
         )
     }

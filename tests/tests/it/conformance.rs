@@ -6,6 +6,7 @@
 //! | `CONFORMANCE_SEEDS` | sequences, such as `1 5 7..12`, instead of a number of requests | |
 //! | `CONFORMANCE_ONLY` | numbers of requests: all others of each sequence are left out | |
 //! | `CONFORMANCE_PARALLEL` | sequences at a time, at most 64 | 48 |
+//! | `CONFORMANCE_GO_ON` | `1`: go on after a difference while the status codes are equal | |
 //! | `CONFORMANCE_SHRINK` | classes of differences whose first sequence is shrunk | 10 |
 
 use tests::conformance::{Options, Pair, Report, Server, embedded_server, real_cluster, run};

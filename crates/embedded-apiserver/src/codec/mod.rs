@@ -21,6 +21,7 @@ pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::canonical as canonical_quantity;
+pub(crate) use text::{write_json, write_str};
 
 #[cfg(test)]
 mod properties;

@@ -2,7 +2,7 @@
 
 /// Writes a string with its quotes.
 #[inline]
-pub(super) fn write_str(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     write_escaped(out, text);
     out.push(b'"');
@@ -25,7 +25,7 @@ pub(super) fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Copies JSON text, with the characters escaped that Go's encoder escapes in strings.
-pub(super) fn write_json(out: &mut Vec<u8>, json: &[u8]) {
+pub(crate) fn write_json(out: &mut Vec<u8>, json: &[u8]) {
     let mut rest = json;
     while let Some(end) = rest.iter().position(|&byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2)) {
         let (plain, special) = rest.split_at(end);

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
+use crate::codec::json::encode_untyped;
+
 /// `%v`: `map[a:1 b:[x y]]`, `<nil>`.
 pub(crate) fn plain(value: &Value) -> String {
     let mut text = String::new();
@@ -94,6 +96,18 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
     }
 }
 
+/// The type of a value in the words of `encoding/json`.
+pub(crate) fn json_type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 fn number_text(number: &Number) -> String {
     if number.is_f64() { float(number.as_f64().unwrap_or_default()) } else { number.to_string() }
 }
@@ -144,26 +158,13 @@ pub(crate) fn is_printable(c: char) -> bool {
 
 /// JSON as Go's encoders write it: `<`, `>`, `&` and two line separators escaped, whole floats without a fraction.
 pub(crate) fn json(value: &Value) -> String {
-    let text = match value {
-        Value::Number(number) if number.is_f64() => {
-            let number = number.as_f64().unwrap_or_default();
-            if number.fract() == 0.0 && number.abs() < 1e21 {
-                format!("{number:.0}")
-            } else {
-                value.to_string()
-            }
-        }
-        _ => value.to_string(),
-    };
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return text;
+    if let Some(number) = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0)
+        && number.abs() < 1e21
+    {
+        return format!("{number:.0}");
     }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => drop(write!(escaped, "\\u{:04x}", u32::from(c))),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let mut out = Vec::with_capacity(32);
+    encode_untyped(value, &mut out);
+    // The encoder writes UTF-8 only.
+    String::from_utf8(out).unwrap_or_default()
 }

@@ -1,9 +1,14 @@
 //! JSON patch (RFC 6902), as evanphx/json-patch does it.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::codec::json;
 use crate::status::Status;
 
+use super::document::Node;
 use super::go_text;
 use super::refusal::unprocessable;
 
@@ -20,14 +25,7 @@ const MOST_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// 400 if the patch is no list of operations.
 pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>, Status> {
     let wrong = |value: &Value, place: &str| {
-        let kind = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let kind = go_text::json_type_of(value);
         Status::bad_request(format!("error decoding patch: json: cannot unmarshal {kind} into Go {place}"))
     };
     let operations = match patch {
@@ -55,17 +53,18 @@ pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>, Status> {
     Ok(unknown)
 }
 
-/// The object with a list of operations applied in order.
+/// An operation.
+type Operation<'a> = BTreeMap<String, Option<&'a RawValue>>;
+
+/// The object with a list of operations applied in order. What they do not touch keeps its order.
 ///
 /// # Errors
 /// 413 if there are too many operations; 422, without upstream's reason, if one of them does not apply; 400 if the patch is no
 /// list of objects.
-pub(crate) fn json_patch(original: &Value, patch: &Value) -> Result<Value, Status> {
-    let operations = match patch {
-        Value::Array(operations) => operations,
-        Value::Null => return Ok(original.clone()),
-        _ => return Err(Status::bad_request("the patch is not a list of operations")),
-    };
+pub(crate) fn json_patch(original: &str, patch: &str) -> Result<String, Status> {
+    let operations: Option<Vec<Option<Operation<'_>>>> =
+        serde_json::from_str(patch).map_err(|_| Status::bad_request(not_operations(patch)))?;
+    let operations = operations.unwrap_or_default();
     if operations.len() > MOST_OPERATIONS {
         let message = format!(
             "Request entity is too large: The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {}",
@@ -73,78 +72,87 @@ pub(crate) fn json_patch(original: &Value, patch: &Value) -> Result<Value, Statu
         );
         return Err(Status::new(413, "RequestEntityTooLarge", message));
     }
-    let mut patching = Patching { document: original.clone(), copied: 0, wrote_null: false };
-    let applied = operations.iter().try_for_each(|operation| patching.apply(operation.as_object()?));
+    let mut document = Node::Raw(original);
+    document.open();
+    let mut patching = Patching { document, copied: 0 };
+    let applied = operations.iter().try_for_each(|operation| patching.apply(operation.as_ref()?));
     applied.ok_or_else(unprocessable)?;
-    Ok(patching.document)
+    Ok(patching.document.into_text())
+}
+
+/// Go's words for a text that is no list of operations.
+fn not_operations(patch: &str) -> String {
+    if let Some(error) = json::syntax_error(patch.as_bytes()) {
+        return error;
+    }
+    let (value, of) = match serde_json::from_str(patch) {
+        Ok(Value::Array(items)) => {
+            let wrong = items.into_iter().find(|item| !(item.is_object() || item.is_null()));
+            (wrong.unwrap_or_default(), "Operation")
+        }
+        other => (other.unwrap_or_default(), "Patch"),
+    };
+    format!("json: cannot unmarshal {} into Go value of type jsonpatch.{of}", go_text::json_type_of(&value))
 }
 
 /// The document between operations. Operations that do not apply return `None`.
-struct Patching {
-    document: Value,
+struct Patching<'a> {
+    document: Node<'a>,
     /// The bytes that `copy` has added.
     copied: usize,
-    /// True if an operation had null as its value. Such a null is not absent to a `test` without a value.
-    wrote_null: bool,
 }
 
 /// The place that a path leads to, in an object or list that exists.
-enum Found<'a> {
-    Value(&'a Value),
+enum Found<'d, 'a> {
+    Value(&'d mut Node<'a>),
     NoField,
 }
 
-impl<'a> Found<'a> {
-    fn or_null(self) -> &'a Value {
+impl<'a> Found<'_, 'a> {
+    fn copy(self) -> Node<'a> {
         match self {
-            Self::Value(value) => value,
-            Self::NoField => &Value::Null,
+            Self::Value(value) => value.clone(),
+            Self::NoField => Node::Null,
         }
     }
 }
 
-impl Patching {
-    fn apply(&mut self, operation: &Map<String, Value>) -> Option<()> {
-        let path = operation.get("path").and_then(Value::as_str);
-        let from = operation.get("from").and_then(Value::as_str);
-        let value = operation.get("value").unwrap_or(&Value::Null);
-        let has_value = operation.contains_key("value");
-        match operation.get("op")?.as_str()? {
-            "add" => {
-                self.wrote_null |= has_value && value.is_null();
-                self.add(path?, value.clone())
-            }
-            "remove" => self.remove(path?).map(drop),
-            "replace" => {
-                self.wrote_null |= has_value && value.is_null();
-                self.replace(path?, value)
-            }
-            "test" if !has_value && self.wrote_null => {
-                matches!(self.get(path?)?, Found::NoField).then_some(())
-            }
-            "test" => self.test(path?, value),
+impl<'a> Patching<'a> {
+    fn apply(&mut self, operation: &Operation<'a>) -> Option<()> {
+        let text = |field: &str| -> Option<String> {
+            serde_json::from_str(operation.get(field).copied().flatten()?.get()).ok()
+        };
+        let value = operation.get("value").map(|value| value.map_or(Node::Written, |raw| Node::Raw(raw.get())));
+        let path = || text("path");
+        match text("op")?.as_str() {
+            "add" => self.add(&path()?, value.unwrap_or(Node::Null)),
+            "remove" => self.remove(&path()?).map(drop),
+            "replace" => self.replace(&path()?, value.unwrap_or(Node::Null)),
+            "test" => self.test(&path()?, value),
             "move" => {
-                let value = self.remove(from?)?;
-                self.add(path?, value)
+                let value = self.remove(&text("from")?)?;
+                self.add(&path()?, value)
             }
             "copy" => {
-                let value = self.get(from?)?.or_null().clone();
-                self.copied += go_text::json(&value).len();
+                let value = self.get(&text("from")?)?.copy();
+                let mut copied = Vec::new();
+                value.write(&mut copied);
+                self.copied += copied.len();
                 if self.copied > MOST_COPIED_BYTES {
                     return None;
                 }
-                self.add(path?, value)
+                self.add(&path()?, value)
             }
             _ => None,
         }
     }
 
-    fn add(&mut self, path: &str, value: Value) -> Option<()> {
+    fn add(&mut self, path: &str, value: Node<'a>) -> Option<()> {
         let (container, key) = self.container(path)?;
         match container {
-            Value::Object(fields) => drop(fields.insert(key, value)),
-            Value::Array(items) if key == "-" => items.push(value),
-            Value::Array(items) => {
+            Node::Object(fields) => drop(fields.insert(key, value)),
+            Node::Array(items) if key == "-" => items.push(value),
+            Node::Array(items) => {
                 let at = index(&key, items.len() + 1)?;
                 items.insert(at, value);
             }
@@ -153,11 +161,11 @@ impl Patching {
         Some(())
     }
 
-    fn remove(&mut self, path: &str) -> Option<Value> {
+    fn remove(&mut self, path: &str) -> Option<Node<'a>> {
         let (container, key) = self.container(path)?;
         match container {
-            Value::Object(fields) => fields.remove(&key),
-            Value::Array(items) => {
+            Node::Object(fields) => fields.remove(&key),
+            Node::Array(items) => {
                 let at = index(&key, items.len())?;
                 Some(items.remove(at))
             }
@@ -166,60 +174,71 @@ impl Patching {
     }
 
     /// Upstream adds a field that is not there.
-    fn replace(&mut self, path: &str, value: &Value) -> Option<()> {
+    fn replace(&mut self, path: &str, mut value: Node<'a>) -> Option<()> {
         if path.is_empty() {
-            if !(value.is_object() || value.is_array()) {
+            value.open();
+            if !matches!(value, Node::Object(_) | Node::Array(_)) {
                 return None;
             }
-            self.document = value.clone();
+            self.document = value;
             return Some(());
         }
         let (container, key) = self.container(path)?;
         match container {
-            Value::Object(fields) => drop(fields.insert(key, value.clone())),
-            Value::Array(items) => {
+            Node::Object(fields) => drop(fields.insert(key, value)),
+            Node::Array(items) => {
                 let at = index(&key, items.len())?;
-                *items.get_mut(at)? = value.clone();
+                *items.get_mut(at)? = value;
             }
             _ => return None,
         }
         Some(())
     }
 
-    /// A field that is not there equals null.
-    fn test(&mut self, path: &str, value: &Value) -> Option<()> {
-        let equal =
-            if path.is_empty() { self.document == *value } else { self.get(path)?.or_null() == value };
+    /// A field that is not there equals null, and an operation without a value.
+    fn test(&mut self, path: &str, value: Option<Node<'a>>) -> Option<()> {
+        let equal = if path.is_empty() {
+            self.document.equals(&mut value?)
+        } else {
+            match (self.get(path)?, value) {
+                (Found::NoField | Found::Value(Node::Null), value) => {
+                    matches!(value, None | Some(Node::Written))
+                }
+                (Found::Value(_), None) => false,
+                (Found::Value(found), Some(mut value)) => found.equals(&mut value),
+            }
+        };
         equal.then_some(())
     }
 
     /// The value at a path, or that its object has no such field.
-    fn get(&mut self, path: &str) -> Option<Found<'_>> {
+    fn get(&mut self, path: &str) -> Option<Found<'_, 'a>> {
         let (container, key) = self.container(path)?;
         match container {
-            Value::Object(fields) => Some(fields.get(&key).map_or(Found::NoField, Found::Value)),
-            Value::Array(items) => {
+            Node::Object(fields) => Some(fields.get_mut(&key).map_or(Found::NoField, Found::Value)),
+            Node::Array(items) => {
                 let at = index(&key, items.len())?;
-                items.get(at).map(Found::Value)
+                items.get_mut(at).map(Found::Value)
             }
             _ => None,
         }
     }
 
     /// The object or list that the last step of a path is in, and that step. What comes before the first `/` is ignored.
-    fn container(&mut self, path: &str) -> Option<(&mut Value, String)> {
+    fn container(&mut self, path: &str) -> Option<(&mut Node<'a>, String)> {
         let mut steps: Vec<String> = path.split('/').skip(1).map(unescape).collect();
         let last = steps.pop()?;
         let mut place = &mut self.document;
         for step in steps {
             place = match place {
-                Value::Object(fields) => fields.get_mut(&step)?,
-                Value::Array(items) => {
+                Node::Object(fields) => fields.get_mut(&step)?,
+                Node::Array(items) => {
                     let at = index(&step, items.len())?;
                     items.get_mut(at)?
                 }
                 _ => return None,
             };
+            place.open();
         }
         Some((place, last))
     }

@@ -1,48 +1,66 @@
 //! JSON merge patch (RFC 7386), as evanphx/json-patch does it.
 
-use serde_json::{Map, Value};
-
 use crate::status::Status;
 
-/// The object with a merge patch applied: null deletes a field, objects are merged, anything else replaces.
+use super::document::{Fields, Node, array, object};
+
+/// The object with a merge patch applied: null deletes a field, objects are merged, anything else replaces. What the patch
+/// does not touch keeps its order.
 ///
 /// # Errors
 /// 400 if the patch is neither an object nor a list. A list replaces the object, and the decoder of the type refuses it.
-pub(crate) fn merge(original: Value, patch: &Value) -> Result<Value, Status> {
-    match (original, patch) {
-        (Value::Object(mut merged), Value::Object(patch)) => {
-            merge_fields(&mut merged, patch);
-            Ok(Value::Object(merged))
+pub(crate) fn merge(original: &str, patch: &str) -> Result<String, Status> {
+    let mut merged = match (object(original), object(patch)) {
+        (Some(mut original), Some(patch)) => {
+            merge_fields(&mut original, patch);
+            return Ok(Node::Object(original).into_text());
         }
-        (_, Value::Object(_) | Value::Array(_)) => Ok(without_nulls(patch)),
-        _ => Err(Status::bad_request("Invalid JSON Patch")),
-    }
+        (None, Some(patch)) => Node::Object(patch),
+        (_, None) => Node::Array(array(patch).ok_or_else(|| Status::bad_request("Invalid JSON Patch"))?),
+    };
+    drop_nulls(&mut merged);
+    Ok(merged.into_text())
 }
 
-fn merge_fields(original: &mut Map<String, Value>, patch: &Map<String, Value>) {
-    for (name, change) in patch {
-        if change.is_null() {
-            original.remove(name);
+fn merge_fields<'a>(original: &mut Fields<'a>, patch: Fields<'a>) {
+    for (name, mut change) in patch {
+        if matches!(change, Node::Null) {
+            original.remove(&name);
             continue;
         }
-        match (original.get_mut(name), change) {
-            (Some(Value::Object(fields)), Value::Object(changes)) => merge_fields(fields, changes),
-            // RFC 7386 has no such case: a list that replaces an object keeps its nulls, any other is cleaned
-            (Some(place @ Value::Object(_)), _) => *place = change.clone(),
-            (Some(place), _) => *place = without_nulls(change),
-            (None, _) => drop(original.insert(name.clone(), without_nulls(change))),
+        change.open();
+        match original.get_mut(&name) {
+            None | Some(Node::Null) => {
+                drop_nulls(&mut change);
+                original.insert(name, change);
+            }
+            Some(place) => merge_value(place, change),
         }
     }
 }
 
-/// A copy without fields that are null. Nulls in lists stay.
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(_, field)| !field.is_null());
-            Value::Object(kept.map(|(name, field)| (name.clone(), without_nulls(field))).collect())
+fn merge_value<'a>(place: &mut Node<'a>, change: Node<'a>) {
+    place.open();
+    match (&mut *place, change) {
+        (Node::Object(fields), Node::Object(changes)) => merge_fields(fields, changes),
+        // RFC 7386 has no such case: a list that replaces an object keeps its nulls, any other is cleaned
+        (Node::Object(_), list) => *place = list,
+        (_, mut change) => {
+            drop_nulls(&mut change);
+            *place = change;
         }
-        Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
-        other => other.clone(),
+    }
+}
+
+/// Drops fields that are null. Nulls in lists stay.
+fn drop_nulls(value: &mut Node<'_>) {
+    value.open();
+    match value {
+        Node::Object(fields) => {
+            fields.retain(|_, field| !matches!(field, Node::Null));
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Node::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Node::Null | Node::Written | Node::Raw(_) => {}
     }
 }

@@ -9,6 +9,7 @@ mod items;
 mod lookup;
 mod merge;
 mod order;
+mod restore;
 
 use serde_json::Value;
 
@@ -18,6 +19,8 @@ use crate::status::Status;
 use failure::Failure;
 use lookup::Place;
 use merge::merge_map;
+
+pub(crate) use restore::restore;
 
 /// The object with a strategic merge patch applied.
 ///

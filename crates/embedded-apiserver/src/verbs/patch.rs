@@ -1,8 +1,6 @@
 //! `PATCH`: `handlers/patch.go`.
 
-use std::borrow::Cow;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::call::{Call, Content, Outcome};
 use super::change::{Change, change};
@@ -14,6 +12,7 @@ use super::tracking;
 use crate::codec::json::{self, FieldValidation, Problem};
 use crate::codec::yaml;
 use crate::core::Entry;
+use crate::http::accept::Format;
 use crate::http::content_type;
 use crate::kinds::{Errors, Path};
 use crate::patch::{self, go_text};
@@ -138,65 +137,92 @@ struct Patch<'a> {
 impl Patch<'_> {
     /// The object with the patch applied, as the type has it.
     fn patched(&self, live: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
-        let of = self.of.type_;
         let original = with_head(self.of, live);
-        let (patch, mut problems) = self.parse()?;
+        match self.kind {
+            Kind::Strategic | Kind::Apply => self.strategic(&original, warnings),
+            Kind::Json | Kind::Merge => self.of_text(&original, warnings),
+        }
+    }
+
+    /// The object with a patch of JSON text applied.
+    fn of_text(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
+        let of = self.of.type_;
+        let body = String::from_utf8_lossy(self.body);
+        let mut problems = self.check(&body)?;
+        let mut text = Vec::with_capacity(1024);
+        json::encode(of, original, &mut text);
+        let original = String::from_utf8_lossy(&text);
         let patched = match self.kind {
-            Kind::Json => patch::json_patch(&original, &patch)?,
-            Kind::Merge => patch::merge(original, &patch)?,
-            Kind::Strategic | Kind::Apply => patch::strategic(of, &original, &patch)?,
+            Kind::Json => patch::json_patch(&original, &body)?,
+            _ => patch::merge(&original, &body)?,
         };
-        // Upstream shows the patched object as JSON, and a strategic patch as Go prints a map.
-        let shown = |text: &str| {
-            let shown: Cow<'_, str> = match self.kind {
-                Kind::Strategic => go_text::plain(&patch).into(),
-                _ => patched.to_string().into(),
-            };
-            let mut errors = Errors::default();
-            errors.invalid(&Path::root("patch"), &*shown, text);
-            errors.into_status("", "", "")
-        };
-        if self.kind != Kind::Strategic {
-            let text = |field| patched.get(field).and_then(Value::as_str).unwrap_or_default();
-            let checked = decode::check_kind(self.of, text("apiVersion"), text("kind"));
-            checked.map_err(|text| shown(&text))?;
-        }
-        let (object, more) = json::normalise(of, &patched, self.options.validation)
-            .map_err(|error| shown(&error.to_string()))?;
+        let refused = |error: &str| refused(&patched, error);
+        let head = json::head(patched.as_bytes()).map_err(|error| refused(&error.to_string()))?;
+        decode::check_kind(self.of, &head.api_version, &head.kind).map_err(|error| refused(&error))?;
+        let (object, more) = json::decode(of, patched.as_bytes(), self.options.validation)
+            .map_err(|error| refused(&error.to_string()))?;
         problems.extend(more.iter().map(Problem::to_string));
-        match self.options.validation {
-            FieldValidation::Strict if !problems.is_empty() => {
-                return Err(shown(&format!("strict decoding error: {}", problems.join(", "))));
-            }
-            FieldValidation::Ignore => {}
-            _ => warnings.append(&mut problems),
-        }
+        self.report(problems, &patched, warnings)?;
+        let mut object = without_head(object);
+        decode::keep_reset(Format::Json, patched.as_bytes(), &mut object);
+        Ok(object)
+    }
+
+    /// The object with a strategic merge patch applied.
+    fn strategic(&self, original: &Value, warnings: &mut Vec<String>) -> Result<Value, Status> {
+        let of = self.of.type_;
+        let (patch, duplicates) = untyped(self.body).map_err(Status::bad_request)?;
+        let checks = self.options.validation != FieldValidation::Ignore;
+        let mut problems = if checks { duplicates } else { Vec::new() };
+        let patch = match patch {
+            Value::Null => Value::Object(Map::new()),
+            Value::Object(_) => patch,
+            other => return Err(Status::bad_request(not_an_object(&other))),
+        };
+        let patched = patch::strategic(of, original, &patch)?;
+        // Upstream shows the patch, as Go prints a map.
+        let shown = || go_text::plain(&patch);
+        let restored = patch::restore(of, &patched).map_err(|error| refused(&shown(), &error))?;
+        let (object, more) = json::normalise(of, &restored, self.options.validation)
+            .map_err(|error| refused(&shown(), &error.to_string()))?;
+        let mut more: Vec<String> = more.iter().map(Problem::to_string).collect();
+        more.sort();
+        problems.append(&mut more);
+        self.report(problems, &shown(), warnings)?;
         let mut object = without_head(object);
         meta::keep_reset(&mut object, &patched);
         Ok(object)
     }
 
-    /// The patch as a tree, and the texts about its unknown and duplicate fields.
-    fn parse(&self) -> Result<(Value, Vec<String>), Status> {
-        let checks = self.options.validation != FieldValidation::Ignore;
-        let prefix = if checks && self.kind != Kind::Strategic { "error decoding patch: " } else { "" };
-        let wrong = |text: &str| Status::bad_request(format!("{prefix}{text}"));
-        let (patch, duplicates) = untyped(self.body).map_err(|text| wrong(&text))?;
-        if checks && self.kind == Kind::Json {
-            return Ok((patch.clone(), patch::check_operations(&patch)?));
+    /// Checks the types of a patch of JSON text, unless unknown fields are ignored. Returns the texts about its unknown and
+    /// duplicate fields.
+    fn check(&self, body: &str) -> Result<Vec<String>, Status> {
+        if self.options.validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
         }
-        let problems = if checks { duplicates } else { Vec::new() };
+        let wrong = |text: String| Status::bad_request(format!("error decoding patch: {text}"));
+        let (patch, duplicates) = untyped(body.as_bytes()).map_err(wrong)?;
         match (self.kind, &patch) {
-            (Kind::Merge, _) if !checks => {}
-            (Kind::Merge | Kind::Strategic, Value::Null) => return Ok((json!({}), problems)),
-            (Kind::Merge | Kind::Strategic, Value::Object(_)) | (Kind::Json | Kind::Apply, _) => {}
-            (_, other) => {
-                let name = name_of(other);
-                let text = "into Go value of type map[string]interface {}";
-                return Err(wrong(&format!("json: cannot unmarshal {name} {text}")));
+            (Kind::Json, _) => {
+                let unknown = patch::check_operations(&patch)?;
+                let duplicates = duplicates.into_iter().map(|text| format!("json patch {text}"));
+                Ok(duplicates.chain(unknown).collect())
             }
+            (_, Value::Object(_) | Value::Null) => Ok(duplicates),
+            (_, other) => Err(wrong(not_an_object(other))),
         }
-        Ok((patch, problems))
+    }
+
+    /// Does with unknown and duplicate fields what the request asks for: nothing, warnings or an error.
+    fn report(&self, mut problems: Vec<String>, shown: &str, warnings: &mut Vec<String>) -> Result<(), Status> {
+        match self.options.validation {
+            FieldValidation::Strict if !problems.is_empty() => {
+                return Err(refused(shown, &format!("strict decoding error: {}", problems.join(", "))));
+            }
+            FieldValidation::Ignore => {}
+            _ => warnings.append(&mut problems),
+        }
+        Ok(())
     }
 
     /// The object with the configuration applied to it.
@@ -232,26 +258,23 @@ impl Patch<'_> {
     }
 }
 
-/// A tree of any JSON, and the texts about its duplicate fields.
-fn untyped(body: &[u8]) -> Result<(Value, Vec<String>), String> {
-    const PREFIX: &str = "couldn't get version/kind; json parse error: ";
-    serde_json::from_slice(body).map(|tree| (tree, Vec::new())).map_err(|error| {
-        // The codec has Go's words for what is malformed.
-        let text = json::head(body).err().map(|error| error.to_string());
-        text.map_or_else(|| error.to_string(), |text| text.strip_prefix(PREFIX).unwrap_or(&text).to_owned())
-    })
+/// 422 for a patched object that does not fit the type.
+fn refused(shown: &str, error: &str) -> Status {
+    let mut errors = Errors::default();
+    errors.invalid(&Path::root("patch"), shown, error);
+    errors.into_status("", "", "")
 }
 
-/// The type of a value in the words of `encoding/json`.
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+/// Go's words for a patch that has to be an object.
+fn not_an_object(patch: &Value) -> String {
+    let name = go_text::json_type_of(patch);
+    format!("json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
+}
+
+/// A tree of any JSON, and the texts about its duplicate fields.
+fn untyped(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let (tree, problems) = json::untyped(body).map_err(|error| error.to_string())?;
+    Ok((tree, problems.iter().map(Problem::to_string).collect()))
 }
 
 /// The object with kind and apiVersion, which patches may test.

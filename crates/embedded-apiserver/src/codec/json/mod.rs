@@ -8,6 +8,7 @@ mod head;
 mod place;
 mod reader;
 mod syntax;
+mod untyped;
 
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use head::{Head, head};
 pub(crate) use place::{FieldValidation, Problem};
 pub(crate) use syntax::error as syntax_error;
+pub(crate) use untyped::untyped;
 
 use crate::schema::Type;
 

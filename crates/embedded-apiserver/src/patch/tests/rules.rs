@@ -1,17 +1,79 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::patch::{check_operations, go_text, json_patch, merge, strategic};
+use crate::patch::{check_operations, go_text, restore, strategic};
 use crate::schema::Type;
+use crate::status::Status;
 
 fn pods() -> &'static Type {
     Type::named("k8s.io/api/core/v1.Pod").unwrap()
 }
 
+/// [`patch::merge`](crate::patch::merge) of trees.
+fn merge(object: &Value, patch: &Value) -> Result<Value, Status> {
+    let merged = crate::patch::merge(&object.to_string(), &patch.to_string())?;
+    Ok(serde_json::from_str(&merged).unwrap())
+}
+
+/// [`patch::json_patch`](crate::patch::json_patch) of trees.
+fn json_patch(object: &Value, patch: &Value) -> Result<Value, Status> {
+    let patched = crate::patch::json_patch(&object.to_string(), &patch.to_string())?;
+    Ok(serde_json::from_str(&patched).unwrap())
+}
+
+#[test]
+fn what_a_patch_does_not_touch_keeps_its_order() {
+    let object = r#"{"z":{"y":1,"x":{"b":1,"a":2}},"c":[{"b":"<","a":null}]}"#;
+    let merged = crate::patch::merge(object, r#"{"z":{"w":{"d":1,"c":null}}, "v": {"u": 1.0, "t": [ "a b" ]}}"#);
+    assert_eq!(
+        merged.unwrap(),
+        r#"{"c":[{"b":"\u003c","a":null}],"v":{"t":["a b"],"u":1.0},"z":{"w":{"d":1},"x":{"b":1,"a":2},"y":1}}"#
+    );
+    let patch = r#"[{"op":"add","path":"/z/w","value":{"d":1,"c":null}},{"op":"test","path":"/c/0/b","value":"<"}]"#;
+    let patched = crate::patch::json_patch(object, patch);
+    assert_eq!(
+        patched.unwrap(),
+        r#"{"c":[{"a":null,"b":"\u003c"}],"z":{"w":{"d":1,"c":null},"x":{"b":1,"a":2},"y":1}}"#
+    );
+}
+
+#[test]
+fn what_is_no_list_of_operations_is_refused_in_gos_words() {
+    for (patch, message) in [
+        ("{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        ("[{},1]", "json: cannot unmarshal number into Go value of type jsonpatch.Operation"),
+        ("[", "unexpected end of JSON input"),
+    ] {
+        assert_eq!(crate::patch::json_patch("{}", patch).unwrap_err().message, message);
+    }
+}
+
+#[test]
+fn values_of_another_type_are_refused_as_the_converter_does() {
+    for (tree, message) in [
+        (json!({"metadata": {"labels": [1]}}), "cannot restore map from slice"),
+        (json!({"metadata": {"labels": {"a": 1}}}), "cannot convert int64 to string"),
+        (json!({"metadata": {"labels": {"a": 1.5}}}), "unrecognized type: string"),
+        (json!({"metadata": "x", "spec": 1}), "cannot restore struct from: string"),
+        (json!({"metadata": {"finalizers": {}}}), "cannot restore slice from map"),
+        (json!({"spec": {"priority": "x"}}), "unrecognized type: int32"),
+        (json!({"spec": {"hostNetwork": 1}}), "unrecognized type: bool"),
+        (json!({"spec": {"dnsPolicy": 1}}), "cannot convert int64 to v1.DNSPolicy"),
+        (
+            json!({"metadata": {"creationTimestamp": 1}}),
+            "json: cannot unmarshal number into Go value of type string",
+        ),
+    ] {
+        assert_eq!(restore(pods(), &tree).unwrap_err(), message);
+    }
+    let restored = restore(pods(), &json!({"spec": {"priority": 1_i64 << 32, "nodeName": null}, "other": 1}));
+    assert_eq!(restored.unwrap(), json!({"spec": {"priority": 0, "nodeName": null}, "other": 1}));
+}
+
 #[test]
 fn null_deletes_and_objects_merge() {
     let merged = merge(
-        json!({"a": {"b": 1, "c": 2}, "d": [1]}),
+        &json!({"a": {"b": 1, "c": 2}, "d": [1]}),
         &json!({"a": {"b": null, "e": {"f": null}}, "d": [2]}),
     );
     assert_eq!(merged.unwrap(), json!({"a": {"c": 2, "e": {}}, "d": [2]}));
@@ -20,7 +82,7 @@ fn null_deletes_and_objects_merge() {
 #[test]
 fn a_merge_patch_that_is_a_scalar_is_refused() {
     for patch in [json!(1), json!("a"), Value::Null] {
-        assert_eq!(merge(json!({}), &patch).unwrap_err().message, "Invalid JSON Patch");
+        assert_eq!(merge(&json!({}), &patch).unwrap_err().message, "Invalid JSON Patch");
     }
 }
 
@@ -165,19 +227,19 @@ fn diff(from: &Value, to: &Value) -> Value {
 proptest! {
     #[test]
     fn the_difference_of_two_objects_turns_one_into_the_other(a in objects(), b in objects()) {
-        prop_assert_eq!(merge(a.clone(), &diff(&a, &b)).unwrap(), b);
+        prop_assert_eq!(merge(&a, &diff(&a, &b)).unwrap(), b);
     }
 
     #[test]
     fn an_empty_patch_changes_nothing(a in objects()) {
-        prop_assert_eq!(&merge(a.clone(), &json!({})).unwrap(), &a);
+        prop_assert_eq!(&merge(&a, &json!({})).unwrap(), &a);
         prop_assert_eq!(&json_patch(&a, &json!([])).unwrap(), &a);
         prop_assert_eq!(&strategic(pods(), &a, &json!({})).unwrap(), &a);
     }
 
     #[test]
     fn no_patch_panics(a in objects(), patch in trees()) {
-        drop(merge(a.clone(), &patch));
+        drop(merge(&a, &patch));
         drop(json_patch(&a, &patch));
         drop(check_operations(&patch));
         drop(strategic(pods(), &a, &patch));

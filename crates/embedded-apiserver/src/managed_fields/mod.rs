@@ -39,9 +39,6 @@ pub(crate) use reset::reset_fields;
 pub(crate) use times::keep_times;
 pub(crate) use update::manager_of;
 
-/// Converts an object to another API version. `None` if there is no such version.
-pub(crate) type Convert = dyn Fn(&Value, &str) -> Option<(Value, &'static Type)> + Sync;
-
 /// The field management of a resource, or of a subresource of it, in one API version.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldManager<'k> {
@@ -55,8 +52,6 @@ pub(crate) struct FieldManager<'k> {
     pub(crate) subresource: &'k str,
     /// Fields that requests cannot change here; see [`reset_fields`].
     pub(crate) reset: &'k [&'k [&'k str]],
-    /// The way to other API versions, for kinds that have several.
-    pub(crate) convert: Option<&'k Convert>,
 }
 
 /// The reason why ownership could not be changed.

@@ -31,34 +31,19 @@ pub(super) fn take<'o, 'a>(
     let mut comparison = compare(shape, old, new).map_err(failed)?;
     manager.filter(&mut comparison);
     let mut conflicts = Vec::new();
-    let mut missing = Vec::new();
-    for (at, entry) in entries.iter_mut().enumerate() {
-        if own.is_some_and(|own| entry.identity == *own) {
-            continue;
-        }
-        if entry.api_version == manager.api_version {
+    for entry in entries.iter_mut() {
+        let own = own.is_some_and(|own| entry.identity == *own);
+        if !own && entry.api_version == manager.api_version {
             shrink(entry, &comparison, force, &mut conflicts);
-            continue;
         }
-        let converted = manager
-            .convert
-            .and_then(|convert| Some((convert(old, &entry.api_version)?, convert(new, &entry.api_version)?)));
-        let Some(((old, of), (new, _))) = converted else {
-            missing.push(at);
-            continue;
-        };
-        let comparison = compare(Shape::of_type(of), &old, &new).map_err(failed)?;
-        shrink(entry, &comparison, force, &mut conflicts);
     }
     if !conflicts.is_empty() {
         return Err(Failure::Conflicts(conflicts));
     }
-    // entries of versions that do not exist are dropped
-    let mut at = 0;
+    // Entries of other versions are dropped. Events have two, but each group's type converter knows only its own.
     entries.retain(|entry| {
-        let keep = !missing.contains(&at) && !entry.set.is_empty();
-        at += 1;
-        keep
+        let known = entry.api_version == manager.api_version || own.is_some_and(|own| entry.identity == *own);
+        known && !entry.set.is_empty()
     });
     Ok(comparison)
 }

@@ -20,7 +20,6 @@ fn manager_of(kind: &'static str, resource: &str, subresource: &'static str) -> 
         kind,
         subresource,
         reset: reset_fields("", resource, subresource),
-        convert: None,
     }
 }
 

@@ -1,9 +1,6 @@
 //! The field management of a kind.
 
-use serde_json::Value;
-
 use crate::core::Entry;
-use crate::kinds::KINDS;
 use crate::managed_fields::{FieldManager, reset_fields};
 use crate::schema::Type;
 
@@ -15,7 +12,6 @@ pub(crate) fn manager(entry: &'static Entry, subresource: &'static str) -> Field
         kind: entry.kind.kind,
         subresource,
         reset: reset_fields(entry.kind.group, entry.kind.plural, subresource),
-        convert: if entry.kind.storage == "events" { Some(&convert_event) } else { None },
     }
 }
 
@@ -26,18 +22,5 @@ pub(crate) fn of_other<'a>(
     kind: &'a str,
     subresource: &'a str,
 ) -> FieldManager<'a> {
-    FieldManager { of, api_version, kind, subresource, reset: &[], convert: None }
-}
-
-/// An Event in another of its two versions. The group tells which way it goes.
-fn convert_event(event: &Value, api_version: &str) -> Option<(Value, &'static Type)> {
-    let kinds = KINDS.iter().filter(|kind| kind.storage == "events");
-    let entry = kinds.filter_map(Entry::of).find(|entry| entry.api_version == api_version)?;
-    let mut event = event.clone();
-    if entry.converts() {
-        entry.kind.strategy.from_storage(&mut event);
-    } else if let Some(other) = KINDS.iter().find(|kind| kind.storage == "events" && !kind.group.is_empty()) {
-        other.strategy.to_storage(&mut event);
-    }
-    Some((event, entry.type_))
+    FieldManager { of, api_version, kind, subresource, reset: &[] }
 }

@@ -77,7 +77,6 @@ impl Case for Owners {
                 kind,
                 subresource: &step.subresource,
                 reset: reset_fields(group, &resource, &step.subresource),
-                convert: None,
             };
             let before = live.as_ref();
             let differences = if step.verb == "apply" {

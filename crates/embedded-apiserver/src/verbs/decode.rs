@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::meta;
 use crate::codec::json::{self, FieldValidation, Problem};
-use crate::codec::{protobuf, yaml};
+use crate::codec::{DecodeError, protobuf, yaml};
 use crate::core::{Entry, entries};
 use crate::http::accept::Format;
-use crate::schema::Type;
+use crate::schema::{self, Type};
 use crate::selectors::go_quote;
 use crate::status::Status;
 
@@ -85,14 +85,14 @@ pub(crate) fn body(
         }
     };
     let problems: Vec<String> = problems.iter().map(Problem::to_string).collect();
-    if validation == FieldValidation::Strict && !problems.is_empty() {
-        return Err(refused(&format_args!("strict decoding error: {}", problems.join(", "))));
-    }
+    // Conversion comes before what strict decoding found (`versioning.codec.Decode`).
     if kind != expected.kind
         || !std::ptr::eq(type_, expected.type_) && !same_storage(&api_version, &kind, expected)
     {
-        let (from, to) = (go_type(&api_version, &kind), internal_type(expected));
-        return Err(refused(&format_args!("converting ({from}) to ({to}): unknown conversion")));
+        return Err(refused(&no_conversion(&api_version, &kind, expected)));
+    }
+    if validation == FieldValidation::Strict && !problems.is_empty() {
+        return Err(refused(&format_args!("strict decoding error: {}", problems.join(", "))));
     }
     if api_version != expected.api_version {
         return Err(Status::bad_request(format!(
@@ -130,8 +130,7 @@ pub(crate) fn check_kind(expected: Expected<'_>, api_version: &str, kind: &str) 
     if same_storage(&api_version, &kind, expected) {
         return Ok(());
     }
-    let (from, to) = (go_type(&api_version, &kind), internal_type(expected));
-    Err(format!("converting ({from}) to ({to}): unknown conversion"))
+    Err(no_conversion(&api_version, &kind, expected))
 }
 
 /// Decodes a body whose kind is not looked at closely, such as `DeleteOptions`.
@@ -194,7 +193,8 @@ fn envelope(bytes: &Bytes) -> Result<Found, String> {
     if bytes.len() == MAGIC.len() {
         return Err("empty body".to_owned());
     }
-    let unknown = kube_protobuf::Unknown::parse(bytes).map_err(|error| error.to_string())?;
+    let unknown =
+        kube_protobuf::Unknown::parse(bytes).map_err(|error| DecodeError::from(error).to_string())?;
     Ok(Found {
         api_version: unknown.api_version.to_owned(),
         kind: unknown.kind.to_owned(),
@@ -218,7 +218,7 @@ fn group_version(api_version: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The type of a kind that the API server can decode.
+/// The type of a kind that the API server can decode; `None` if it does not know the kind.
 fn decodable(api_version: &str, kind: &str, expected: Expected<'_>) -> Option<&'static Type> {
     if api_version == expected.api_version && kind == expected.kind {
         return Some(expected.type_);
@@ -226,8 +226,23 @@ fn decodable(api_version: &str, kind: &str, expected: Expected<'_>) -> Option<&'
     if let Some(entry) = Entry::named(api_version, kind) {
         return Some(entry.type_);
     }
-    let former = FORMER.contains(&(api_version, kind));
-    entries().iter().find(|entry| former && entry.kind.kind == kind).map(|entry| entry.type_)
+    schema::go_type(api_version, kind)?;
+    if FORMER.contains(&(api_version, kind)) {
+        return entries().iter().find(|entry| entry.kind.kind == kind).map(|entry| entry.type_);
+    }
+    unserved(api_version, kind)
+}
+
+/// The type as which an object of a kind that is not served is decoded, before it is refused. Of most kinds, that is only
+/// the metadata.
+fn unserved(api_version: &str, kind: &str) -> Option<&'static Type> {
+    let list = entries().iter().find(|entry| entry.api_version == api_version && entry.list_kind == kind);
+    if let Some(entry) = list {
+        return Type::named(&format!("{}List", entry.kind.type_name));
+    }
+    let of_meta = |name: &str| Type::named(&format!("k8s.io/apimachinery/pkg/apis/meta/v1.{name}"));
+    let partial = if kind.ends_with("List") { "PartialObjectMetadataList" } else { "PartialObjectMetadata" };
+    of_meta(kind).or_else(|| of_meta(partial))
 }
 
 fn unregistered(api_version: &str, kind: &str) -> String {
@@ -249,10 +264,10 @@ fn same_storage(api_version: &str, kind: &str, expected: Expected<'_>) -> bool {
     }
 }
 
-/// The name of the Go type, such as `v1.Pod`.
-fn go_type(api_version: &str, kind: &str) -> String {
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    format!("{version}.{kind}")
+/// The words about an object of a kind that is none of the expected one.
+fn no_conversion(api_version: &str, kind: &str, expected: Expected<'_>) -> String {
+    let from = schema::go_type(api_version, kind).unwrap_or_else(|| kind.to_owned());
+    format!("converting ({from}) to ({}): unknown conversion", internal_type(expected))
 }
 
 /// The name of the internal Go type, such as `core.Pod`.

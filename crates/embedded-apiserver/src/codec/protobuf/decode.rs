@@ -51,6 +51,10 @@ fn fields_of(
             Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
+                if !fits(&field.node, wire) {
+                    let (wire, name) = (wire_type(wire), field.go);
+                    return Err(DecodeError(format!("proto: wrong wireType = {wire} for field {name}")));
+                }
                 let bit = 1 << position;
                 let again = *seen & bit != 0;
                 *seen |= bit;
@@ -70,6 +74,25 @@ fn fields_of(
         }
     }
     Ok(())
+}
+
+/// True if a field of this type has this form on the wire.
+fn fits(of: &Node, wire: Wire<'_>) -> bool {
+    match &of.shape {
+        Shape::Bool | Shape::Int32 | Shape::Int64 => matches!(wire, Wire::Varint(_)),
+        Shape::List(item) => fits(item, wire),
+        _ => matches!(wire, Wire::Bytes(_)),
+    }
+}
+
+/// The number of a form on the wire.
+fn wire_type(wire: Wire<'_>) -> u8 {
+    match wire {
+        Wire::Varint(_) => 0,
+        Wire::Fixed64(_) => 1,
+        Wire::Bytes(_) => 2,
+        Wire::Fixed32(_) => 5,
+    }
 }
 
 /// Adds another item or entry to a list or map; returns false for other types.

@@ -45,11 +45,22 @@ pub(crate) fn encode_untyped(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        Value::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Value::Number(number) => out.extend_from_slice(self::number(number).as_bytes()),
         Value::String(value) => text::write_str(out, value),
         Value::Array(items) => list(items, out, encode_untyped),
         Value::Object(map) => members(map, out, encode_untyped),
     }
+}
+
+/// A number as `encoding/json` prints it: floats without a fraction as integers, very large and small ones with an exponent.
+fn number(number: &serde_json::Number) -> String {
+    let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let size = value.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        let text = format!("{value:e}");
+        return if text.contains("e-") { text } else { text.replace('e', "e+") };
+    }
+    value.to_string()
 }
 
 fn list(items: &[Value], out: &mut Vec<u8>, mut write: impl FnMut(&Value, &mut Vec<u8>)) {

@@ -1,5 +1,40 @@
 //! The types of plain scalars in YAML 1.1, as go-yaml v2 resolves them.
 
+use serde_json::Value;
+
+/// The value of a plain scalar. Timestamps are texts, as go-yaml reads them without a type.
+pub(super) fn value(text: &str) -> Value {
+    if matches!(text, "" | "~") || is_word(text) && text.eq_ignore_ascii_case("null") {
+        return Value::Null;
+    }
+    if let Some(value) = boolean(text) {
+        return Value::Bool(value);
+    }
+    if is_number(text) {
+        let plain = if text.starts_with('.') { text.to_owned() } else { text.replace('_', "") };
+        if let Some(value) = integer(&plain) {
+            return value;
+        }
+        if is_float(&plain)
+            && let Ok(value) = plain.parse::<f64>()
+            && value.is_finite()
+        {
+            return value.into();
+        }
+    }
+    text.into()
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    let lower = text.to_ascii_lowercase();
+    let value = match lower.as_str() {
+        "true" | "yes" | "on" | "y" => true,
+        "false" | "no" | "off" | "n" => false,
+        _ => return None,
+    };
+    has_known_case(text, &lower).then_some(value)
+}
+
 /// True if a plain scalar of this text is something else than a string, so that a string needs quotes.
 pub(super) fn is_no_string(text: &str) -> bool {
     is_word(text) || is_number(text) || is_timestamp(text) || is_base_60(text)
@@ -34,8 +69,12 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// True if Go's `ParseInt` with base 0 or `ParseUint` accepts it.
 fn is_integer(text: &str) -> bool {
+    integer(text).is_some()
+}
+
+/// The value if Go's `ParseInt` with base 0 or `ParseUint` accepts it.
+fn integer(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = digits.to_ascii_lowercase();
     let (digits, radix) = match lower.get(..2) {
@@ -45,7 +84,13 @@ fn is_integer(text: &str) -> bool {
         Some(_) if lower.starts_with('0') => (lower.get(1..), 8),
         _ => (Some(lower.as_str()), 10),
     };
-    digits.is_some_and(|digits| !digits.starts_with('+') && u64::from_str_radix(digits, radix).is_ok())
+    let digits = digits.filter(|digits| !digits.starts_with('+'))?;
+    let value = u64::from_str_radix(digits, radix).ok()?;
+    if text.starts_with('-') {
+        return 0_i64.checked_sub_unsigned(value).map(Value::from);
+    }
+    // with a sign, Go accepts only what an int64 has
+    if text.starts_with('+') { i64::try_from(value).ok().map(Value::from) } else { Some(value.into()) }
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`

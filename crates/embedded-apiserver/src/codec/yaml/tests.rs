@@ -79,7 +79,82 @@ fn duplicate_keys_are_a_problem_with_their_line() {
 fn keys_become_text_and_json_passes() {
     let (json, _) = to_json(b"1: a\ntrue: b\n---\nsecond: document\n").unwrap();
     assert_eq!(String::from_utf8(json).unwrap(), r#"{"1":"a","true":"b"}"#);
-    assert_eq!(to_json(b" {\"a\":1,\"a\":2}").unwrap().0, b" {\"a\":1,\"a\":2}");
+    let (json, problems) = to_json(b" {\"a\":1,\"a\":2}").unwrap();
+    assert_eq!(String::from_utf8(json).unwrap(), r#"{"a":2}"#);
+    assert_eq!(problems.len(), 1);
     assert!(to_json(b"a: b: c").unwrap_err().0.starts_with("yaml: "));
     assert!(to_json(b"[1]: 2").is_err());
+}
+
+fn json_of(body: &[u8]) -> String {
+    to_json(body).map_or_else(|error| error.0, |(json, _)| String::from_utf8(json).unwrap())
+}
+
+/// The results are those of `sigs.k8s.io/yaml` 1.6.
+#[test]
+fn plain_scalars_have_the_types_of_yaml_1_1() {
+    for (body, json) in [
+        (
+            "a: y\nb: 'y'\nc: \"y\"\nd: No\ne: nO\nf: é\ng: on",
+            r#"{"a":true,"b":"y","c":"y","d":false,"e":"nO","f":"é","g":true}"#,
+        ),
+        (
+            "a: 0777\nb: 1_000\nc: 1e3\nd: -0b11\ne: 0x1F\nf: 12345678901234567890\ng: 123456789012345678901\nh: 1.0",
+            r#"{"a":511,"b":1000,"c":1000,"d":-3,"e":31,"f":12345678901234567890,"g":123456789012345680000,"h":1}"#,
+        ),
+        (
+            "a: 1.5e300\nb: +1\nc: 1_0.5\nd: .5\ne: 5.\nf: 0o7",
+            r#"{"a":1.5e+300,"b":1,"c":10.5,"d":0.5,"e":5,"f":7}"#,
+        ),
+        (
+            "a: 2024-01-02T03:04:05Z\nb: 2024-01-02\nc: 1:30",
+            r#"{"a":"2024-01-02T03:04:05Z","b":"2024-01-02","c":"1:30"}"#,
+        ),
+        ("y: n\n1.5: 2\n1e3: 3", r#"{"1.5":2,"1000":3,"true":false}"#),
+        ("a: !foo y\nb: !foo 1", r#"{"a":"true","b":"1"}"#),
+        ("a: 3\n<<: {a: 1}", r#"{"a":1}"#),
+        ("<<: [{a: 1, b: 1}, {a: 2, c: 2}]\nb: 3", r#"{"a":1,"b":3,"c":2}"#),
+        ("? a", r#"{"a":null}"#),
+        ("\u{feff}a: y", r#"{"a":true}"#),
+        ("{\"a\": \"y\", \"b\": 1.0, \"c\": [true]}", r#"{"a":"y","b":1,"c":[true]}"#),
+        ("", "null"),
+    ] {
+        assert_eq!(json_of(body.as_bytes()), json, "{body}");
+    }
+}
+
+#[test]
+fn errors_are_those_of_go_yaml() {
+    for (body, text) in [
+        ("\0", "yaml: control characters are not allowed"),
+        ("k8s\0\n\u{5}", "yaml: control characters are not allowed"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("a: b\n c: d", "yaml: line 2: mapping values are not allowed in this context"),
+        ("{a: 1", "yaml: line 1: did not find expected ',' or '}'"),
+        ("a: [", "yaml: line 1: did not find expected node content"),
+        ("a:\n\t- b", "yaml: line 2: found character that cannot start any token"),
+        ("- a\nb: c", "yaml: line 1: did not find expected '-' indicator"),
+        ("a: |\n  x\n y: 1", "yaml: line 2: did not find expected key"),
+        ("a: .inf", "json: unsupported value: +Inf"),
+        ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
+    ] {
+        assert_eq!(json_of(body.as_bytes()), text, "{body}");
+    }
+    assert_eq!(json_of(b"\x80"), "yaml: invalid leading UTF-8 octet");
+}
+
+#[test]
+fn utf_16_is_read() {
+    assert_eq!(json_of(b"\xff\xfe"), "null");
+    assert_eq!(json_of(b"\xff\xfea\0:\0 \x001\0"), r#"{"a":1}"#);
+    assert_eq!(json_of(b"\xfe\xff\0a\0:\0 \xd8\x3d\xde\x00"), "{\"a\":\"😀\"}");
+    assert_eq!(json_of(b"\xff\xfea"), "yaml: incomplete UTF-16 character");
+}
+
+#[test]
+fn deep_nesting_is_refused_at_once() {
+    for open in ["{", "[", "{a: ", "[{\"a\":", "- "] {
+        assert_eq!(json_of(open.repeat(100_000).as_bytes()), "yaml: exceeded max depth of 10000", "{open}");
+    }
+    assert_eq!(json_of(b"[[[[]]]]"), "[[[[]]]]");
 }

@@ -11,14 +11,12 @@
 mod log;
 mod object;
 mod options;
-mod splice;
 mod state;
 mod versioned;
 
 pub(crate) use log::{Compacted, Event, EventKind};
 pub(crate) use object::{Resource, Stored, key};
 pub use options::StoreOptions;
-pub(crate) use splice::{Template, varint};
 pub(crate) use versioned::{Expect, Life, ReadError, Refused, Restored, Span, Store, Watermark};
 
 #[cfg(test)]

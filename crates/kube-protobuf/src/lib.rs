@@ -66,3 +66,4 @@ pub use scan::{
 };
 pub use status::{CauseView, StatusView};
 pub use watch::{EventType, WatchEvent};
+pub use writer::varint;

@@ -60,7 +60,7 @@ impl Writer {
     }
 
     pub(crate) fn close(&mut self, NestedMessage(start): NestedMessage) {
-        let (length, used) = varint_bytes((self.bytes.len() - start) as u64);
+        let (length, used) = varint((self.bytes.len() - start) as u64);
         self.bytes.splice(start..start, length.into_iter().take(used));
     }
 
@@ -74,12 +74,13 @@ impl Writer {
     }
 
     fn varint(&mut self, value: u64) {
-        let (bytes, used) = varint_bytes(value);
+        let (bytes, used) = varint(value);
         self.bytes.extend(bytes.iter().take(used));
     }
 }
 
-fn varint_bytes(mut value: u64) -> ([u8; 10], usize) {
+/// Encodes a varint: its bytes, and the number of bytes that are used.
+pub fn varint(mut value: u64) -> ([u8; 10], usize) {
     let mut bytes = [0; 10];
     let mut used = 0;
     for byte in &mut bytes {

@@ -22,6 +22,7 @@ pub(crate) mod yaml;
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::canonical as canonical_quantity;
 pub(crate) use text::{write_json, write_str};
+pub(crate) use quantity::nanos as quantity_in_nanos;
 
 #[cfg(test)]
 mod properties;

@@ -46,6 +46,26 @@ pub(crate) fn canonical(text: &str) -> Result<Cow<'_, str>, &'static str> {
     }
 }
 
+/// The value of a quantity in billionths, rounded away from zero as in Go. Absent if it is no quantity; saturates beyond
+/// 10^29.
+pub(crate) fn nanos(text: &str) -> Option<i128> {
+    let parts = Parts::split(text).ok().filter(|parts| parts.has_digits)?;
+    let (exponent, format) = interpret(parts.suffix)?;
+    let (factor, exponent) = match format {
+        Format::BinarySi => (1_i128 << exponent.clamp(0, 62), 0),
+        _ => (1, exponent),
+    };
+    let digits = parts.integer.bytes().chain(parts.fraction.bytes());
+    let digits =
+        digits.fold(0_i128, |value, digit| value.saturating_mul(10).saturating_add(i128::from(digit - b'0')));
+    let value = digits.saturating_mul(factor);
+    let power = exponent - NANO - i64::try_from(parts.fraction.len()).ok()?;
+    let ten = u32::try_from(power.unsigned_abs()).ok().and_then(|power| 10_i128.checked_pow(power));
+    let ten = ten.unwrap_or(i128::MAX);
+    let size = if power < 0 { value / ten + i128::from(value % ten != 0) } else { value.saturating_mul(ten) };
+    Some(if parts.negative { -size } else { size })
+}
+
 /// A number in pieces. Leading zeros of `integer` are cut off; it is "0" if nothing is left.
 struct Parts<'a> {
     negative: bool,

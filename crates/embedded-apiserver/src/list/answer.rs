@@ -1,11 +1,10 @@
 //! A list as the chunks of a body. No part of it is built as a whole, except for the list of its objects.
 
 use bytes::Bytes;
-use kube_protobuf::MAGIC;
+use kube_protobuf::{MAGIC, varint};
 use serde_json::Value;
 
 use super::read::Page;
-use crate::store::varint;
 
 /// Size from which a chunk is sent.
 const CHUNK: usize = 64 << 10;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::splice::Template;
+use crate::codec::protobuf::Template;
 
 /// A kind of stored objects, as an index. Several API versions of a kind share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

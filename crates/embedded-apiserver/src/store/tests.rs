@@ -27,19 +27,6 @@ fn all(
 }
 
 #[test]
-fn the_version_is_written_into_the_metadata() {
-    // name, resourceVersion, creationTimestamp; then a field of the object
-    for before in [&b"\x0a\x06\x0a\x01a\x42\x01x\x10\x01"[..], b"\x0a\x09\x0a\x01a\x32\x019\x42\x01x\x10\x01"]
-    {
-        let stamped = Template::cut(before).stamp(1234);
-        assert_eq!(stamped, b"\x0a\x0c\x0a\x01a\x32\x041234\x42\x01x\x10\x01");
-        assert_eq!(stamped.len(), stamped.capacity());
-    }
-    assert_eq!(Template::cut(b"").stamp(7), b"\x0a\x03\x32\x017");
-    assert_eq!(Template::cut(b"\x10\x01").stamp(7), b"\x0a\x03\x32\x017\x10\x01");
-}
-
-#[test]
 fn a_write_must_fit_the_state() {
     let store = Store::new(2, StoreOptions::default());
     let put = |expect| store.put(PODS, "ns/a", expect, &numbered("a", 1));

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::log::{Compacted, Event, EventKind, Log};
 use super::object::{Resource, Stored};
 use super::options::StoreOptions;
-use super::splice::Template;
 use super::state::Objects;
+use crate::codec::protobuf::Template;
 
 /// The version of a store without a write, as of an empty etcd.
 const FIRST_VERSION: u64 = 1;

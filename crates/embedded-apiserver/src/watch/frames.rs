@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use futures::Stream;
-use kube_protobuf::MAGIC;
+use kube_protobuf::{MAGIC, varint};
 
 use super::events::WatchEvent;
 use super::stream::Watch;
-use crate::store::varint;
 
 /// Size from which a chunk is sent, although more events are ready.
 const CHUNK: usize = 64 << 10;

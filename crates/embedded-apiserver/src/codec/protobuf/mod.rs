@@ -13,7 +13,7 @@ pub(crate) use decode::decode;
 pub(crate) use encode::encode;
 pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
 pub(crate) use scan::{Path, entries};
-pub(crate) use splice::{append_to_metadata, resource_version, set_resource_version};
+pub(crate) use splice::{Template, append_to_metadata};
 pub(crate) use to_json::to_json;
 
 #[cfg(test)]

@@ -1,44 +1,72 @@
-//! Changes the metadata of a stored object without decoding it.
+//! Changes the metadata of an encoded object without decoding it.
 
-use bytes::Bytes;
-use kube_protobuf::{DecodeError, Fields};
+use kube_protobuf::{DecodeError, Fields, Value, varint};
 
-use super::write::varint;
-
-/// `metadata` of every object, and of every list.
+/// Number of `metadata` in all kinds.
 const METADATA: u32 = 1;
-/// `resourceVersion` in `ObjectMeta`.
+/// Number of `resourceVersion` in `ObjectMeta`.
 const RESOURCE_VERSION: u32 = 6;
-/// The key of `metadata` on the wire.
-const METADATA_KEY: u8 = 0x0a;
-/// The key of `resourceVersion` on the wire.
-const RESOURCE_VERSION_KEY: u8 = 0x32;
+const METADATA_TAG: u8 = 0x0a;
+const RESOURCE_VERSION_TAG: u8 = 0x32;
 
-/// The object with another `metadata.resourceVersion`; empty as it is stored in etcd, where the version is not part of it.
+/// An encoded object, cut where its resourceVersion belongs.
 ///
-/// Cost: one allocation and copy. The fields before resourceVersion are scanned.
-///
-/// # Errors
-/// The bytes are no message, or have no metadata.
-pub(crate) fn set_resource_version(object: &[u8], version: &str) -> Result<Bytes, DecodeError> {
-    let (before_metadata, metadata, after_metadata) = cut(object, METADATA)?;
-    let (before, _, after) = cut(metadata, RESOURCE_VERSION)?;
-    let (version_length, version_size) = varint(version.len() as u64);
-    let length = before.len() + 1 + version_size + version.len() + after.len();
-    let (metadata_length, metadata_size) = varint(length as u64);
+/// The cut is made before the store is locked; [`Self::stamp`] only copies.
+#[derive(Debug)]
+pub(crate) struct Template<'a> {
+    /// Fields of the metadata before the resourceVersion.
+    head: &'a [u8],
+    /// Fields of the metadata after it.
+    tail: &'a [u8],
+    /// Fields of the object after the metadata.
+    rest: &'a [u8],
+}
 
-    let mut out =
-        Vec::with_capacity(before_metadata.len() + 1 + metadata_size + length + after_metadata.len());
-    out.extend_from_slice(before_metadata);
-    out.push(METADATA_KEY);
-    out.extend(metadata_length.iter().take(metadata_size));
-    out.extend_from_slice(before);
-    out.push(RESOURCE_VERSION_KEY);
-    out.extend(version_length.iter().take(version_size));
-    out.extend_from_slice(version.as_bytes());
-    out.extend_from_slice(after);
-    out.extend_from_slice(after_metadata);
-    Ok(Bytes::from(out))
+impl<'a> Template<'a> {
+    /// Cuts a message whose fields are in order, as Kubernetes and this crate's encoder write them. A resourceVersion that
+    /// it has already is left out.
+    pub(crate) fn cut(body: &'a [u8]) -> Self {
+        let mut fields = Fields::new("object", body);
+        let (metadata, rest) = match fields.next_field() {
+            Ok(Some((METADATA, Value::Bytes(metadata)))) => {
+                (metadata, body.get(fields.offset()..).unwrap_or_default())
+            }
+            _ => (&[][..], body),
+        };
+        let (head, tail) = cut_metadata(metadata);
+        Self { head, tail, rest }
+    }
+
+    /// The object with this version.
+    pub(crate) fn stamp(&self, version: u64) -> Vec<u8> {
+        let digits = version.to_string();
+        // A version has at most twenty digits, so that its length takes one byte.
+        let metadata = self.head.len() + 2 + digits.len() + self.tail.len();
+        let (length, used) = varint(metadata as u64);
+        let mut body = Vec::with_capacity(1 + used + metadata + self.rest.len());
+        body.push(METADATA_TAG);
+        body.extend(length.into_iter().take(used));
+        body.extend_from_slice(self.head);
+        body.push(RESOURCE_VERSION_TAG);
+        body.push(u8::try_from(digits.len()).unwrap_or_default());
+        body.extend_from_slice(digits.as_bytes());
+        body.extend_from_slice(self.tail);
+        body.extend_from_slice(self.rest);
+        body
+    }
+}
+
+fn cut_metadata(metadata: &[u8]) -> (&[u8], &[u8]) {
+    let mut fields = Fields::new("ObjectMeta", metadata);
+    let mut before = 0;
+    while let Ok(Some((number, _))) = fields.next_field() {
+        if number >= RESOURCE_VERSION {
+            let after = if number == RESOURCE_VERSION { fields.offset() } else { before };
+            return (metadata.get(..before).unwrap_or_default(), metadata.get(after..).unwrap_or_default());
+        }
+        before = fields.offset();
+    }
+    (metadata, &[])
 }
 
 /// The object with more fields at the end of its metadata: those of greater numbers than it has, or more items of its last.
@@ -48,45 +76,18 @@ pub(crate) fn set_resource_version(object: &[u8], version: &str) -> Result<Bytes
 /// # Errors
 /// The bytes are no message.
 pub(crate) fn append_to_metadata(object: &[u8], more: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let (before, metadata, after) = cut(object, METADATA)?;
+    let mut fields = Fields::new("object", object);
+    let (metadata, rest) = match fields.next_field()? {
+        Some((METADATA, value)) => (fields.bytes(value)?, object.get(fields.offset()..).unwrap_or_default()),
+        _ => (&[][..], object),
+    };
     let length = metadata.len() + more.len();
-    let (encoded, size) = varint(length as u64);
-    let mut out = Vec::with_capacity(before.len() + 1 + size + length + after.len());
-    out.extend_from_slice(before);
-    out.push(METADATA_KEY);
-    out.extend(encoded.iter().take(size));
+    let (encoded, used) = varint(length as u64);
+    let mut out = Vec::with_capacity(1 + used + length + rest.len());
+    out.push(METADATA_TAG);
+    out.extend(encoded.into_iter().take(used));
     out.extend_from_slice(metadata);
     out.extend_from_slice(more);
-    out.extend_from_slice(after);
+    out.extend_from_slice(rest);
     Ok(out)
-}
-
-/// The `metadata.resourceVersion` of a stored object.
-///
-/// # Errors
-/// The bytes are no message.
-pub(crate) fn resource_version(object: &[u8]) -> Result<&str, DecodeError> {
-    let (_, metadata, _) = cut(object, METADATA)?;
-    let (_, version, _) = cut(metadata, RESOURCE_VERSION)?;
-    Ok(std::str::from_utf8(version).unwrap_or_default())
-}
-
-/// The bytes before a field, its value, and the bytes after it. Without the field, the value is empty and belongs after the
-/// fields of smaller numbers.
-fn cut(message: &[u8], wanted: u32) -> Result<(&[u8], &[u8], &[u8]), DecodeError> {
-    let mut fields = Fields::new("object", message);
-    let mut start = 0;
-    while let Some((number, value)) = fields.next_field()? {
-        if number == wanted {
-            let (before, rest) = message.split_at_checked(start).unwrap_or((message, &[]));
-            let after = rest.get(fields.offset() - start..).unwrap_or_default();
-            return Ok((before, fields.bytes(value)?, after));
-        }
-        if number > wanted {
-            break;
-        }
-        start = fields.offset();
-    }
-    let (before, after) = message.split_at_checked(start).unwrap_or((message, &[]));
-    Ok((before, &[], after))
 }

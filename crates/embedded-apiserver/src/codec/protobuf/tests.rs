@@ -50,18 +50,35 @@ fn the_resource_version_is_replaced_in_place() {
     let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
     let long = "a".repeat(200);
     for name in ["", "web-0", &long] {
-        for version in ["", "1", "123456789"] {
+        for version in [1, 123_456_789] {
             let mut tree = pod.zero();
             tree["metadata"] =
                 serde_json::json!({"name": name, "labels": {"app": "web"}, "resourceVersion": "7"});
-            let spliced = set_resource_version(&encode(pod, &tree), version).unwrap();
-            assert_eq!(resource_version(&spliced).unwrap(), version);
-            tree["metadata"]["resourceVersion"] = version.into();
-            assert!(spliced == encode(pod, &tree));
+            let stamped = Template::cut(&encode(pod, &tree)).stamp(version);
+            tree["metadata"]["resourceVersion"] = version.to_string().into();
+            assert!(stamped == encode(pod, &tree));
         }
     }
-    assert_eq!(set_resource_version(b"", "5").unwrap(), &b"\x0a\x03\x32\x015"[..]);
-    assert!(set_resource_version(b"\x0a\xff", "5").is_err());
+    // name, resourceVersion, creationTimestamp; then a field of the object
+    for before in [&b"\x0a\x06\x0a\x01a\x42\x01x\x10\x01"[..], b"\x0a\x09\x0a\x01a\x32\x019\x42\x01x\x10\x01"]
+    {
+        let stamped = Template::cut(before).stamp(1234);
+        assert_eq!(stamped, b"\x0a\x0c\x0a\x01a\x32\x041234\x42\x01x\x10\x01");
+        assert_eq!(stamped.len(), stamped.capacity());
+    }
+    assert_eq!(Template::cut(b"").stamp(7), b"\x0a\x03\x32\x017");
+    assert_eq!(Template::cut(b"\x10\x01").stamp(7), b"\x0a\x03\x32\x017\x10\x01");
+}
+
+#[test]
+fn fields_of_another_form_are_refused_by_name() {
+    let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
+    let refused = |bytes: &[u8]| decode(pod, bytes).unwrap_err().0;
+    assert_eq!(refused(b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta");
+    assert_eq!(refused(b"\x0a\x02\x08\x01"), "proto: wrong wireType = 0 for field Name");
+    assert_eq!(refused(b"\x0a\x03\x3a\x01"), "unexpected EOF");
+    assert_eq!(refused(b"abc"), "unexpected EOF");
+    assert_eq!(refused(b"\x00"), "proto: Pod: illegal tag 0 (wire type 0)");
 }
 
 #[test]

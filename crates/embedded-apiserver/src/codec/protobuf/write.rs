@@ -1,5 +1,7 @@
 //! Fields of the wire format, appended to a buffer.
 
+use kube_protobuf::varint;
+
 /// Writes messages. The length of a nested message is put before it when it is complete.
 pub(super) struct Writer {
     out: Vec<u8>,
@@ -67,21 +69,4 @@ impl Writer {
         let (encoded, size) = varint(value);
         self.out.extend_from_slice(encoded.get(..size).unwrap_or_default());
     }
-}
-
-/// A varint and its length.
-pub(super) fn varint(mut value: u64) -> ([u8; 10], usize) {
-    let mut encoded = [0_u8; 10];
-    let mut size = 0;
-    for place in &mut encoded {
-        let low = u8::try_from(value & 0x7f).unwrap_or(0);
-        value >>= 7;
-        size += 1;
-        if value == 0 {
-            *place = low;
-            break;
-        }
-        *place = low | 0x80;
-    }
-    (encoded, size)
 }

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod audit;
-#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod codec;
 mod core;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
@@ -20,7 +19,6 @@ mod owners;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod patch;
 mod reviews;
-#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod schema;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod selectors;

@@ -45,15 +45,19 @@ fn fields_of(
     seen: &mut u64,
 ) -> Result<(), DecodeError> {
     let mut fields = Fields::new(message.name, bytes);
-    while let Some((number, wire)) = fields.next_field()? {
+    loop {
+        let rest = bytes.get(fields.offset()..).unwrap_or_default();
+        let next = fields.next_field().map_err(|error| misfit(of, message, rest).unwrap_or(error.into()))?;
+        let Some((number, wire)) = next else { return Ok(()) };
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
             Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                if !fits(&field.node, wire) {
-                    let (wire, name) = (wire_type(wire), field.go);
-                    return Err(DecodeError(format!("proto: wrong wireType = {wire} for field {name}")));
+                if !matches!((form(&field.node), wire), (0, Wire::Varint(_)) | (2, Wire::Bytes(_)))
+                    && let Some(error) = misfit(of, message, rest)
+                {
+                    return Err(error);
                 }
                 let bit = 1 << position;
                 let again = *seen & bit != 0;
@@ -73,25 +77,32 @@ fn fields_of(
             }
         }
     }
-    Ok(())
 }
 
-/// True if a field of this type has this form on the wire.
-fn fits(of: &Node, wire: Wire<'_>) -> bool {
+/// The error of a field that has another form on the wire than its type. Go looks at it before it reads the value.
+#[cold]
+fn misfit(of: &'static Type, message: &'static Message, rest: &[u8]) -> Option<DecodeError> {
+    let end = rest.iter().take(MAX_KEY).position(|byte| *byte < 0x80)?;
+    let bytes = rest.get(..=end)?.iter().rev();
+    let key = bytes.fold(0_u64, |key, byte| key << 7 | u64::from(byte & 0x7f));
+    let entry = message.entry(u32::try_from(key >> 3).ok()?)?;
+    let Part::Field(position) = entry.part else { return None };
+    let field = of.fields.get(position)?;
+    (key & 7 != form(&field.node)).then(|| {
+        let (form, name) = (key & 7, field.go);
+        DecodeError(format!("proto: wrong wireType = {form} for field {name}"))
+    })
+}
+
+/// Bytes of a key on the wire; more would be no field number.
+const MAX_KEY: usize = 5;
+
+/// The form of a type on the wire, as a wire type of protobuf.
+fn form(of: &Node) -> u64 {
     match &of.shape {
-        Shape::Bool | Shape::Int32 | Shape::Int64 => matches!(wire, Wire::Varint(_)),
-        Shape::List(item) => fits(item, wire),
-        _ => matches!(wire, Wire::Bytes(_)),
-    }
-}
-
-/// The number of a form on the wire.
-fn wire_type(wire: Wire<'_>) -> u8 {
-    match wire {
-        Wire::Varint(_) => 0,
-        Wire::Fixed64(_) => 1,
-        Wire::Bytes(_) => 2,
-        Wire::Fixed32(_) => 5,
+        Shape::Bool | Shape::Int32 | Shape::Int64 => 0,
+        Shape::List(item) => form(item),
+        _ => 2,
     }
 }
 

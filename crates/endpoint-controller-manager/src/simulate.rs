@@ -27,6 +27,7 @@ mod serve;
 mod server;
 mod session;
 mod skipped;
+mod workloads;
 
 use std::ffi::OsString;
 use std::io::Write as _;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::cluster::selector::selects;
-use super::cluster::workload;
-use super::input::object::{Object, Origin, field, key};
+use super::cluster::workload::{self, Workload};
+use super::input::object::{Object, Origin, key};
 use super::plan::Plan;
 use super::skipped::listed;
 
 /// The node of all pods, if the input has neither nodes nor pods on them.
-const ONLY_NODE: &str = "node-1";
+pub(crate) const ONLY_NODE: &str = "node-1";
 
 /// What is added to the input, with lines about it for the user.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Added {
 pub(crate) struct MadePods {
     pub(crate) pods: Vec<Value>,
     pub(crate) origin: Origin,
+    /// The kind and the name of the workload.
+    pub(crate) owner: (Workload, String),
 }
 
 impl Added {
@@ -82,15 +84,15 @@ impl Added {
         let taken: BTreeSet<String> = present.iter().map(|pod| pod.name().to_owned()).collect();
         let mut names = Vec::new();
         for (kind, object) in plan.manifests_of_workloads() {
-            let labels = field(&object.tree, &["spec", "selector", "matchLabels"])
-                .or_else(|| field(&object.tree, &["spec", "template", "metadata", "labels"]));
+            let labels = workload::labels(&object.tree);
             if present.iter().any(|pod| pod.namespace() == object.namespace() && selects(labels, &pod.tree)) {
                 continue;
             }
             match workload::pods(kind, &object.tree, object.namespace(), nodes, &taken) {
                 Ok(pods) => {
                     names.push(format!("{} {} ({})", object.kind(), key(&object.tree), pods.len()));
-                    self.pods.push(MadePods { pods, origin: object.origin.clone() });
+                    let owner = (kind, key(&object.tree));
+                    self.pods.push(MadePods { pods, origin: object.origin.clone(), owner });
                 }
                 Err((field, reason)) => self.problems.push((object.origin.clone(), field, reason)),
             }

@@ -56,9 +56,6 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<Simulation,
 
 fn simulation(matches: &ArgMatches, config: Config) -> Result<Simulation, String> {
     let inputs: Vec<String> = matches.get_many("filename").into_iter().flatten().cloned().collect();
-    if inputs.is_empty() {
-        return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
-    }
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
         return Err("-f names stdin twice".to_owned());
     }
@@ -72,6 +69,9 @@ fn simulation(matches: &ArgMatches, config: Config) -> Result<Simulation, String
             kubeconfig: matches.get_one("write-kubeconfig").cloned(),
         },
     };
+    if inputs.is_empty() && !matches!(mode, Mode::Serve { .. }) {
+        return Err("-f names no file: give a file, a folder, or - for stdin".to_owned());
+    }
     if mode == Mode::Diff && output == Some(Format::Wide) {
         return Err("--diff has no wide form: -o may be table, yaml or json".to_owned());
     }
@@ -127,7 +127,8 @@ pub(crate) fn args() -> [Arg; 8] {
              over the cluster of a dump; the exit code is 0 for no change and 3 for any",
         ),
         switch("serve").help(
-            "Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes",
+            "Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, \
+             Deployments and ReplicaSets get theirs, and -f may be left out",
         ),
         flag("listen").value_name("ADDRESS").value_parser(loopback).help(
             "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
@@ -198,6 +199,7 @@ mod tests {
         assert_eq!(parsed("-f a --diff").unwrap().mode, Mode::Diff);
         let serve = Mode::Serve { listen: "[::1]:8080".parse().unwrap(), kubeconfig: None };
         assert_eq!(parsed("-f a --serve --listen=[::1]:8080").unwrap().mode, serve);
+        assert!(matches!(parsed("--serve").unwrap().mode, Mode::Serve { .. }));
         assert_eq!(refused("-f a --serve --diff"), "--diff and --serve exclude each other");
         assert!(refused("-f a --diff -o wide").starts_with("--diff has no wide form"));
     }

@@ -1,6 +1,6 @@
 //! Brings the input onto the API server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,6 +11,8 @@ use super::api::{Api, ApiError, collection};
 use super::catalog::Catalog;
 use super::cluster::addresses::{Addresses, families};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready};
+use super::cluster::replicas::own;
+use super::cluster::workload::Workload;
 use super::input::document;
 use super::input::object::{self, NoObject, Object, Origin, key, text};
 use super::input::problem;
@@ -123,6 +125,7 @@ impl Loader<'_> {
         }
         let count = counted(progress, "Created", manifests.len());
         let mut started = Vec::new();
+        let mut owners = HashMap::new();
         for Step { object, resource } in manifests {
             let path = collection(&resource.api_version, &resource.plural, object.namespace());
             if object.kind() == "Pod" {
@@ -134,6 +137,10 @@ impl Loader<'_> {
                 let created = self.api.create(&strict(&path), &object.tree).await;
                 let exists =
                     matches!(&created, Err(ApiError::Refused(status)) if status.reason == "AlreadyExists");
+                if let (Ok(tree), Some(kind)) = (&created, Workload::of(object.api_version(), object.kind()))
+                {
+                    owners.insert((kind, key(tree)), tree.clone());
+                }
                 // Every cluster has some namespaces.
                 if !(exists && object.kind() == "Namespace") {
                     self.keep(&object.origin, "", created.map(drop));
@@ -145,8 +152,12 @@ impl Loader<'_> {
             let line = format!("Made ready pods of those without a status: {}", listed(&started));
             self.loaded.notes.push(line);
         }
-        for MadePods { pods, origin } in added.pods {
-            for pod in pods {
+        for MadePods { pods, origin, owner } in added.pods {
+            let owner = owners.get(&owner);
+            for mut pod in pods {
+                if let Some(owner) = owner {
+                    own(&mut pod, owner);
+                }
                 let path = collection("v1", "pods", text(&pod, &["metadata", "namespace"]));
                 if !self.add_pod(&path, pod, &origin, "spec.template").await {
                     break;

@@ -10,6 +10,7 @@ use super::command::Simulation;
 use super::kubelets;
 use super::progress::{Progress, note};
 use super::session::{Outcome, Session, broken};
+use super::workloads::Workloads;
 use crate::signals::StopSignals;
 
 /// Serves until a signal.
@@ -28,6 +29,8 @@ pub(crate) async fn serve(
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
     let quiet = controllers.quiet();
+    let client = session.server.client();
+    let workloads = Workloads::start(&client).await.map_err(|error| vec![error.to_string()])?;
     let ready = async {
         // An error ends the controllers, which report it.
         let _ = quiet.reached().await;
@@ -36,7 +39,7 @@ pub(crate) async fn serve(
             note(line);
         }
         print_usage(&url, &file.path);
-        kubelets::run(&session.server.client()).await;
+        tokio::join!(kubelets::run(&client), workloads.run());
     };
     let stop = async {
         tokio::select! {
@@ -58,7 +61,8 @@ fn print_usage(address: &str, kubeconfig: &Path) {
     let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("export KUBECONFIG={path}\n"));
     note(&format!(
         "The API server listens at {address} until Ctrl-C. In another terminal:\n\n  \
-         export KUBECONFIG={path}\n  kubectl get endpointslices -A -w\n  kubectl apply -f ..."
+         export KUBECONFIG={path}\n  kubectl get endpointslices -A -w\n  kubectl apply -f ...\n\n\
+         Deployments and ReplicaSets get pods; StatefulSets, DaemonSets and Jobs are unknown to this server."
     ));
 }
 

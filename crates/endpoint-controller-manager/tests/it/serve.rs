@@ -114,6 +114,80 @@ async fn pods_come_and_go() {
     assert!(!file.exists());
 }
 
+fn deployment(replicas: u32) -> Value {
+    let labels = json!({"app": "web"});
+    let containers = json!([{"name": "main", "image": "nginx"}]);
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+        },
+    })
+}
+
+async fn patch(client: &kube::Client, path: &str, patch: &Value) {
+    let request = http::Request::patch(path).header("content-type", "application/merge-patch+json");
+    let request = request.body(patch.to_string().into_bytes()).unwrap();
+    client.request::<Value>(request).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+}
+
+#[tokio::test]
+async fn deployments_have_the_pods_that_they_ask_for() {
+    let serving = Serving::start(&[]);
+    let client = serving.client().await;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    });
+    request(&client, "POST", "/api/v1/namespaces/default/services", &service).await;
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    request(&client, "POST", deployments, &deployment(2)).await;
+    wait_for(&client, &["10.244.0.1", "10.244.0.2"]).await;
+    let web = format!("{deployments}/web");
+    patch(&client, &web, &json!({"spec": {"replicas": 3}})).await;
+    wait_for(&client, &["10.244.0.1", "10.244.0.2", "10.244.0.3"]).await;
+    let start = Instant::now();
+    while request(&client, "GET", &web, &Value::Null).await["status"]["availableReplicas"] != 3 {
+        assert!(start.elapsed() < LIMIT, "the status of the Deployment does not follow");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    request(&client, "DELETE", "/api/v1/namespaces/default/pods/web-1", &Value::Null).await;
+    wait_for(&client, &["10.244.0.2", "10.244.0.3", "10.244.0.4"]).await;
+    let image = json!([{"name": "main", "image": "nginx:2"}]);
+    patch(&client, &web, &json!({"spec": {"replicas": 2, "template": {"spec": {"containers": image}}}}))
+        .await;
+    wait_for(&client, &["10.244.0.5", "10.244.0.6"]).await;
+    request(&client, "DELETE", &web, &Value::Null).await;
+    wait_for(&client, &[]).await;
+    assert_eq!(serving.interrupt(), Some(0));
+}
+
+/// The pods that were made for a Deployment of the input are its own.
+#[tokio::test]
+async fn deployments_of_the_input_work_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deployment.json");
+    std::fs::write(&file, deployment(2).to_string()).unwrap();
+    let serving = Serving::start(&["-f", file.to_str().unwrap()]);
+    let client = serving.client().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let count = async || request(&client, "GET", pods, &Value::Null).await["items"].as_array().unwrap().len();
+    assert_eq!(count().await, 2);
+    let web = "/apis/apps/v1/namespaces/default/deployments/web";
+    patch(&client, web, &json!({"spec": {"replicas": 3}})).await;
+    for expected in [3, 0] {
+        let start = Instant::now();
+        while count().await != expected {
+            assert!(start.elapsed() < LIMIT, "not {expected} pods");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        if expected == 3 {
+            request(&client, "DELETE", web, &Value::Null).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_kubeconfig_has_the_name_it_is_given() {
     let folder = tempfile::tempdir().unwrap();

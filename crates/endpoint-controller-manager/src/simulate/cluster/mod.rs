@@ -2,5 +2,6 @@
 
 pub(crate) mod addresses;
 pub(crate) mod kubelet;
+pub(crate) mod replicas;
 pub(crate) mod selector;
 pub(crate) mod workload;

@@ -10,7 +10,7 @@ use crate::simulate::input::object::{field, text};
 const MAX_PODS: u64 = 10_000;
 
 /// The kinds that have pods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Workload {
     Deployment,
     ReplicaSet,
@@ -29,6 +29,12 @@ impl Workload {
             _ => None,
         }
     }
+}
+
+/// The labels that the pods of a workload have.
+pub(crate) fn labels(workload: &Value) -> Option<&Value> {
+    field(workload, &["spec", "selector", "matchLabels"])
+        .or_else(|| field(workload, &["spec", "template", "metadata", "labels"]))
 }
 
 /// The pods of a workload in a cluster of this number of nodes, without nodes and addresses. Their names leave out those in

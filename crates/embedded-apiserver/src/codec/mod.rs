@@ -21,8 +21,8 @@ pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
 pub(crate) use quantity::canonical as canonical_quantity;
-pub(crate) use text::{write_json, write_str};
 pub(crate) use quantity::nanos as quantity_in_nanos;
+pub(crate) use text::{write_json, write_str};
 
 #[cfg(test)]
 mod properties;

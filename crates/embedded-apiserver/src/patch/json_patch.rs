@@ -122,7 +122,8 @@ impl<'a> Patching<'a> {
         let text = |field: &str| -> Option<String> {
             serde_json::from_str(operation.get(field).copied().flatten()?.get()).ok()
         };
-        let value = operation.get("value").map(|value| value.map_or(Node::Written, |raw| Node::Raw(raw.get())));
+        let value =
+            operation.get("value").map(|value| value.map_or(Node::Written, |raw| Node::Raw(raw.get())));
         let path = || text("path");
         match text("op")?.as_str() {
             "add" => self.add(&path()?, value.unwrap_or(Node::Null)),

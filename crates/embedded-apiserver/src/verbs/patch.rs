@@ -214,7 +214,12 @@ impl Patch<'_> {
     }
 
     /// Does with unknown and duplicate fields what the request asks for: nothing, warnings or an error.
-    fn report(&self, mut problems: Vec<String>, shown: &str, warnings: &mut Vec<String>) -> Result<(), Status> {
+    fn report(
+        &self,
+        mut problems: Vec<String>,
+        shown: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
         match self.options.validation {
             FieldValidation::Strict if !problems.is_empty() => {
                 return Err(refused(shown, &format!("strict decoding error: {}", problems.join(", "))));

@@ -47,6 +47,9 @@ fn duplicates_of_untyped_json_are_named() {
     let (tree, problems) = super::untyped(br#"{"a":{"b":1,"b":[{"c":1,"c":2}]},"a":null}"#).unwrap();
     assert_eq!(tree, serde_json::json!({"a": null}));
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, [r#"duplicate field "a.b""#, r#"duplicate field "a.b[0].c""#, r#"duplicate field "a""#]);
+    assert_eq!(
+        problems,
+        [r#"duplicate field "a.b""#, r#"duplicate field "a.b[0].c""#, r#"duplicate field "a""#]
+    );
     assert_eq!(super::untyped(b"{\"a\":").unwrap_err().to_string(), "unexpected end of JSON input");
 }

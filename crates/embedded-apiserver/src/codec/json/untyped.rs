@@ -29,7 +29,11 @@ pub(crate) fn untyped(body: &[u8]) -> Result<(Value, Vec<Problem>), DecodeError>
     }
 }
 
-fn value(reader: &mut Reader<'_>, place: &Place<'_>, problems: &mut Vec<Problem>) -> Result<Value, Malformed> {
+fn value(
+    reader: &mut Reader<'_>,
+    place: &Place<'_>,
+    problems: &mut Vec<Problem>,
+) -> Result<Value, Malformed> {
     match reader.peek()? {
         Token::Array => {
             reader.open()?;

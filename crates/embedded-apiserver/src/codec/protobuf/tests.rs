@@ -77,7 +77,10 @@ fn fields_of_another_form_are_refused_by_name() {
     assert_eq!(refused(b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta");
     assert_eq!(refused(b"\x0a\x02\x08\x01"), "proto: wrong wireType = 0 for field Name");
     assert_eq!(refused(b"\x0a\x03\x3a\x01"), "unexpected EOF");
-    assert_eq!(refused(b"\x12\x02\x21b"), "proto: wrong wireType = 1 for field TerminationGracePeriodSeconds");
+    assert_eq!(
+        refused(b"\x12\x02\x21b"),
+        "proto: wrong wireType = 1 for field TerminationGracePeriodSeconds"
+    );
     assert_eq!(refused(b"abc"), "unexpected EOF");
     assert_eq!(refused(b"\x00"), "proto: Pod: illegal tag 0 (wire type 0)");
 }

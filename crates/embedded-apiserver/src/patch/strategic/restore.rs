@@ -66,7 +66,9 @@ fn restore_node(of: &'static Node, value: &Value) -> Result<Value, String> {
             if small { Ok(value.clone()) } else { wrong_json("int32") }
         }
         (Shape::IntOrString, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => wrong_json("int32"),
-        (Shape::Quantity | Shape::FieldsV1 | Shape::RawExtension | Shape::IntOrString, _) => Ok(value.clone()),
+        (Shape::Quantity | Shape::FieldsV1 | Shape::RawExtension | Shape::IntOrString, _) => {
+            Ok(value.clone())
+        }
     }
 }
 

@@ -24,12 +24,14 @@ fn json_patch(object: &Value, patch: &Value) -> Result<Value, Status> {
 #[test]
 fn what_a_patch_does_not_touch_keeps_its_order() {
     let object = r#"{"z":{"y":1,"x":{"b":1,"a":2}},"c":[{"b":"<","a":null}]}"#;
-    let merged = crate::patch::merge(object, r#"{"z":{"w":{"d":1,"c":null}}, "v": {"u": 1.0, "t": [ "a b" ]}}"#);
+    let merged =
+        crate::patch::merge(object, r#"{"z":{"w":{"d":1,"c":null}}, "v": {"u": 1.0, "t": [ "a b" ]}}"#);
     assert_eq!(
         merged.unwrap(),
         r#"{"c":[{"b":"\u003c","a":null}],"v":{"t":["a b"],"u":1.0},"z":{"w":{"d":1},"x":{"b":1,"a":2},"y":1}}"#
     );
-    let patch = r#"[{"op":"add","path":"/z/w","value":{"d":1,"c":null}},{"op":"test","path":"/c/0/b","value":"<"}]"#;
+    let patch =
+        r#"[{"op":"add","path":"/z/w","value":{"d":1,"c":null}},{"op":"test","path":"/c/0/b","value":"<"}]"#;
     let patched = crate::patch::json_patch(object, patch);
     assert_eq!(
         patched.unwrap(),

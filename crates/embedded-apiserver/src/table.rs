@@ -17,58 +17,118 @@ mod workload;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use object::{Age, name, text};
+use crate::codec::json;
+use crate::schema::Type;
+use object::{Age, name};
 
 pub(crate) use options::{Include, Options};
 pub(crate) use workload::label_selector;
 
-/// The table of objects of one kind.
-///
-/// `metadata` is the list's, or only the `resourceVersion` of a single object. `headers` is false for all but the first
-/// table of a watch.
-///
-/// Cost: linear in the objects; those that [`Include::Object`] shows are copied.
-pub(crate) fn table<'a>(
-    (group, kind): (&str, &str),
-    metadata: &Value,
-    objects: impl IntoIterator<Item = &'a Value>,
+/// Writes tables of objects of one kind as JSON, with the fields of each part in the order of upstream's structs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printer<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    /// The types of the objects and of their metadata alone.
+    type_: &'static Type,
+    metadata_type: &'static Type,
     options: Options,
-    headers: bool,
     now: Timestamp,
-) -> Value {
-    let rows = objects.into_iter().map(|object| row((group, kind), object, options, now));
-    json!({
-        "kind": "Table",
-        "apiVersion": options.api_version(),
-        "metadata": metadata,
-        "columnDefinitions": if headers { columns::of(group, kind).clone() } else { Value::Null },
-        "rows": rows.collect::<Value>(),
-    })
 }
 
-/// The table of one object: the answer to a get, and the object of a watch event.
-pub(crate) fn table_of_one(
-    group_kind: (&str, &str),
-    object: &Value,
-    options: Options,
-    headers: bool,
-    now: Timestamp,
-) -> Value {
-    let mut metadata = Map::new();
-    if let Some(version) = object.pointer("/metadata/resourceVersion") {
-        metadata.insert("resourceVersion".to_owned(), version.clone());
+impl<'a> Printer<'a> {
+    /// The printer of a kind, at a time from which ages count. `None` if the schema lacks a type.
+    pub(crate) fn new(
+        (api_version, kind): (&'a str, &'a str),
+        type_: &'static Type,
+        options: Options,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let metadata_type = Type::named("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata")?;
+        Some(Self { api_version, kind, type_, metadata_type, options, now })
     }
-    table(group_kind, &Value::Object(metadata), [object], options, headers, now)
-}
 
-fn row((group, kind): (&str, &str), object: &Value, options: Options, now: Timestamp) -> Value {
-    let mut row = Map::new();
-    row.insert("cells".to_owned(), Value::Array(cells(group, kind, object, now)));
-    if let Some(condition) = (kind == "Pod").then(|| pod::condition(object)).flatten() {
-        row.insert("conditions".to_owned(), json!([condition]));
+    /// Appends the table of objects.
+    ///
+    /// `metadata` is the JSON of the list's. `columns` is false for all but the first table of a watch.
+    ///
+    /// Cost: linear in the objects, of which one at a time is in memory.
+    pub(crate) fn write(
+        self,
+        metadata: &str,
+        objects: impl IntoIterator<Item = Value>,
+        columns: bool,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
+        out.extend_from_slice(self.options.api_version().as_bytes());
+        out.extend_from_slice(b"\",\"metadata\":");
+        out.extend_from_slice(metadata.as_bytes());
+        out.extend_from_slice(b",\"columnDefinitions\":");
+        out.extend_from_slice(if columns { columns::of(self.group(), self.kind) } else { b"null" });
+        out.extend_from_slice(b",\"rows\":");
+        let mut separator = b'[';
+        for object in objects {
+            out.push(separator);
+            separator = b',';
+            self.row(object, out);
+        }
+        if separator == b'[' {
+            out.push(b'[');
+        }
+        out.extend_from_slice(b"]}");
     }
-    row.insert("object".to_owned(), included(object, options));
-    Value::Object(row)
+
+    /// Appends the table of one object: the answer to a get, and the object of a watch event.
+    pub(crate) fn write_one(self, object: Value, columns: bool, out: &mut Vec<u8>) {
+        let version = object.pointer("/metadata/resourceVersion");
+        let metadata = version.map_or_else(|| json!({}), |version| json!({ "resourceVersion": version }));
+        self.write(&metadata.to_string(), [object], columns, out);
+    }
+
+    fn group(self) -> &'a str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    fn row(self, object: Value, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"cells\":");
+        let cells = cells(self.group(), self.kind, &object, self.now);
+        json::encode_untyped(&Value::Array(cells), out);
+        if let Some((reason, message)) = (self.kind == "Pod").then(|| pod::completion(&object)).flatten() {
+            out.extend_from_slice(
+                b",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"",
+            );
+            out.extend_from_slice(reason.as_bytes());
+            out.extend_from_slice(b"\",\"message\":\"");
+            out.extend_from_slice(message.as_bytes());
+            out.extend_from_slice(b"\"}]");
+        }
+        out.extend_from_slice(b",\"object\":");
+        self.object(object, out);
+        out.push(b'}');
+    }
+
+    /// Appends what was asked of a row's object.
+    fn object(self, mut object: Value, out: &mut Vec<u8>) {
+        /// The bookmark that ends the initial events keeps its metadata in all cases: clients look for this annotation.
+        const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
+        let (type_, api_version, kind) = match self.options.include {
+            Include::Object => (self.type_, self.api_version, self.kind),
+            Include::None if object.pointer(INITIAL_EVENTS_END).is_none() => {
+                return out.extend_from_slice(b"null");
+            }
+            Include::None | Include::Metadata => {
+                let metadata = object.get_mut("metadata").map_or(Value::Null, Value::take);
+                object = Map::from_iter([("metadata".to_owned(), metadata)]).into();
+                (self.metadata_type, self.options.api_version(), "PartialObjectMetadata")
+            }
+        };
+        if let Value::Object(fields) = &mut object {
+            fields.insert("kind".to_owned(), kind.into());
+            fields.insert("apiVersion".to_owned(), api_version.into());
+        }
+        json::encode(type_, &object, out);
+    }
 }
 
 /// The cells of an object, in the order of the columns of its kind.
@@ -98,20 +158,6 @@ pub(crate) fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> 
             let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
             vec![name(object), created.unwrap_or("0001-01-01T00:00:00Z").into()]
         }
-    }
-}
-
-fn included(object: &Value, options: Options) -> Value {
-    /// The bookmark that ends the initial events keeps its metadata in all cases: clients look for this annotation.
-    const INITIAL_EVENTS_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
-    match options.include {
-        Include::Object => object.clone(),
-        Include::None if object.pointer(INITIAL_EVENTS_END).is_none() => Value::Null,
-        Include::None | Include::Metadata => json!({
-            "kind": "PartialObjectMetadata",
-            "apiVersion": options.api_version(),
-            "metadata": object.get("metadata"),
-        }),
     }
 }
 

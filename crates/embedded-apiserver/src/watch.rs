@@ -8,7 +8,7 @@ mod events;
 mod frames;
 mod stream;
 
-pub(crate) use events::{WatchEvent, WatchKind};
+pub(crate) use events::{Source, WatchEvent, WatchKind};
 pub(crate) use frames::{EventEncoder, json_frame, protobuf_frame};
 pub(crate) use stream::{Watch, watch};
 

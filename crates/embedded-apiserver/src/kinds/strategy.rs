@@ -113,6 +113,28 @@ pub(crate) struct Scope<'a> {
     pub(crate) cluster: &'a dyn Cluster,
 }
 
+/// A field that some objects have in the store and not in what clients read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The dotted path of the field by which such objects are known.
+    pub(crate) if_field: &'static str,
+    /// Its value in them.
+    pub(crate) is: &'static str,
+    /// The JSON pointer of the struct that has the field.
+    pub(crate) at: &'static str,
+    /// The name of the field.
+    pub(crate) field: &'static str,
+}
+
+impl Unread {
+    /// Removes the field from an object whose other field has the value.
+    pub(crate) fn leave_out(&self, object: &mut Value) {
+        if let Some(Value::Object(fields)) = object.pointer_mut(self.at) {
+            fields.remove(self.field);
+        }
+    }
+}
+
 /// The rules of a kind. Objects are canonical trees: fields are absent if Go's encoder would leave them out.
 ///
 /// [`default`](Self::default) and the conversions to and from the storage type are functions of the object alone; the
@@ -129,6 +151,11 @@ pub(crate) trait Strategy: Send + Sync {
     /// Turns a stored object into the requested version. Only Events have two.
     #[expect(clippy::wrong_self_convention, reason = "converts the object, not the strategy")]
     fn from_storage(&self, _object: &mut Value) {}
+
+    /// A field that is stored, and that reads leave out (upstream's `Store.Decorator`).
+    fn unread(&self) -> Option<Unread> {
+        None
+    }
 
     /// Does what upstream's built-in admission plugins do to the object. `old` is absent at creation.
     ///

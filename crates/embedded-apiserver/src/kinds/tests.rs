@@ -111,6 +111,12 @@ impl Server {
                     self.objects
                         .insert(format!("{}/{}/{name}", kind.storage, target.namespace), body.clone());
                 }
+                if let Some(unread) = kind.strategy.unread()
+                    && body.pointer(&format!("/{}", unread.if_field.replace('.', "/")))
+                        == Some(&json!(unread.is))
+                {
+                    unread.leave_out(&mut body);
+                }
                 kind.strategy.from_storage(&mut body);
                 Answer { code, body, warnings }
             }

@@ -79,7 +79,7 @@ impl ApiServer {
             ControlFlow::Continue(())
         });
         let trees = bodies.iter().filter_map(|body| {
-            let body = entry.present(body).ok()?;
+            let body = entry.present(&entry.read(body)).ok()?;
             Some(with_head(entry, protobuf::decode(entry.type_, &body).ok()?))
         });
         trees.collect()

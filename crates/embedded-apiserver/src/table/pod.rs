@@ -1,18 +1,17 @@
 //! Rows of pods.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::object::{Age, NONE, child, flag, int, list, name, part, text, text_or, time};
 
-/// The condition of a row whose pod has ended.
-pub(super) fn condition(pod: &Value) -> Option<Value> {
-    let (reason, message) = match text(child(pod, "status"), "phase") {
-        "Succeeded" => ("Succeeded", "The pod has completed successfully."),
-        "Failed" => ("Failed", "The pod failed."),
-        _ => return None,
-    };
-    Some(json!({"type": "Completed", "status": "True", "reason": reason, "message": message}))
+/// Reason and message of the condition of a row whose pod has ended.
+pub(super) fn completion(pod: &Value) -> Option<(&'static str, &'static str)> {
+    match text(child(pod, "status"), "phase") {
+        "Succeeded" => Some(("Succeeded", "The pod has completed successfully.")),
+        "Failed" => Some(("Failed", "The pod failed.")),
+        _ => None,
+    }
 }
 
 pub(super) fn cells(pod: &Value, age: Age) -> Vec<Value> {

@@ -2,8 +2,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::duration::human;
-use super::{Include, Options, cells, columns, table, table_of_one};
+use super::{Include, Options, Printer, cells, columns};
 use crate::kinds::KINDS;
+use crate::schema::Type;
 
 fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
@@ -49,9 +50,18 @@ fn durations_lose_small_units_as_they_grow() {
 fn rows_have_as_many_cells_as_there_are_columns() {
     let scale = ("autoscaling", "Scale");
     for (group, kind) in KINDS.iter().map(|kind| (kind.group, kind.kind)).chain([scale, ("other", "Other")]) {
-        let columns = columns::of(group, kind).as_array().expect("columns").len();
-        assert_eq!(cells(group, kind, &json!({}), now()).len(), columns, "{group} {kind}");
+        let columns: Vec<Value> = serde_json::from_slice(columns::of(group, kind)).expect("columns");
+        assert_eq!(cells(group, kind, &json!({}), now()).len(), columns.len(), "{group} {kind}");
     }
+}
+
+/// The table of a pod.
+fn table(pod: &Value, include: Option<&str>, columns: bool) -> String {
+    let type_ = Type::named("k8s.io/api/core/v1.Pod").expect("a type");
+    let printer = Printer::new(("v1", "Pod"), type_, options(include), now()).expect("a printer");
+    let mut out = Vec::new();
+    printer.write_one(pod.clone(), columns, &mut out);
+    String::from_utf8(out).expect("text")
 }
 
 /// A bookmark has an object with nothing but a version.
@@ -59,30 +69,43 @@ fn rows_have_as_many_cells_as_there_are_columns() {
 fn a_bare_object_has_the_row_of_the_real_server() {
     let bookmark =
         json!({"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}});
-    let table = table_of_one(("", "Pod"), &bookmark, options(Some("None")), false, now());
-    let cells = json!(["", "0/0", "", "0", "<unknown>", "<none>", "<none>", "<none>", "<none>"]);
-    assert_eq!(table["rows"][0]["cells"], cells);
-    assert_eq!(table["rows"][0]["object"]["metadata"], bookmark["metadata"]);
-    assert_eq!(table["columnDefinitions"], Value::Null);
-    assert_eq!(table["metadata"], json!({"resourceVersion": "9"}));
+    assert_eq!(
+        table(&bookmark, Some("None"), false),
+        concat!(
+            r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"columnDefinitions":null,"#,
+            r#""rows":[{"cells":["","0/0","","0","\u003cunknown\u003e","\u003cnone\u003e","\u003cnone\u003e","#,
+            r#""\u003cnone\u003e","\u003cnone\u003e"],"object":{"kind":"PartialObjectMetadata","#,
+            r#""apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","annotations":"#,
+            r#"{"k8s.io/initial-events-end":"true"}}}}]}"#,
+        )
+    );
 }
 
 #[test]
 fn rows_show_what_was_asked_of_their_objects() {
-    let pod =
-        json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "status": {"phase": "Failed"}});
+    let pod = json!({
+        "metadata": {"name": "p", "managedFields": [{"manager": "m", "apiVersion": "v1"}]},
+        "spec": {"containers": null},
+        "status": {"phase": "Failed"},
+    });
     let row = |include| {
-        let table = table(("", "Pod"), &json!({}), [&pod], options(include), true, now());
-        assert_eq!(table["columnDefinitions"][0]["name"], "Name");
-        table["rows"][0].clone()
+        let table = table(&pod, include, true);
+        let columns = r#","columnDefinitions":[{"name":"Name","type":"string","format":"name","description":"Name must"#;
+        assert!(table.contains(columns), "{table}");
+        let condition = r#"],"conditions":[{"type":"Completed","status":"True","reason":"Failed","message":"The pod failed."}],"#;
+        table.split_once(condition).expect("a condition").1.to_owned()
     };
-    let metadata =
-        json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "p"}});
-    assert_eq!(row(None)["object"], metadata);
-    assert_eq!(row(Some("Metadata"))["object"], metadata);
-    assert_eq!(row(Some("Object"))["object"], pod);
-    assert_eq!(row(Some("None"))["object"], Value::Null);
-    assert_eq!(row(None)["conditions"][0]["reason"], "Failed");
+    let managers = r#""managedFields":[{"manager":"m","apiVersion":"v1"}]"#;
+    let metadata = format!(
+        r#""object":{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{{"name":"p",{managers}}}}}}}]}}"#
+    );
+    assert_eq!(row(None), metadata);
+    assert_eq!(row(Some("Metadata")), metadata);
+    let object = format!(
+        r#""object":{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"p",{managers}}},"spec":{{"containers":null}},"status":{{"phase":"Failed"}}}}}}]}}"#
+    );
+    assert_eq!(row(Some("Object")), object);
+    assert_eq!(row(Some("None")), r#""object":null}]}"#);
     assert_eq!(options(None).include, Include::Metadata);
 }
 

@@ -31,6 +31,11 @@ impl Call<'_> {
     pub(crate) fn body(&self) -> Result<&Bytes, Status> {
         self.body.as_ref().map_err(Clone::clone)
     }
+
+    /// A stored object as a read of the resource has it. Subresources have it as it is stored.
+    pub(crate) fn shown(&self, stored: Bytes) -> Content {
+        Content::Stored(if self.target.subresource.is_empty() { self.entry.read(&stored) } else { stored })
+    }
 }
 
 /// The answer of a verb.
@@ -45,7 +50,7 @@ pub(crate) struct Outcome {
 /// The object of an answer.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// An object of the kind, as it is stored.
+    /// An object of the kind in the encoding of the store.
     Stored(Bytes),
     /// An object of another kind: apiVersion, kind, schema, tree.
     Other(&'static str, &'static str, Option<&'static Type>, Value),
@@ -55,10 +60,5 @@ impl Outcome {
     /// An answer.
     pub(crate) fn new(code: u16, content: Content) -> Self {
         Self { code, content, created: None }
-    }
-
-    /// 200 with a stored object.
-    pub(crate) fn stored(body: Bytes) -> Self {
-        Self::new(200, Content::Stored(body))
     }
 }

@@ -21,7 +21,7 @@ use super::{patch, read, remove, subresources, tracking, update};
 use crate::core::{Core, Entry};
 use crate::discovery;
 use crate::http::accept::{Endpoint, Media, check_route, negotiate};
-use crate::http::answer::{error, object, text, tree};
+use crate::http::answer::{error, json_bytes, object, text, tree};
 use crate::http::body::Body;
 use crate::http::content_type::{declared, format_of};
 use crate::http::query::{Query, decode_percent};
@@ -177,8 +177,8 @@ fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<B
     Ok(match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body)?,
         Content::Other(api_version, kind, type_, shown) => {
-            match renderer.table_of(api_version, kind, &shown) {
-                Some(table) => tree(code, media, &table),
+            match renderer.table_of((api_version, kind), type_, &shown) {
+                Some(table) => json_bytes(code, media, table),
                 None => object(code, media, (api_version, kind), type_, shown),
             }
         }
@@ -199,7 +199,7 @@ fn created(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
     let generates = core.auditor.is_some() && meta::text(&object, "name").is_empty();
     let body = create::create(core, creation, object, warnings)?;
     let created = if generates { Some(meta::text(&entry.tree(&body)?, "name").to_owned()) } else { None };
-    Ok(Outcome { code: 201, content: Content::Stored(body), created })
+    Ok(Outcome { code: 201, content: call.shown(body), created })
 }
 
 fn review_answer(

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{Call, Content, Outcome};
+use super::call::{Call, Outcome};
 use super::change::{Change, change};
 use super::decode::{self, Expected};
 use super::meta;
@@ -86,7 +86,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
         Ok(object)
     })?;
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, Content::Stored(changed.body)))
+    Ok(Outcome::new(code, call.shown(changed.body)))
 }
 
 /// The kind of a patch, by its content type, and its parameters.

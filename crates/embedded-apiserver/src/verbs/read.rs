@@ -47,7 +47,7 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let stored = core.store.get(entry.resource, &key);
     let stored =
         stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, &target.name))?;
-    Ok(Outcome::stored(stored.body().clone()))
+    Ok(Outcome::new(200, call.shown(stored.body().clone())))
 }
 
 /// Lists or watches objects.

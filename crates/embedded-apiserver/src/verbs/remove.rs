@@ -23,8 +23,10 @@ pub(crate) fn one(call: Call<'_>) -> Result<Outcome, Status> {
     let options = DeleteOptions::parse(call.headers, call.query, call.body()?)?;
     let deletion = delete(core, entry, (&target.namespace, &target.name), &options)?;
     let code = if !deletion.gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
-    let content = if deletion.marked || SHOWN.contains(&entry.kind.plural) {
+    let content = if deletion.marked {
         Content::Stored(deletion.body)
+    } else if SHOWN.contains(&entry.kind.plural) {
+        call.shown(deletion.body)
     } else {
         success(entry, &deletion)?
     };

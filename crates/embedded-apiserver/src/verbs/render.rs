@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube_protobuf::{Fields, Value as Wire};
 use serde_json::{Value, json};
 
-use crate::codec::{json, protobuf};
+use crate::codec::protobuf;
 use crate::core::Entry;
 use crate::http::accept::{Format, Media, View};
 use crate::http::answer;
@@ -18,8 +18,9 @@ use crate::http::query::Query;
 use crate::list::{Page, json_chunks, protobuf_chunks};
 use crate::schema::Type;
 use crate::status::Status;
-use crate::table;
-use crate::watch::{Watch, WatchEvent, json_frame, protobuf_frame};
+use crate::store::Stored;
+use crate::table::{self, Printer};
+use crate::watch::{Source, Watch, WatchEvent, json_frame, protobuf_frame};
 
 /// Number of `metadata` in all kinds.
 const METADATA: u32 = 1;
@@ -109,30 +110,29 @@ impl Renderer {
     }
 
     /// The table of an object that is not stored, if one is wanted. Status objects have none.
-    pub(crate) fn table_of(&self, api_version: &str, kind: &str, object: &Value) -> Option<Value> {
-        let options = self.table.filter(|_| kind != "Status")?;
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let mut object = object.clone();
-        if let Value::Object(fields) = &mut object {
-            fields.insert("kind".to_owned(), kind.into());
-            fields.insert("apiVersion".to_owned(), api_version.into());
-        }
-        Some(table::table_of_one((group, kind), &object, options, true, self.now))
+    pub(crate) fn table_of(
+        &self,
+        head: (&str, &str),
+        type_: Option<&'static Type>,
+        object: &Value,
+    ) -> Option<Vec<u8>> {
+        let options = self.table.filter(|_| head.1 != "Status")?;
+        let mut table = Vec::new();
+        Printer::new(head, type_?, options, self.now)?.write_one(object.clone(), true, &mut table);
+        Some(table)
     }
 
-    fn group_kind(&self) -> (&'static str, &'static str) {
-        (self.entry.kind.group, self.entry.kind.kind)
+    /// The printer of tables of stored objects.
+    fn printer(&self, options: table::Options) -> Result<Printer<'static>, Status> {
+        let head = (self.entry.api_version.as_str(), self.entry.kind.kind);
+        Printer::new(head, self.entry.type_, options, self.now).ok_or_else(no_tables)
     }
 
-    /// The tree of a stored object in the requested version, with kind and apiVersion.
-    fn tree(&self, stored: &Bytes) -> Result<Value, Status> {
-        let bytes = self.entry.present(stored)?;
-        let mut tree = protobuf::decode(self.entry.type_, &bytes).map_err(Status::internal)?;
-        if let Value::Object(fields) = &mut tree {
-            fields.insert("kind".to_owned(), self.entry.kind.kind.into());
-            fields.insert("apiVersion".to_owned(), self.entry.api_version.as_str().into());
-        }
-        Ok(tree)
+    /// The tree of a stored object in the requested version.
+    fn tree(&self, stored: &Bytes) -> Value {
+        // What the store holds was encoded by this server.
+        let bytes = self.entry.present(stored).unwrap_or_default();
+        protobuf::decode(self.entry.type_, &bytes).unwrap_or_default()
     }
 }
 
@@ -143,9 +143,9 @@ impl Renderer {
 pub(crate) fn object(code: u16, renderer: Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
     let Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
-        let tree = renderer.tree(stored)?;
-        let table = table::table_of_one(renderer.group_kind(), &tree, options, true, renderer.now);
-        return Ok(answer::tree(code, media, &table));
+        let mut table = Vec::new();
+        renderer.printer(options)?.write_one(renderer.tree(stored), true, &mut table);
+        return Ok(answer::json_bytes(code, media, table));
     }
     if let Some((View::MetadataList, _)) = media.view {
         let kind = go_type(entry, "");
@@ -175,11 +175,10 @@ pub(crate) fn object(code: u16, renderer: Renderer, stored: &Bytes) -> Result<Re
 pub(crate) fn list(renderer: Renderer, page: &Page) -> Result<Response<Body>, Status> {
     let Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
-        let metadata = serde_json::from_str(&page.metadata_json()).map_err(Status::internal)?;
-        let trees = page.items.iter().map(|object| renderer.tree(object.body()));
-        let trees = trees.collect::<Result<Vec<_>, _>>()?;
-        let table = table::table(renderer.group_kind(), &metadata, &trees, options, true, renderer.now);
-        return Ok(answer::tree(200, media, &table));
+        let mut table = Vec::new();
+        let trees = page.items.iter().map(|object| renderer.tree(&entry.read(object.body())));
+        renderer.printer(options)?.write(&page.metadata_json(), trees, true, &mut table);
+        return Ok(answer::json_bytes(200, media, table));
     }
     if let Some((View::Metadata, _)) = media.view {
         let kind = go_type(entry, "List");
@@ -191,7 +190,7 @@ pub(crate) fn list(renderer: Renderer, page: &Page) -> Result<Response<Body>, St
     }
     let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
     let kind = if look.metadata_only { "PartialObjectMetadataList" } else { &entry.list_kind };
-    let bodies: Vec<Bytes> = page.items.iter().map(|object| look.bytes(object.body())).collect();
+    let bodies: Vec<Bytes> = page.items.iter().map(|object| look.bytes(&entry.read(object.body()))).collect();
     let api_version = look.api_version;
     if media.format == Format::Protobuf {
         // The iterator is cloned to count the bytes first.
@@ -224,15 +223,15 @@ pub(crate) fn list(renderer: Renderer, page: &Page) -> Result<Response<Body>, St
 pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
     let Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
-        return Ok(watch_tables(renderer, options, watch));
+        return Ok(watch_tables(renderer, renderer.printer(options)?, watch));
     }
     let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
     let is_json = media.format == Format::Json;
     let content_type =
         if is_json { "application/json" } else { "application/vnd.kubernetes.protobuf;stream=watch" };
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| match event {
-        WatchEvent::Object(kind, object) => {
-            frame(look, is_json, kind.name(), &look.bytes(object.body()), out)
+        WatchEvent::Object(kind, object, source) => {
+            frame(look, is_json, kind.name(), &look.bytes(&shown(entry, object, *source)), out);
         }
         WatchEvent::Bookmark { version, initial_events_end } => {
             frame(look, is_json, "BOOKMARK", &bookmark(look.type_, *version, *initial_events_end), out);
@@ -242,23 +241,28 @@ pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, 
     Ok(answer::of(200, content_type, Body::chunks(chunks)))
 }
 
+/// The object of an event. Upstream's cache shares an event between its watches, which then read it as it is stored.
+fn shown(entry: &Entry, object: &Stored, source: Source) -> Bytes {
+    match source {
+        Source::Shared => object.body().clone(),
+        Source::State => entry.read(object.body()),
+    }
+}
+
 /// A watch whose objects are tables of one row. Only the first has the columns.
-fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Response<Body> {
-    let mut headers = true;
+fn watch_tables(renderer: Renderer, printer: Printer<'static>, watch: Watch) -> Response<Body> {
+    let mut columns = true;
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| {
         let (name, bytes) = match event {
-            WatchEvent::Object(kind, object) => (kind.name(), object.body().clone()),
+            WatchEvent::Object(kind, object, source) => (kind.name(), shown(renderer.entry, object, *source)),
             WatchEvent::Bookmark { version, initial_events_end } => {
                 let bytes = bookmark(renderer.entry.stored_as, *version, *initial_events_end);
                 ("BOOKMARK", bytes.into())
             }
             WatchEvent::Error(status) => return error_frame(status, true, out),
         };
-        // What the store holds was encoded by this server.
-        let tree = renderer.tree(&bytes).unwrap_or_default();
-        let first = std::mem::take(&mut headers);
-        let table = table::table_of_one(renderer.group_kind(), &tree, options, first, renderer.now);
-        json_frame(out, name, |out| json::encode_untyped(&table, out));
+        let first = std::mem::take(&mut columns);
+        json_frame(out, name, |out| printer.write_one(renderer.tree(&bytes), first, out));
     });
     answer::of(200, "application/json", Body::chunks(chunks))
 }
@@ -280,6 +284,12 @@ fn bookmark(type_: &'static Type, version: u64, initial_events_end: bool) -> Vec
     let mut object = type_.zero();
     if let Value::Object(fields) = &mut object {
         fields.insert("metadata".to_owned(), metadata);
+        if let Some(Value::Object(spec)) = fields.get_mut("spec")
+            && type_.path.starts_with("k8s.io/api/apps/")
+        {
+            // A number in upstream's internal types, which a bookmark comes from.
+            spec.insert("replicas".to_owned(), 0.into());
+        }
     }
     protobuf::encode(type_, &object)
 }

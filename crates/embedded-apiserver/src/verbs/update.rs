@@ -1,6 +1,6 @@
 //! `PUT`: `handlers/update.go`.
 
-use super::call::{Call, Content, Outcome};
+use super::call::{Call, Outcome};
 use super::change::{Change, change};
 use super::create::warn_of_repeated_owners;
 use super::decode;
@@ -44,5 +44,5 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
         Ok(object)
     })?;
     let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, Content::Stored(changed.body)))
+    Ok(Outcome::new(code, call.shown(changed.body)))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use proptest::prelude::*;
 
+use super::events::WatchKind;
 use super::*;
 use crate::list::{ListOptions, Request, Target};
 use crate::status::Status;
@@ -42,7 +43,7 @@ async fn begin(store: &Arc<Store>, namespace: &str, query: &str) -> Result<Watch
 /// An event as text: type, key and version.
 fn text(event: &WatchEvent) -> String {
     match event {
-        WatchEvent::Object(kind, object) => {
+        WatchEvent::Object(kind, object, _) => {
             assert_eq!(
                 kube_protobuf::meta(object.body()).unwrap().resource_version,
                 object.version().to_string()
@@ -318,13 +319,13 @@ proptest! {
             loop {
                 let event = tokio::time::timeout(Duration::from_millis(1), watch.next()).await;
                 let next = match &event {
-                    Ok(Some(WatchEvent::Object(_, object))) => object.version(),
+                    Ok(Some(WatchEvent::Object(_, object, _))) => object.version(),
                     _ => store.version() + 1,
                 };
                 for unchanged in version..next {
                     assert_eq!(state, list(unchanged).await);
                 }
-                let Ok(Some(WatchEvent::Object(kind, object))) = event else { break };
+                let Ok(Some(WatchEvent::Object(kind, object, _))) = event else { break };
                 let key = object.key().to_owned();
                 let before = match kind {
                     WatchKind::Deleted => state.remove(&key),

@@ -1,9 +1,10 @@
 //! Creation, update and patch.
 
 use embedded_apiserver::ApiServer;
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::support::{PODS, exchange, pod, send};
+use super::support::{PODS, exchange, pod, raw, send};
 
 #[tokio::test]
 async fn a_name_is_generated_and_a_taken_one_is_refused() {
@@ -142,4 +143,35 @@ async fn a_pod_is_bound_to_a_node() {
     assert_eq!((code, &status["status"]), (201, &json!("Success")), "{status}");
     let (_, bound) = send(&server, "GET", &format!("{PODS}/a"), Value::Null).await;
     assert_eq!(bound["spec"]["nodeName"], "n");
+}
+
+/// The real server keeps the policy when the type changes, and drops it at reads; the watches of its cache share each change
+/// as it is stored.
+#[tokio::test(start_paused = true)]
+async fn reads_of_external_names_have_no_internal_policy() {
+    let server = ApiServer::new();
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({ "metadata": { "name": "s" }, "spec": { "ports": [{ "port": 80 }] } });
+    let (code, created) = send(&server, "POST", services, service).await;
+    assert_eq!((code, &created["spec"]["internalTrafficPolicy"]), (201, &json!("Cluster")));
+    let version = created["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!("{services}?watch=1&timeoutSeconds=1&resourceVersion={version}");
+    let running = raw(&server, "GET", &path, &[], "").await;
+
+    let patch = json!({ "spec": { "type": "ExternalName", "externalName": "x.example.com" } });
+    let (code, patched) = send(&server, "PATCH", &format!("{services}/s"), patch).await;
+    assert_eq!((code, &patched["spec"]["type"]), (200, &json!("ExternalName")));
+    let later = raw(&server, "GET", &path, &[], "").await;
+    let mut policies = vec![patched["spec"]["internalTrafficPolicy"].clone()];
+    for path in [format!("{services}/s"), format!("{services}/s/status")] {
+        policies
+            .push(send(&server, "GET", &path, Value::Null).await.1["spec"]["internalTrafficPolicy"].clone());
+    }
+    // Their time passes while both wait.
+    let (running, later) = tokio::join!(running.into_body().collect(), later.into_body().collect());
+    for events in [running, later] {
+        let event: Value = serde_json::from_slice(&events.unwrap().to_bytes()).unwrap();
+        policies.push(event["object"]["spec"]["internalTrafficPolicy"].clone());
+    }
+    assert_eq!(json!(policies), json!([null, null, "Cluster", "Cluster", null]));
 }

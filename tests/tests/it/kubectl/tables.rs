@@ -168,6 +168,12 @@ fn shape(table: &Value) -> Value {
     json!([table["kind"], table["apiVersion"], metadata.keys().collect::<Vec<_>>(), first])
 }
 
+/// A column with the fields in the order of Go's struct.
+fn ordered(column: &Value) -> String {
+    let fields = ["name", "type", "format", "description", "priority"];
+    format!("{{{}}}", fields.map(|field| format!("{field:?}:{}", column[field])).join(","))
+}
+
 /// The columns of each kind on the real server, in the form in which the embedded server keeps them.
 pub(super) async fn columns(real: &Side) -> String {
     let mut columns = Vec::new();
@@ -182,7 +188,8 @@ pub(super) async fn columns(real: &Side) -> String {
     columns.push((String::new(), json!([pod[0], created])));
     columns.sort_by(|a, b| a.0.cmp(&b.0));
     let lines = |columns: &Value| {
-        let lines = columns.as_array().expect("columns").iter().map(|column| format!("  {column}"));
+        let lines =
+            columns.as_array().expect("columns").iter().map(|column| format!("  {}", ordered(column)));
         lines.collect::<Vec<_>>().join(",\n")
     };
     let kinds: Vec<_> =

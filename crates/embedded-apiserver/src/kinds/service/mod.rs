@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::allocation::{Allocators, Reservation};
 use crate::kinds::field::{Errors, Path};
-use crate::kinds::strategy::{Scope, Strategy};
+use crate::kinds::strategy::{Scope, Strategy, Unread};
 use crate::kinds::{ip, metadata, tree};
 use crate::status::Status;
 
@@ -82,13 +82,10 @@ impl Strategy for Service {
         validate::service(object, Some(old), errors);
     }
 
-    fn canonicalize(&self, object: &mut Value) {
-        // Upstream stores it by accident and drops it at every read.
-        if Spec::of(object).service_type() == "ExternalName"
-            && let Some(spec) = tree::present_mut(object, "spec")
-        {
-            tree::remove(spec, "internalTrafficPolicy");
-        }
+    /// `defaultOnReadInternalTrafficPolicy`: it was defaulted by accident, and stays in the store when the type changes.
+    fn unread(&self) -> Option<Unread> {
+        let is = "ExternalName";
+        Some(Unread { if_field: "spec.type", is, at: "/spec", field: "internalTrafficPolicy" })
     }
 
     fn creates_on_update(&self) -> bool {

@@ -13,7 +13,7 @@ mod token;
 mod validation;
 mod version;
 
-pub(crate) use answer::{ItemWriter, json_chunks, protobuf_chunks};
+pub(crate) use answer::{json_chunks, protobuf_chunks};
 pub(crate) use errors::too_large;
 pub(crate) use fresh::wait_for;
 pub(crate) use options::ListOptions;

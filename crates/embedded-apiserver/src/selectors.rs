@@ -15,6 +15,5 @@ mod shards;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
 pub(crate) use labels::LabelSelector;
 pub(crate) use quote::go_quote;
-pub(crate) use scan::metadata_text;
 pub(crate) use selection::Selection;
 pub(crate) use shards::ShardSelector;

@@ -8,8 +8,8 @@ mod events;
 mod frames;
 mod stream;
 
-pub(crate) use events::{Source, WatchEvent, WatchKind};
-pub(crate) use frames::{EventEncoder, json_frame, protobuf_frame};
+pub(crate) use events::{Source, WatchEvent};
+pub(crate) use frames::{json_frame, protobuf_frame};
 pub(crate) use stream::{Watch, watch};
 
 #[cfg(test)]

@@ -16,25 +16,14 @@ const BYTES_4: u8 = 0x22;
 const VARINT_4: u8 = 0x20;
 const BYTES_5: u8 = 0x2a;
 
-/// Writes one object of a list.
-pub(crate) trait ItemWriter {
-    /// Appends the object as JSON. `body` is its message.
-    fn write(&self, body: &[u8], json: &mut Vec<u8>);
-}
-
-impl<F: Fn(&[u8], &mut Vec<u8>)> ItemWriter for F {
-    fn write(&self, body: &[u8], json: &mut Vec<u8>) {
-        self(body, json);
-    }
-}
-
-/// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list.
-pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: ItemWriter>(
+/// The list as JSON, in chunks of about 64 KiB. `bodies` are the messages of the objects; `kind` is that of the list;
+/// `write` appends the JSON of an object.
+pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: Fn(&[u8], &mut Vec<u8>)>(
     page: &Page,
     api_version: &str,
     kind: &str,
     bodies: I,
-    writer: W,
+    write: W,
 ) -> impl Iterator<Item = Bytes> + use<B, I, W> {
     let (kind, api_version) = (Value::from(kind), Value::from(api_version));
     let metadata = page.metadata_json();
@@ -55,7 +44,7 @@ pub(crate) fn json_chunks<B: AsRef<[u8]>, I: IntoIterator<Item = B>, W: ItemWrit
             if !std::mem::take(&mut first) {
                 buffer.push(b',');
             }
-            writer.write(body.as_ref(), &mut buffer);
+            write(body.as_ref(), &mut buffer);
         }
         Some(take(&mut buffer))
     })

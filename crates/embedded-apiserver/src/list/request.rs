@@ -87,11 +87,6 @@ impl Request {
         Ok(Self { resource, cached, prefix, single, selection, index, options })
     }
 
-    /// True if the path and the selectors select an object.
-    pub(crate) fn matches(&self, object: &Stored) -> bool {
-        self.in_scope(object) && self.selection.matches(object)
-    }
-
     /// True if the path selects an object.
     pub(crate) fn in_scope(&self, object: &Stored) -> bool {
         match &self.single {

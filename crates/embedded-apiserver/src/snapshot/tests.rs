@@ -49,7 +49,7 @@ fn a_snapshot_restores_objects_and_versions() {
         "{yaml}"
     );
     let restored = read(&yaml, 2, StoreOptions::default(), &Numbers).unwrap();
-    assert_eq!((restored.version(), restored.watermark().compacted), (6, 6));
+    assert_eq!((restored.version(), restored.compacted()), (6, 6));
     assert_eq!(objects(&restored), objects(&store));
     assert_eq!(write(&restored, &Numbers).unwrap(), yaml);
 }

@@ -62,6 +62,7 @@ impl Log {
     }
 
     /// The version after which all events are here.
+    #[cfg(test)]
     pub(super) fn compacted(&self) -> u64 {
         self.compacted
     }

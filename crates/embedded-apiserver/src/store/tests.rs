@@ -66,7 +66,7 @@ fn the_log_is_bounded_by_events_and_by_bytes() {
         for payload in 0..9 {
             store.put(PODS, "a", Expect::Present, &numbered("a", payload)).unwrap();
         }
-        assert_eq!(store.watermark(), Watermark { version: 11, compacted });
+        assert_eq!((store.version(), store.compacted()), (11, compacted));
         let error = store.events_after(PODS, compacted - 1, 10, |_| true).unwrap_err();
         assert_eq!(error, Compacted(compacted));
     }

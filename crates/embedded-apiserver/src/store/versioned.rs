@@ -54,6 +54,7 @@ pub(crate) enum Expect {
     /// The object of this version.
     Version(u64),
     /// Any object, but one.
+    #[cfg(test)]
     Present,
 }
 
@@ -93,13 +94,6 @@ pub(crate) struct Span<'a> {
     pub(crate) prefix: &'a str,
     /// The least key; empty for the first.
     pub(crate) start: &'a str,
-}
-
-/// The current version, and the version of the last compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Watermark {
-    pub(crate) version: u64,
-    pub(crate) compacted: u64,
 }
 
 impl Store {
@@ -145,20 +139,15 @@ impl Store {
         self.inner.read().log.version()
     }
 
-    /// The versions between which the history is complete.
-    pub(crate) fn watermark(&self) -> Watermark {
-        let inner = self.inner.read();
-        Watermark { version: inner.log.version(), compacted: inner.log.compacted() }
+    /// The version of the last compaction.
+    #[cfg(test)]
+    pub(crate) fn compacted(&self) -> u64 {
+        self.inner.read().log.compacted()
     }
 
     /// The current object.
     pub(crate) fn get(&self, resource: Resource, key: &str) -> Option<Arc<Stored>> {
         self.inner.read().objects(resource)?.get(key).cloned()
-    }
-
-    /// Number of current objects.
-    pub(crate) fn len(&self, resource: Resource) -> usize {
-        self.inner.read().objects(resource).map_or(0, Objects::len)
     }
 
     /// Writes an object. `body` is its message; its resourceVersion is replaced by the version of this write.
@@ -345,12 +334,12 @@ impl Inner {
         let current = self.objects(resource).and_then(|objects| objects.get(key)).cloned();
         match (current, expect) {
             (None, Expect::Absent) => Ok(None),
-            (None, Expect::Version(_) | Expect::Present) => Err(Refused::NotFound),
+            (None, _) => Err(Refused::NotFound),
             (Some(current), Expect::Absent) => Err(Refused::Exists(current)),
             (Some(current), Expect::Version(version)) if current.version() != version => {
                 Err(Refused::Changed(current))
             }
-            (Some(current), Expect::Version(_) | Expect::Present) => Ok(Some(current)),
+            (Some(current), _) => Ok(Some(current)),
         }
     }
 }

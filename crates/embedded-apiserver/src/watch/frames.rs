@@ -10,34 +10,22 @@ use super::stream::Watch;
 /// Size from which a chunk is sent, although more events are ready.
 const CHUNK: usize = 64 << 10;
 
-/// Writes the events of a watch in one encoding, such as JSON, protobuf, or Tables in JSON.
-pub(crate) trait EventEncoder: Send + 'static {
-    /// Appends a whole frame.
-    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>);
-}
-
-impl<F: FnMut(&WatchEvent, &mut Vec<u8>) + Send + 'static> EventEncoder for F {
-    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
-        self(event, out);
-    }
-}
-
 impl Watch {
-    /// The body of the answer. Events that are ready at the same time share a chunk.
+    /// The body of the answer. `write` appends the frame of an event. Events that are ready at the same time share a chunk.
     pub(crate) fn into_chunks(
         self,
-        encoder: impl EventEncoder,
+        write: impl FnMut(&WatchEvent, &mut Vec<u8>) + Send + 'static,
     ) -> impl Stream<Item = Bytes> + Send + 'static {
-        futures::stream::unfold((self, encoder), |(mut watch, mut encoder)| async move {
+        futures::stream::unfold((self, write), |(mut watch, mut write)| async move {
             let event = watch.next().await?;
             let mut chunk = Vec::new();
-            encoder.write(&event, &mut chunk);
+            write(&event, &mut chunk);
             while chunk.len() < CHUNK
                 && let Some(event) = watch.next_ready()
             {
-                encoder.write(&event, &mut chunk);
+                write(&event, &mut chunk);
             }
-            Some((Bytes::from(chunk), (watch, encoder)))
+            Some((Bytes::from(chunk), (watch, write)))
         })
     }
 }

@@ -10,7 +10,7 @@ use super::request::{Action, Cell, Request};
 pub struct Coverage {
     /// Requests on each server.
     pub requests: usize,
-    /// By status code of the real server.
+    /// By status code of the real server; 0 where it panicked, which ends a sequence.
     pub statuses: BTreeMap<u16, usize>,
     /// By cell: requests, and those that succeeded on the real server.
     pub(crate) cells: BTreeMap<Cell, (usize, usize)>,
@@ -27,7 +27,7 @@ impl Coverage {
         *self.statuses.entry(status).or_default() += 1;
         let (all, succeeded) = self.cells.entry(request.cell).or_default();
         *all += 1;
-        *succeeded += usize::from(status < 300);
+        *succeeded += usize::from((200..300).contains(&status));
     }
 
     pub(crate) fn add(&mut self, other: &Self) {

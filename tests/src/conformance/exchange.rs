@@ -1,5 +1,6 @@
 //! Requests over HTTP, and what comes back.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::cluster::{Cluster, User};
 /// An answer as it came.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
+    /// [`CUT`] if the server cut the connection instead.
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -31,6 +33,9 @@ impl Answer {
         self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
+
+/// Stands for the status of an answer that did not come. A Go server cuts the connection when a handler panics.
+pub(crate) const CUT: u16 = 0;
 
 /// A server, as its clients see it.
 #[derive(Clone)]
@@ -107,8 +112,8 @@ impl Server {
         Self { client, url, token, etcd: None }
     }
 
-    /// Sends a request and returns the head and the body, which is not read yet.
-    async fn send(&self, request: http::Request<Bytes>) -> http::Response<hyper::body::Incoming> {
+    /// Sends a request and returns the head and the body, which is not read yet. `None` if the server cuts the connection.
+    async fn send(&self, request: http::Request<Bytes>) -> Option<http::Response<hyper::body::Incoming>> {
         let (mut parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         parts.uri = format!("{}{path}", self.url).parse().unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -116,12 +121,21 @@ impl Server {
         parts.headers.insert(AUTHORIZATION, format!("Bearer {}", self.token).parse().unwrap());
         parts.headers.remove(HOST);
         let request = http::Request::from_parts(parts, Full::new(body));
-        self.client.request(request).await.unwrap_or_else(|error| panic!("{}: {error:?}", self.url))
+        let answer = self.client.request(request).await;
+        let is_cut = |error: &hyper_util::client::legacy::Error| {
+            let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+            cause.is_some_and(hyper::Error::is_incomplete_message)
+        };
+        match answer {
+            Err(error) if is_cut(&error) => None,
+            answer => Some(answer.unwrap_or_else(|error| panic!("{}: {error:?}", self.url))),
+        }
     }
 
     /// A whole answer.
     pub(crate) async fn answer(&self, request: http::Request<Bytes>) -> Answer {
-        let (head, body) = self.send(request).await.into_parts();
+        let Some(answer) = self.send(request).await else { return Answer::default() };
+        let (head, body) = answer.into_parts();
         let body = match body.collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) => format!("the body ends early: {error}").into(),
@@ -131,7 +145,8 @@ impl Server {
 
     /// An answer whose body is a stream if the request was successful.
     pub(crate) async fn stream(&self, request: http::Request<Bytes>) -> (Answer, Option<Stream>) {
-        let (head, mut body) = self.send(request).await.into_parts();
+        let Some(answer) = self.send(request).await else { return (Answer::default(), None) };
+        let (head, mut body) = answer.into_parts();
         let mut answer = Answer { status: head.status.as_u16(), headers: head.headers, body: Bytes::new() };
         if answer.status != 200 {
             if let Ok(body) = body.collect().await {

@@ -5,6 +5,7 @@ mod codec;
 mod core;
 mod discovery;
 pub mod environment;
+mod go_quote;
 mod http;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod kinds;

@@ -7,13 +7,12 @@ mod fields;
 mod labels;
 mod lexer;
 mod names;
-mod quote;
 mod scan;
 mod selection;
 mod shards;
 
+pub(crate) use crate::go_quote::quote as go_quote;
 pub(crate) use fields::{FieldSelector, FieldSource, SelectableField};
 pub(crate) use labels::LabelSelector;
-pub(crate) use quote::go_quote;
 pub(crate) use selection::Selection;
 pub(crate) use shards::ShardSelector;

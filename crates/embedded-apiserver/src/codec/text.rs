@@ -1,5 +1,7 @@
 //! JSON strings as Go's encoder writes them: `<`, `>`, `&`, U+2028 and U+2029 are escaped too.
 
+pub(super) use crate::go_quote::quote;
+
 /// Writes a string with its quotes.
 #[inline]
 pub(crate) fn write_str(out: &mut Vec<u8>, text: &str) {
@@ -130,35 +132,6 @@ fn escape(out: &mut Vec<u8>, text: &[u8], taken: usize) -> usize {
 fn write_code(out: &mut Vec<u8>, byte: u8) {
     let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
     out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
-}
-
-/// A Go string literal, as `strconv.Quote` writes it, for error messages.
-pub(super) fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            control if control < ' ' || control == '\u{7f}' => {
-                out.extend([r"\x", &format!("{:02x}", u32::from(control))])
-            }
-            // the controls of Latin 1, soft hyphen and separators are not printable in Go's words
-            '\u{80}'..='\u{a0}' | '\u{ad}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                out.extend([r"\u", &format!("{:04x}", u32::from(character))]);
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::patch::go_text;
+use crate::go_quote::is_printable;
 
 use super::check::{Duplicates, check};
 use super::compare::compare;
@@ -23,7 +23,7 @@ pub(crate) fn manager_of(field_manager: &str, user_agent: &str) -> String {
         return field_manager.to_owned();
     }
     let mut name = String::new();
-    for c in user_agent.split('/').next().unwrap_or_default().chars().filter(|c| go_text::is_printable(*c)) {
+    for c in user_agent.split('/').next().unwrap_or_default().chars().filter(|c| is_printable(*c)) {
         if name.len() + c.len_utf8() > LONGEST_MANAGER {
             break;
         }

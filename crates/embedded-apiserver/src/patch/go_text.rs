@@ -1,10 +1,9 @@
 //! Values as Go prints them, for the texts of errors.
 
-use std::fmt::Write as _;
-
 use serde_json::{Number, Value};
 
 use crate::codec::json::encode_untyped;
+pub(crate) use crate::go_quote::quote as quoted;
 
 /// `%v`: `map[a:1 b:[x y]]`, `<nil>`.
 pub(crate) fn plain(value: &Value) -> String {
@@ -122,38 +121,6 @@ pub(crate) fn float(number: f64) -> String {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
-}
-
-/// `%q` of a string.
-pub(crate) fn quoted(string: &str) -> String {
-    let mut text = String::with_capacity(string.len() + 2);
-    text.push('"');
-    for c in string.chars() {
-        match c {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\u{7}' => text.push_str("\\a"),
-            '\u{8}' => text.push_str("\\b"),
-            '\u{c}' => text.push_str("\\f"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '\u{b}' => text.push_str("\\v"),
-            c if c.is_ascii_control() => drop(write!(text, "\\x{:02x}", u32::from(c))),
-            c if is_printable(c) => text.push(c),
-            c if u32::from(c) < 0x1_0000 => drop(write!(text, "\\u{:04x}", u32::from(c))),
-            c => drop(write!(text, "\\U{:08x}", u32::from(c))),
-        }
-    }
-    text.push('"');
-    text
-}
-
-/// An approximation of `unicode.IsPrint`: unassigned code points count as printable.
-pub(crate) fn is_printable(c: char) -> bool {
-    let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
-    !c.is_control() && !invisible && (c == ' ' || !c.is_whitespace())
 }
 
 /// JSON as Go's encoders write it: `<`, `>`, `&` and two line separators escaped, whole floats without a fraction.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use kube_protobuf::Value;
 
-use super::quote::go_quote;
 use super::scan::value_at;
+use crate::go_quote::quote as go_quote;
 
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";

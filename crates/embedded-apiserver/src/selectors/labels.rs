@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::lexer::{Item, Token, tokens};
 use super::names::{label_key_errors, label_value_errors};
-use super::quote::go_quote;
 use super::scan::label;
+use crate::go_quote::quote as go_quote;
 
 /// A label selector. All of its requirements must hold; without any it selects everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ mod expression;
 
 use expression::{Expression, parse};
 
-use super::quote::go_quote;
 use super::scan::metadata_text;
+use crate::go_quote::quote as go_quote;
 use crate::store::Stored;
 
 /// Number of the uid in `ObjectMeta`.

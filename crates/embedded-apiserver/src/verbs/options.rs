@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::decode;
 use crate::codec::json::FieldValidation;
+use crate::go_quote::is_printable;
 use crate::http::content_type;
 use crate::http::query::Query;
 use crate::kinds::{Errors, Path};
+use crate::managed_fields::manager_of;
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -82,19 +84,8 @@ impl WriteOptions {
 
 /// The name under which managed fields are recorded: the given one, or the program of the `User-Agent`.
 pub(crate) fn manager(options: &WriteOptions, headers: &HeaderMap) -> String {
-    if !options.field_manager.is_empty() {
-        return options.field_manager.clone();
-    }
-    let agent = headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let agent = agent.unwrap_or_default();
-    let mut name = String::new();
-    for c in agent.split('/').next().unwrap_or_default().chars().filter(|c| is_printable(*c)) {
-        if name.len() + c.len_utf8() > MANAGER_LIMIT {
-            break;
-        }
-        name.push(c);
-    }
-    name
+    let agent = headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    manager_of(&options.field_manager, agent.as_deref().unwrap_or_default())
 }
 
 /// The parameters of a deletion.
@@ -182,9 +173,4 @@ fn check_dry_run(values: &[String], errors: &mut Errors) {
     if values.iter().any(|value| value != "All") {
         errors.not_supported(&Path::root("dryRun"), json!(values), &["All"]);
     }
-}
-
-/// `unicode.IsPrint`, as far as user agents go.
-fn is_printable(c: char) -> bool {
-    c == ' ' || !(c.is_control() || c.is_whitespace())
 }

@@ -10,11 +10,9 @@ mod http;
 #[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod kinds;
 mod list;
-#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod managed_fields;
 mod openapi;
 mod owners;
-#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod patch;
 mod reviews;
 mod schema;

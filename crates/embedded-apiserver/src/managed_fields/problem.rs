@@ -30,11 +30,6 @@ impl Problems {
         );
     }
 
-    /// Adds the errors of a walk from the same place.
-    pub(crate) fn extend(&mut self, more: Self) {
-        self.0.extend(more.0);
-    }
-
     /// Nothing, or the errors as one text.
     ///
     /// # Errors

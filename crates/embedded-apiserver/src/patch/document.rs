@@ -43,15 +43,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The fields, if this is an object.
-    pub(super) fn fields(&mut self) -> Option<&mut Fields<'a>> {
-        self.open();
-        match self {
-            Self::Object(fields) => Some(fields),
-            _ => None,
-        }
-    }
-
     /// True if two values are the same; the order of fields does not matter, the form of scalars does.
     pub(super) fn equals(&mut self, other: &mut Self) -> bool {
         self.open();

@@ -174,12 +174,12 @@ impl Patch<'_> {
         let (patch, duplicates) = untyped(self.body).map_err(Status::bad_request)?;
         let checks = self.options.validation != FieldValidation::Ignore;
         let mut problems = if checks { duplicates } else { Vec::new() };
-        let patch = match patch {
+        let mut patch = match patch {
             Value::Null => Value::Object(Map::new()),
             Value::Object(_) => patch,
             other => return Err(Status::bad_request(not_an_object(&other))),
         };
-        let patched = patch::strategic(of, original, &patch)?;
+        let patched = patch::strategic(of, original, &mut patch)?;
         // Upstream shows the patch, as Go prints a map.
         let shown = || go_text::plain(&patch);
         let restored = patch::restore(of, &patched).map_err(|error| refused(&shown(), &error))?;

@@ -13,18 +13,32 @@ pub(super) fn list_of_directive<'a>(key: &'a str, prefix: &str) -> Result<&'a st
     }
 }
 
-/// A value without objects that contain `$patch`. `None` if it is one.
-pub(super) fn remove_directives(value: Value) -> Option<Value> {
+/// A copy of a value without objects that contain `$patch`. `None` if it is one. They are removed from the value, too, but
+/// not if it is a list and they are its items.
+pub(super) fn remove_directives(value: &mut Value) -> Option<Value> {
+    match value {
+        Value::Array(items) => {
+            Some(items.iter_mut().filter_map(|item| strip(item).then(|| item.clone())).collect())
+        }
+        other => strip(other).then(|| other.clone()),
+    }
+}
+
+/// Removes objects that contain `$patch`. False if the value is one.
+fn strip(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => {
-            if fields.contains_key(DIRECTIVE) {
-                return None;
+            let stays = !fields.contains_key(DIRECTIVE);
+            if stays {
+                fields.retain(|_, field| strip(field));
             }
-            let kept = fields.into_iter().filter_map(|(key, field)| Some((key, remove_directives(field)?)));
-            Some(Value::Object(kept.collect()))
+            stays
         }
-        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(remove_directives).collect())),
-        other => Some(other),
+        Value::Array(items) => {
+            items.retain_mut(strip);
+            true
+        }
+        _ => true,
     }
 }
 

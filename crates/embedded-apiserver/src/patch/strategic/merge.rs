@@ -15,45 +15,45 @@ use super::order::{check_order, in_order, order_after, partition};
 type Fields = Map<String, Value>;
 
 /// Merges a patch into an object, which is at this place.
-pub(super) fn merge_map(mut original: Fields, mut patch: Fields, place: Place) -> Result<Fields, Failure> {
+pub(super) fn merge_map(mut original: Fields, patch: &mut Fields, place: Place) -> Result<Fields, Failure> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => {
                 patch.remove(DIRECTIVE);
-                Ok(patch)
+                Ok(patch.clone())
             }
             Some("delete") => Ok(Fields::new()),
-            _ => Err(Failure::unknown_directive(directive, &patch)),
+            _ => Err(Failure::unknown_directive(directive, patch)),
         };
     }
-    retain_keys(&mut original, &mut patch)?;
-    merge_ordered(&mut original, &mut patch, place)?;
-    for (key, change) in patch {
+    retain_keys(&mut original, patch)?;
+    merge_ordered(&mut original, patch, place)?;
+    for (key, change) in patch.iter_mut() {
         let deletes = key.starts_with(DELETE_FROM_PRIMITIVE_LIST);
-        let key = if deletes { list_of_directive(&key, DELETE_FROM_PRIMITIVE_LIST)?.to_owned() } else { key };
+        let key = if deletes { list_of_directive(key, DELETE_FROM_PRIMITIVE_LIST)? } else { key };
         if change.is_null() {
-            original.remove(&key);
+            original.remove(key);
             continue;
         }
         let mergeable =
-            original.get(&key).is_some_and(|old| go_text::type_of(old) == go_text::type_of(&change));
+            original.get(key).is_some_and(|old| go_text::type_of(old) == go_text::type_of(change));
         if !mergeable {
             if !deletes {
                 replace(&mut original, key, change, true);
             }
             continue;
         }
-        match (original.remove(&key), change) {
+        match (original.remove(key), change) {
             (Some(Value::Object(old)), Value::Object(change)) => {
-                let (field, below) = place.field(&key)?;
+                let (field, below) = place.field(key)?;
                 let merged =
-                    if field.strategy == "replace" { change } else { merge_map(old, change, below)? };
-                original.insert(key, Value::Object(merged));
+                    if field.strategy == "replace" { change.clone() } else { merge_map(old, change, below)? };
+                original.insert(key.to_owned(), Value::Object(merged));
             }
             (Some(Value::Array(old)), Value::Array(change)) => {
-                let (field, items) = place.list(&key)?;
+                let (field, items) = place.list(key)?;
                 let merged = merge_list(old, change, items, &field, deletes)?;
-                original.insert(key, Value::Array(merged));
+                original.insert(key.to_owned(), Value::Array(merged));
             }
             (_, change) => replace(&mut original, key, change, false),
         }
@@ -62,13 +62,13 @@ pub(super) fn merge_map(mut original: Fields, mut patch: Fields, place: Place) -
 }
 
 /// Takes the value of the patch as it is, without its directives. A value that is a directive deletes the field.
-fn replace(original: &mut Fields, key: String, mut change: Value, discard: bool) {
+fn replace(original: &mut Fields, key: &str, change: &mut Value, discard: bool) {
     if discard {
-        discard_nulls(&mut change);
+        discard_nulls(change);
     }
     match remove_directives(change) {
-        Some(change) => drop(original.insert(key, change)),
-        None => drop(original.remove(&key)),
+        Some(change) => drop(original.insert(key.to_owned(), change)),
+        None => drop(original.remove(key)),
     }
 }
 
@@ -104,8 +104,8 @@ fn merge_ordered(original: &mut Fields, patch: &mut Fields, place: Place) -> Res
         check_order(change.as_deref().unwrap_or_default(), &order, field.key)?;
         let merged = match (old.clone(), change.clone()) {
             (Some(old), None) => old,
-            (None, Some(change)) => change.into_iter().filter_map(remove_directives).collect(),
-            (Some(old), Some(change)) => merge_list(old, change, items, &field, false)?,
+            (None, Some(mut change)) => change.iter_mut().filter_map(remove_directives).collect(),
+            (Some(old), Some(mut change)) => merge_list(old, &mut change, items, &field, false)?,
             (None, None) => continue,
         };
         let (of_patch, of_server) = partition(merged, &order, field.key)?;
@@ -130,51 +130,53 @@ fn list_in(fields: &Fields, key: &str) -> Result<Option<Vec<Value>>, Failure> {
 /// Merges two lists by the strategy of their field, or removes the items of the second from the first.
 fn merge_list(
     original: Vec<Value>,
-    patch: Vec<Value>,
+    patch: &mut [Value],
     items: Place,
     field: &Field,
     is_deletion: bool,
 ) -> Result<Vec<Value>, Failure> {
     if field.strategy != "merge" && !is_deletion {
-        return Ok(patch);
+        return Ok(patch.to_vec());
     }
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
-    let kind = Items::of(&[&original, &patch])?;
+    let kind = Items::of(&[&original, patch])?;
     if kind == Items::Scalars {
         if is_deletion {
             return Ok(original.into_iter().filter(|item| !patch.contains(item)).collect());
         }
-        let mut merged: Vec<Value> = original.iter().chain(&patch).cloned().collect();
+        let mut merged: Vec<Value> = original.iter().chain(patch.iter()).cloned().collect();
         deduplicate(&mut merged);
-        let (of_patch, of_server) = partition(merged, &patch, field.key)?;
-        return in_order(of_patch, of_server, &patch, &original, kind, field.key);
+        let (of_patch, of_server) = partition(merged, patch, field.key)?;
+        return in_order(of_patch, of_server, patch, &original, kind, field.key);
     }
     if field.key.is_empty() {
         return Err(Failure::Other(format!("cannot merge lists without merge key for {}", items.kind())));
     }
-    let (original, patch) = follow_directives(original, patch, field.key)?;
-    let merged = merge_objects(&original, &patch, items, field.key)?;
+    let (original, mut plain) = follow_directives(original, patch, field.key)?;
+    let merged = merge_objects(&original, &mut plain, items, field.key)?;
+    let patch: Vec<Value> = plain.into_iter().map(|item| item.clone()).collect();
     let (of_patch, of_server) = partition(merged, &patch, field.key)?;
     in_order(of_patch, of_server, &patch, &original, kind, field.key)
 }
 
 /// Deletes the items that the patch deletes. If it replaces the list, its items are the original and nothing is left to
 /// merge.
-fn follow_directives(
+fn follow_directives<'p>(
     mut original: Vec<Value>,
-    patch: Vec<Value>,
+    patch: &'p mut [Value],
     key: &str,
-) -> Result<(Vec<Value>, Vec<Value>), Failure> {
+) -> Result<(Vec<Value>, Vec<&'p mut Value>), Failure> {
     let mut plain = Vec::with_capacity(patch.len());
     let mut replaces = false;
     for item in patch {
-        let fields = object(&item)?;
-        let Some(directive) = fields.get(DIRECTIVE) else {
+        if !object(item)?.contains_key(DIRECTIVE) {
             plain.push(item);
             continue;
-        };
+        }
+        let fields = object(item)?;
+        let directive = fields.get(DIRECTIVE).unwrap_or(&Value::Null);
         match directive.as_str() {
             Some("delete") if deletes(fields) => {
                 let value = fields.get(key).ok_or_else(|| Failure::no_merge_key(fields, key))?;
@@ -189,12 +191,16 @@ fn follow_directives(
             _ => return Err(Failure::unknown_directive(directive, fields)),
         }
     }
-    Ok(if replaces { (plain, Vec::new()) } else { (original, plain) })
+    Ok(if replaces {
+        (plain.into_iter().map(|item| item.clone()).collect(), Vec::new())
+    } else {
+        (original, plain)
+    })
 }
 
 fn merge_objects(
     original: &[Value],
-    patch: &[Value],
+    patch: &mut [&mut Value],
     items: Place,
     key: &str,
 ) -> Result<Vec<Value>, Failure> {
@@ -203,12 +209,12 @@ fn merge_objects(
         let change = object(item)?;
         let value = change.get(key).ok_or_else(|| Failure::no_merge_key(change, key))?;
         let found = position(&merged, key, value)?;
-        match found.and_then(|at| merged.get_mut(at)) {
-            Some(old) => {
+        match (found.and_then(|at| merged.get_mut(at)), &mut **item) {
+            (Some(old), Value::Object(change)) => {
                 let fields = old.as_object().cloned().unwrap_or_default();
-                *old = Value::Object(merge_map(fields, change.clone(), items)?);
+                *old = Value::Object(merge_map(fields, change, items)?);
             }
-            None => merged.push(item.clone()),
+            (_, item) => merged.push(item.clone()),
         }
     }
     Ok(merged)

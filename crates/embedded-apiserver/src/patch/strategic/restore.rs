@@ -47,7 +47,8 @@ fn restore_node(of: &'static Node, value: &Value) -> Result<Value, String> {
             fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
         }
         (Shape::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
-        (Shape::String, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(value.clone()),
+        (Shape::String | Shape::Time | Shape::MicroTime, Value::String(_))
+        | (Shape::Bool, Value::Bool(_)) => Ok(value.clone()),
         (Shape::Int32 | Shape::Int64, Value::Number(number)) => integer(of, number),
         // Go could convert it, to a character.
         (Shape::String, Value::Number(number)) if !number.is_f64() => {
@@ -56,7 +57,6 @@ fn restore_node(of: &'static Node, value: &Value) -> Result<Value, String> {
         (Shape::String | Shape::Bool | Shape::Int32 | Shape::Int64, _) => {
             Err(format!("unrecognized type: {}", go_kind(&of.shape)))
         }
-        (Shape::Time | Shape::MicroTime, Value::String(_)) => Ok(value.clone()),
         (Shape::Time | Shape::MicroTime, Value::Number(_)) => {
             Err("json: cannot unmarshal number into Go value of type string".to_owned())
         }

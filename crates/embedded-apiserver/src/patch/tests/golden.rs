@@ -40,7 +40,7 @@ impl Case for Patched {
     fn differences(self) -> Vec<String> {
         let Some(case) = self.patch else { return Vec::new() };
         let done = match self.kind.as_str() {
-            "strategic" => strategic(Type::named(&self.of).unwrap(), &case.object, &case.changes),
+            "strategic" => strategic(Type::named(&self.of).unwrap(), &case.object, &mut case.changes.clone()),
             "json" => tree(json_patch(&case.object.to_string(), &case.changes.to_string())),
             _ => tree(merge(&case.object.to_string(), &case.changes.to_string())),
         };

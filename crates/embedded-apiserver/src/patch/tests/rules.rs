@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::patch::{check_operations, go_text, restore, strategic};
+use crate::patch::{check_operations, go_text, restore};
 use crate::schema::Type;
 use crate::status::Status;
 
@@ -19,6 +19,28 @@ fn merge(object: &Value, patch: &Value) -> Result<Value, Status> {
 fn json_patch(object: &Value, patch: &Value) -> Result<Value, Status> {
     let patched = crate::patch::json_patch(&object.to_string(), &patch.to_string())?;
     Ok(serde_json::from_str(&patched).unwrap())
+}
+
+/// [`patch::strategic`](crate::patch::strategic) without what it leaves in the patch.
+fn strategic(of: &'static Type, object: &Value, patch: &Value) -> Result<Value, Status> {
+    crate::patch::strategic(of, object, &mut patch.clone())
+}
+
+#[test]
+fn a_strategic_patch_loses_the_directives_that_were_followed() {
+    let pod =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"volumes": [{"name": "v", "emptyDir": {}}]}});
+    let mut patch = json!({
+        "metadata": {"labels": {"$patch": "replace"}, "annotations": {"a": null, "b": {"$patch": "delete"}, "c": "d"}},
+        "spec": {
+            "volumes": [{"name": "v", "$retainKeys": ["name"]}, {"name": "w", "$patch": "delete"}],
+            "$setElementOrder/containers": [{"name": "k"}], "containers": [{"name": "k"}],
+        },
+    });
+    drop(crate::patch::strategic(pods(), &pod, &mut patch).unwrap());
+    let volumes = json!([{"name": "v"}, {"name": "w", "$patch": "delete"}]);
+    let left = json!({"metadata": {"labels": {}, "annotations": {"c": "d"}}, "spec": {"volumes": volumes}});
+    assert_eq!(patch, left);
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Canonical {
                 for item in items.iter_mut() {
                     self.walk(key, item);
                 }
-                if key == "managedFields" {
+                if key == "managedFields" || (key == "causes" && items.iter().all(is_conflict)) {
                     items.sort_by_cached_key(Tree::print);
                 }
             }
@@ -145,7 +145,7 @@ impl Canonical {
         {
             return format!("{}failed to allocate IP ⟦address⟧: {}", self.text(before), self.text(after));
         }
-        let printed = without_printed_managers(text);
+        let printed = without_printed_managers(text).or_else(|| with_sorted_errors(text));
         let text = printed.as_deref().unwrap_or(text);
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -212,6 +212,21 @@ impl Canonical {
         };
         (low > 0x100).then(|| (text.len(), self.number(format!("address {text}"), family)))
     }
+}
+
+/// True if a cause is a conflict of server-side apply: they follow Go's random order of managers.
+fn is_conflict(cause: &Tree) -> bool {
+    cause.get("reason").and_then(Tree::as_text) == Some("FieldManagerConflict")
+}
+
+/// Sorts the errors about the structure of an object, which follow Go's random order of its fields.
+fn with_sorted_errors(text: &str) -> Option<String> {
+    // The line feed is escaped, as in JSON.
+    const NEXT: &str = "\\n  ";
+    let (before, errors) = text.split_once("errors:\\n  ")?;
+    let mut errors: Vec<&str> = errors.split(NEXT).collect();
+    errors.sort_unstable();
+    Some(format!("{before}errors:{NEXT}{}", errors.join(NEXT)))
 }
 
 /// Sorts managed fields in protobuf. The server sorts them by time, and two servers are not in the same second.
@@ -389,6 +404,19 @@ mod tests {
         };
         assert_eq!(error("[{operation:[]},{operation}]"), error("[{operation},{operation:[]}]"));
         assert_ne!(error("[{operation:[]}]"), error("[{operation}]"));
+    }
+
+    #[test]
+    fn conflicts_and_errors_of_fields_have_no_order() {
+        let errors = |errors: &str| canonical(&format!(r#"{{"message":"(a): errors:\n  {errors}"}}"#));
+        assert_eq!(errors(r".a: x\n  .b: y"), errors(r".b: y\n  .a: x"));
+        let causes = |first: &str, second: &str, reason: &str| {
+            let cause = |field| format!(r#"{{"reason":"{reason}","field":"{field}"}}"#);
+            canonical(&format!(r#"{{"causes":[{},{}]}}"#, cause(first), cause(second)))
+        };
+        let conflict = "FieldManagerConflict";
+        assert_eq!(causes(".a", ".b", conflict), causes(".b", ".a", conflict));
+        assert_ne!(causes(".a", ".b", "FieldValueInvalid"), causes(".b", ".a", "FieldValueInvalid"));
     }
 
     #[test]

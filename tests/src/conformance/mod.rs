@@ -16,6 +16,7 @@
 //! | reads from the real server's cache | a consistent list comes first, so that the cache is not behind |
 //! | events | both servers get time to send equally many; bookmarks count if they must come |
 //! | audit ids, flow control, dates | not compared |
+//! | conflicts of server-side apply, errors of its type check | sorted: they follow the random order of Go's maps |
 //! | panics of the real server | end the sequence; counted as status 0 |
 
 mod canonical;

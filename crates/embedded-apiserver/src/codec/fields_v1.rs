@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Writes a set of fields with its keys in the order of structured-merge-diff: `.`, then names of fields, keys of list items
 /// (compared by their values), values, and indexes.
@@ -66,7 +66,7 @@ fn compare(a: &str, b: &str) -> Ordering {
     rank(a).cmp(&rank(b)).then_with(|| match (a.get(..2), a.get(2..), b.get(2..)) {
         (Some("k:" | "v:" | "i:"), Some(x), Some(y)) => {
             match (serde_json::from_str(x), serde_json::from_str(y)) {
-                (Ok(x), Ok(y)) => compare_values(&x, &y),
+                (Ok(x), Ok(y)) => order(&x, &y),
                 _ => a.cmp(b),
             }
         }
@@ -93,23 +93,37 @@ fn rank(key: &str) -> u8 {
     }
 }
 
-/// Numbers before strings before booleans; maps by their entries in the order of their keys.
-fn compare_values(a: &Value, b: &Value) -> Ordering {
+/// The order of structured-merge-diff's values: numbers, strings, booleans, lists, maps, null.
+pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
-        (Value::Number(x), Value::Number(y)) => {
-            x.as_f64().partial_cmp(&y.as_f64()).unwrap_or(Ordering::Equal)
+        (Value::Number(a), Value::Number(b)) => order_numbers(a, b),
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Array(a), Value::Array(b)) => {
+            let by = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|by| by.is_ne());
+            by.unwrap_or_else(|| a.len().cmp(&b.len()))
         }
-        (Value::String(x), Value::String(y)) => x.cmp(y),
-        (Value::Bool(x), Value::Bool(y)) => x.cmp(y),
-        (Value::Object(x), Value::Object(y)) => {
-            let pairs = x.iter().zip(y).map(|((a, x), (b, y))| a.cmp(b).then_with(|| compare_values(x, y)));
-            pairs.fold(Ordering::Equal, Ordering::then).then(x.len().cmp(&y.len()))
+        (Value::Object(a), Value::Object(b)) => {
+            let by = a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| a.0.cmp(b.0).then_with(|| order(a.1, b.1)))
+                .find(|by| by.is_ne());
+            by.unwrap_or_else(|| a.len().cmp(&b.len()))
         }
-        _ => kind(a).cmp(&kind(b)),
+        _ => rank_of(a).cmp(&rank_of(b)),
     }
 }
 
-fn kind(value: &Value) -> u8 {
+/// The order of two numbers.
+pub(crate) fn order_numbers(a: &Number, b: &Number) -> Ordering {
+    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
+        return a.cmp(&b);
+    }
+    a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
+}
+
+fn rank_of(value: &Value) -> u8 {
     match value {
         Value::Number(_) => 0,
         Value::String(_) => 1,
@@ -160,7 +174,7 @@ mod tests {
             assert!(is_plain(a), "{a}");
             for b in keys {
                 let expected = rank(a).cmp(&rank(b)).then_with(|| match (of(a), of(b)) {
-                    (Some(x), Some(y)) => compare_values(&x, &y),
+                    (Some(x), Some(y)) => order(&x, &y),
                     _ => a.cmp(b),
                 });
                 let same_names = a.split('"').nth(1) == b.split('"').nth(1) || rank(a) != 2;

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Deserializer, Number, Value};
 
+use crate::codec::fields_v1::{order, order_numbers};
 use crate::patch::go_text;
 
 /// A step: a field, or an item of a list by key, value or position. Source: structured-merge-diff `fieldpath.PathElement`.
@@ -160,46 +161,6 @@ fn shown(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::String(string) => go_text::quoted(string),
         other => go_text::plain(other),
-    }
-}
-
-/// The order of structured-merge-diff's values: numbers, strings, booleans, lists, maps, null.
-pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => order_numbers(a, b),
-        (Value::String(a), Value::String(b)) => a.cmp(b),
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Array(a), Value::Array(b)) => {
-            let by = a.iter().zip(b).map(|(a, b)| order(a, b)).find(|by| by.is_ne());
-            by.unwrap_or_else(|| a.len().cmp(&b.len()))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            let by = a
-                .iter()
-                .zip(b)
-                .map(|(a, b)| a.0.cmp(b.0).then_with(|| order(a.1, b.1)))
-                .find(|by| by.is_ne());
-            by.unwrap_or_else(|| a.len().cmp(&b.len()))
-        }
-        _ => rank_of(a).cmp(&rank_of(b)),
-    }
-}
-
-fn order_numbers(a: &Number, b: &Number) -> Ordering {
-    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
-        return a.cmp(&b);
-    }
-    a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
-}
-
-fn rank_of(value: &Value) -> u8 {
-    match value {
-        Value::Number(_) => 0,
-        Value::String(_) => 1,
-        Value::Bool(_) => 2,
-        Value::Array(_) => 3,
-        Value::Object(_) => 4,
-        Value::Null => 5,
     }
 }
 

@@ -194,7 +194,7 @@ impl Manager {
         args.extend(options.flags.iter().cloned());
         let program = binaries::servers().kube_controller_manager();
         Self {
-            process: start("kube-controller-manager", &program, cluster, options, args),
+            process: start("kube-controller-manager", &program, cluster, &options.environment, args),
             port: 0,
             pages: None,
         }
@@ -221,13 +221,29 @@ impl Manager {
         let flag = |what: &str| format!("--{what}-kubeconfig={}", kubeconfig.display());
         let flags = [flag("authentication"), flag("authorization")];
         let mut manager = Self::serving(kind, cluster, options, flags);
-        let started = |text: &str| {
-            options
-                .controllers
-                .iter()
-                .all(|controller| text.contains(&format!("[+]{} ok", controller.name())))
-        };
-        manager.answers("/healthz?verbose", started).await;
+        manager.runs(options.controllers).await;
+        manager
+    }
+
+    /// Waits until the controllers run.
+    async fn runs(&mut self, controllers: &[Controller]) {
+        let is_named =
+            |text: &str, controller: &Controller| text.contains(&format!("[+]{} ok", controller.name()));
+        let run = |text: &str| controllers.iter().all(|controller| is_named(text, controller));
+        self.answers("/healthz?verbose", run).await;
+    }
+
+    /// Starts a manager with the defaults of all flags, as an operator does: elected, and serving with delegated
+    /// authentication and authorization. Its flags name only the API server, a free port on loopback, and what upstream
+    /// needs to do the same work. Waits until it is ready, or, for upstream, until its controllers run.
+    pub async fn with_defaults(kind: Kind, cluster: &Cluster) -> Self {
+        let mut manager = Self::at_a_free_port(kind, cluster, &Environment::default(), |port| {
+            default_flags(kind, cluster, port)
+        });
+        match kind {
+            Kind::Ours => manager.ready().await,
+            Kind::Upstream => manager.runs(Controller::ALL).await,
+        }
         manager
     }
 
@@ -237,17 +253,28 @@ impl Manager {
         options: &ManagerOptions,
         flags: impl IntoIterator<Item = String>,
     ) -> Self {
+        Self::at_a_free_port(kind, cluster, &options.environment, |port| {
+            let mut args = common_flags(cluster, options);
+            args.extend([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()]);
+            args.extend(flags);
+            args.extend(options.flags.iter().cloned());
+            args
+        })
+    }
+
+    fn at_a_free_port(
+        kind: Kind,
+        cluster: &Cluster,
+        environment: &Environment,
+        flags: impl FnOnce(u16) -> Vec<String>,
+    ) -> Self {
         let [port] = ports::free();
-        let mut args = common_flags(cluster, options);
-        args.extend([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()]);
-        args.extend(flags);
-        args.extend(options.flags.iter().cloned());
         let (name, program) = match kind {
             Kind::Upstream => ("kube-controller-manager", binaries::servers().kube_controller_manager()),
             Kind::Ours => ("endpoint-controller-manager", binaries::endpoint_controller_manager()),
         };
         Self {
-            process: start(name, &program, cluster, options, args),
+            process: start(name, &program, cluster, environment, flags(port)),
             port,
             pages: Some(Pages::anonymous(port)),
         }
@@ -326,10 +353,24 @@ fn start(
     name: &'static str,
     program: &Path,
     cluster: &Cluster,
-    options: &ManagerOptions,
+    environment: &Environment,
     args: Vec<String>,
 ) -> Process {
-    Process::start_in(name, program, cluster.folder(), args, &options.environment)
+    Process::start_in(name, program, cluster.folder(), args, environment)
+}
+
+/// The flags of [`Manager::with_defaults`].
+fn default_flags(kind: Kind, cluster: &Cluster, port: u16) -> Vec<String> {
+    let kubeconfig = cluster.kubeconfig(User::EndpointControllers);
+    let kubeconfig = |what: &str| format!("--{what}kubeconfig={}", kubeconfig.display());
+    let mut flags = ["", "authentication-", "authorization-"].map(kubeconfig).to_vec();
+    flags.extend([format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()]);
+    if kind == Kind::Upstream {
+        // It has more controllers, and a Lease that our user may not write.
+        flags.push(format!("--controllers={}", Controller::list(Controller::ALL)));
+        flags.push(format!("--leader-elect-resource-name={}", LeaderElection::LEASE));
+    }
+    flags
 }
 
 fn common_flags(cluster: &Cluster, options: &ManagerOptions) -> Vec<String> {

@@ -9,11 +9,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client};
-use serde::Deserialize as _;
+use kube::{Api, Client, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::audit::AuditLog;
@@ -159,10 +160,10 @@ impl Cluster {
     }
 
     /// A kubeconfig file of a user with other fields of its cluster, such as `server` and `proxy-url`.
-    pub fn kubeconfig_with(&self, user: User, cluster: &serde_json::Value) -> PathBuf {
+    pub fn kubeconfig_with(&self, user: User, cluster: &Value) -> PathBuf {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let text = std::fs::read_to_string(self.kubeconfig(user)).expect("a kubeconfig");
-        let mut config: serde_json::Value = serde_json::from_str(&text).expect("a kubeconfig in JSON");
+        let mut config: Value = serde_json::from_str(&text).expect("a kubeconfig in JSON");
         let fields = config["clusters"][0]["cluster"].as_object_mut().expect("a cluster");
         fields.extend(cluster.as_object().expect("fields").clone());
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -251,43 +252,67 @@ impl Cluster {
         self.start_apiserver().await;
     }
 
-    /// Grants the controllers' user the rights that deploy/ grants for the election.
-    pub async fn allow_election(&self) {
-        const NAMESPACE: &str = "kube-system";
+    /// Grants the controllers' user the rights that deploy/ grants for the authentication and authorization of clients.
+    pub async fn allow_delegation(&self) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/rbac/leader-election.yaml");
-        let text = std::fs::read_to_string(file).expect("the role of the election");
-        let role = Role::deserialize(serde_yaml::Deserializer::from_str(&text)).expect("a role");
-        let user = User::EndpointControllers.name();
-        let binding = serde_json::json!({
-            "metadata": {"name": "test:leader-election"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        let user = subject(User::EndpointControllers);
+        self.bind("ClusterRole", "system:auth-delegator", &user).await;
+        self.bind("Role", "extension-apiserver-authentication-reader", &user).await;
+    }
+
+    /// Grants a service account the right of deploy/overlays/monitoring to read metrics.
+    pub async fn allow_scraping(&self, namespace: &str, account: &str) {
+        if matches!(self.servers, Servers::Embedded(_)) {
+            return;
+        }
+        let role: ClusterRole = manifest("deploy/overlays/monitoring/metrics-reader.yaml");
+        let roles: Api<ClusterRole> = Api::all(self.client());
+        let role = roles.create(&PostParams::default(), &role).await.expect("creating a role");
+        let subject = json!({"kind": "ServiceAccount", "namespace": namespace, "name": account});
+        self.bind("ClusterRole", &role.name_any(), &subject).await;
+    }
+
+    /// Binds a `ClusterRole`, or a Role of `kube-system`.
+    async fn bind(&self, kind: &str, role: &str, subject: &Value) {
+        let binding = json!({
+            "metadata": {"name": format!("test:{}:{role}", subject["name"].as_str().expect("a name"))},
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},
+            "subjects": [subject],
         });
-        let binding: RoleBinding = serde_json::from_value(binding).expect("a binding");
-        let roles: Api<Role> = Api::namespaced(self.client(), NAMESPACE);
-        let bindings: Api<RoleBinding> = Api::namespaced(self.client(), NAMESPACE);
+        let (client, create) = (self.client(), PostParams::default());
+        if kind == "ClusterRole" {
+            let binding = serde_json::from_value(binding).expect("a binding");
+            let bindings: Api<ClusterRoleBinding> = Api::all(client);
+            bindings.create(&create, &binding).await.expect("binding a role");
+        } else {
+            let binding = serde_json::from_value(binding).expect("a binding");
+            let bindings: Api<RoleBinding> = Api::namespaced(client, SYSTEM);
+            // The namespace is created shortly after the server is ready.
+            wait::until("a binding", LIMIT, || bindings.create(&create, &binding)).await;
+        }
+    }
+
+    /// Grants the controllers' user the rights that deploy/ grants for the election.
+    pub async fn allow_election(&self) {
+        if matches!(self.servers, Servers::Embedded(_)) {
+            return;
+        }
+        let role: Role = manifest("deploy/base/rbac/leader-election.yaml");
+        let roles: Api<Role> = Api::namespaced(self.client(), SYSTEM);
         let create = PostParams::default();
         // The namespace is created shortly after the server is ready.
         wait::until("a role", LIMIT, || roles.create(&create, &role)).await;
-        bindings.create(&create, &binding).await.expect("binding a role");
+        self.bind("Role", &role.name_any(), &subject(User::EndpointControllers)).await;
     }
 
     /// Binds each controller's user to its role.
     async fn bind_roles(&self) {
-        let bindings: Api<ClusterRoleBinding> = Api::all(self.client());
-        for (user, role) in
-            User::ALL.iter().flat_map(|user| user.roles().iter().map(move |role| (user, role)))
-        {
-            let binding = serde_json::json!({
-                "metadata": {"name": format!("test:{}:{role}", user.name())},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name()}],
-            });
-            let binding = serde_json::from_value(binding).expect("a binding");
-            bindings.create(&PostParams::default(), &binding).await.expect("binding a role");
+        for user in User::ALL {
+            for role in user.roles() {
+                self.bind("ClusterRole", role, &subject(user)).await;
+            }
         }
     }
 
@@ -300,6 +325,22 @@ impl Cluster {
             wait::until("rights of a controller's user", LIMIT, || services.list(&first)).await;
         }
     }
+}
+
+/// The namespace of Leases and of the roles for them.
+const SYSTEM: &str = "kube-system";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// A user as the subject of a binding.
+fn subject(user: User) -> Value {
+    json!({"apiGroup": RBAC, "kind": "User", "name": user.name()})
+}
+
+/// The only object of a manifest of the workspace.
+fn manifest<K: DeserializeOwned>(file: &str) -> K {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
+    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 /// A temporary folder for the files of a cluster.

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
-use tests::cluster::{Cluster, ClusterOptions};
-use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Kind, LeaderElection, Manager};
 use tests::observe::Observer;
 use tests::wait::LIMIT;
 
 use crate::nodes_at_work::NodesAtWork;
+use crate::prometheus::Prometheus;
 use crate::slice_table::SliceTable;
 use crate::table::Table;
 
@@ -33,8 +35,8 @@ pub(crate) struct Fixture {
     observer: Observer<SliceTable>,
     pub(crate) nodes: NodesAtWork,
     pub(crate) cluster: Cluster,
+    prometheus: Prometheus,
     kind: Kind,
-    options: ManagerOptions,
     table: Table,
     steps: usize,
     pauses: bool,
@@ -68,6 +70,9 @@ impl Fixture {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
         namespaces.create(&PostParams::default(), &namespace).await.expect("creating a namespace");
+        cluster.allow_election().await;
+        cluster.allow_delegation().await;
+        let prometheus = Prometheus::prepare(&cluster).await;
         let version = client.apiserver_version().await.expect("asking for the version").git_version;
         println!("{servers} ready after {:.1} s: Kubernetes {version}", begun.elapsed().as_secs_f64());
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
@@ -77,8 +82,8 @@ impl Fixture {
             observer: Observer::start(slices, SliceTable::default()),
             nodes: NodesAtWork::new(client, NAMESPACE),
             cluster,
+            prometheus,
             kind,
-            options: ManagerOptions::of(Controller::ALL),
             table: Table::default(),
             steps: 0,
             pauses,
@@ -129,8 +134,11 @@ impl Fixture {
         self.observer.with(|slices| at(slices))
     }
 
+    /// The writes of slices and Endpoints, without those of the Lease, reviews and events.
     fn writes_since(&self, step: &Step) -> Vec<Request> {
-        self.cluster.audit().writes_since(step.mark, self.options.user)
+        let mut writes = self.cluster.audit().writes_since(step.mark, User::EndpointControllers);
+        writes.retain(|write| matches!(write.resource.as_str(), "endpoints" | "endpointslices"));
+        writes
     }
 
     /// Adds a label to a Service.
@@ -150,12 +158,24 @@ impl Fixture {
         Api::namespaced(self.client(), NAMESPACE)
     }
 
-    /// Starts the manager. Returns the time that it took to become ready, if it can be measured.
-    pub(crate) async fn start_manager(&mut self) -> Option<String> {
+    /// Starts the manager with its defaults. Returns the time that it took to become ready.
+    pub(crate) async fn start_manager(&mut self) -> String {
         let begun = Instant::now();
-        self.manager = Some(Manager::start(self.kind, &self.cluster, &self.options).await);
-        let tells = self.kind == Kind::Ours;
-        tells.then(|| format!("ready {} after its start", milliseconds(begun.elapsed())))
+        self.manager = Some(Manager::with_defaults(self.kind, &self.cluster).await);
+        format!("ready {} after its start", milliseconds(begun.elapsed()))
+    }
+
+    /// The name of the leader.
+    pub(crate) async fn leader(&self) -> String {
+        let leases: Api<Lease> = Api::namespaced(self.client(), "kube-system");
+        let lease = leases.get(LeaderElection::LEASE).await.expect("reading the Lease");
+        lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default()
+    }
+
+    /// Reads the manager's metrics, as Prometheus does. Returns some of them.
+    pub(crate) async fn scrape(&self) -> Vec<String> {
+        let manager = self.manager.as_ref().expect("the manager runs");
+        self.prometheus.scrape(manager.pages()).await
     }
 
     /// Stops the manager. Returns the resources that it used.

@@ -9,6 +9,7 @@
 
 mod fixture;
 mod nodes_at_work;
+mod prometheus;
 mod samples;
 mod slice_table;
 mod story;

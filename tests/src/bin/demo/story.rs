@@ -34,6 +34,7 @@ pub(crate) async fn play(kind: Kind, real: bool, pauses: bool) {
     a_service_is_relabelled(&mut fixture).await;
     custom_endpoints_are_mirrored(&mut fixture).await;
     many_pods_at_once(&mut fixture, &objects).await;
+    metrics_are_read(&mut fixture).await;
     the_manager_is_restarted(&mut fixture).await;
     println!("\n{}", fixture.stop_manager().await);
     drop(fixture);
@@ -57,7 +58,8 @@ async fn apply(fixture: &mut Fixture, objects: &[DynamicObject]) {
 
 async fn start(fixture: &mut Fixture) {
     let step = fixture.begin(
-        "The manager starts. Services get their Endpoints and slices, empty as yet; those of archive are mirrored",
+        "The manager starts with its defaults and is elected. Services get their Endpoints and slices, empty as yet; those \
+         of archive are mirrored",
     );
     fixture.start_manager().await;
     let reached = |slices: &SliceTable| {
@@ -66,6 +68,8 @@ async fn start(fixture: &mut Fixture) {
             .all(|(service, count)| slices.slices_of(service).len() == count)
     };
     fixture.end(step, "its start", reached).await;
+    println!("    its flags: kubeconfigs for its work, for authentication and for authorization, a port and an address");
+    println!("    leader, by the Lease: {}", fixture.leader().await);
 }
 
 async fn pods_become_ready(fixture: &mut Fixture, objects: &[DynamicObject]) {
@@ -146,13 +150,24 @@ async fn many_pods_at_once(fixture: &mut Fixture, objects: &[DynamicObject]) {
     fixture.show(&step, &remark).await;
 }
 
+async fn metrics_are_read(fixture: &mut Fixture) {
+    fixture.begin(
+        "Prometheus reads the metrics over HTTPS: the API server confirms its token and its right, and refuses another token",
+    );
+    for line in fixture.scrape().await {
+        println!("    {line}");
+    }
+}
+
 async fn the_manager_is_restarted(fixture: &mut Fixture) {
-    let step = fixture
-        .begin("The manager is stopped and started again. All objects are up to date, so it writes nothing");
+    let step = fixture.begin(
+        "The manager is stopped and started again. All objects are up to date, so it writes none of them",
+    );
     println!("    {}", fixture.stop_manager().await);
     let ready = fixture.start_manager().await;
     tokio::time::sleep(TIME_TO_WRITE).await;
-    fixture.show(&step, &ready.unwrap_or_else(|| "its start-up time is not measured".to_owned())).await;
+    fixture.show(&step, &ready).await;
+    println!("    leader, by the Lease: {}", fixture.leader().await);
 
     let step = fixture.begin("database-1 stops being ready: the new process updates the slice");
     fixture.nodes.ready("database-1", false).await;

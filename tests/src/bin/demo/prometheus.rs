@@ -1,0 +1,62 @@
+//! A stand-in for Prometheus, which reads the manager's metrics with the token of its service account.
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+use tests::cluster::Cluster;
+use tests::pages::{Page, Pages};
+
+const NAMESPACE: &str = "monitoring";
+const ACCOUNT: &str = "prometheus-k8s";
+
+/// The metrics to show.
+const SHOWN: [&str; 4] = [
+    "leader_election_master_status",
+    "endpoint_slice_controller_endpoints_desired",
+    "endpoint_slice_controller_num_endpoint_slices",
+    "endpoint_slice_controller_syncs",
+];
+
+pub(crate) struct Prometheus {
+    token: String,
+}
+
+impl Prometheus {
+    /// Creates its service account, with the right to read metrics.
+    pub(crate) async fn prepare(cluster: &Cluster) -> Self {
+        let (client, create) = (cluster.client(), PostParams::default());
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
+        namespaces.create(&create, &namespace).await.expect("creating a namespace");
+        let accounts: Api<ServiceAccount> = Api::namespaced(client, NAMESPACE);
+        let account = serde_json::from_value(json!({"metadata": {"name": ACCOUNT}})).unwrap();
+        accounts.create(&create, &account).await.expect("creating a service account");
+        cluster.allow_scraping(NAMESPACE, ACCOUNT).await;
+        let request = TokenRequest::default();
+        let answer = accounts.create_token_request(ACCOUNT, &create, &request).await.expect("a token");
+        Self { token: answer.status.and_then(|status| status.token).expect("a token in the answer") }
+    }
+
+    /// Reads the metrics. Returns those to show, and checks that other tokens are refused.
+    pub(crate) async fn scrape(&self, pages: &Pages) -> Vec<String> {
+        let refused = get(pages, "another").await;
+        assert_eq!(refused.status, 401, "{}", refused.text);
+        let page = get(pages, &self.token).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let is_shown = |line: &&str| SHOWN.contains(&line.split(['{', ' ']).next().unwrap_or_default());
+        let lines: Vec<String> = page.text.lines().filter(is_shown).map(str::to_owned).collect();
+        let leads = lines.iter().any(|line| line.starts_with(SHOWN[0]) && line.ends_with(" 1"));
+        assert!(leads, "no leader: {lines:?}");
+        lines
+    }
+}
+
+async fn get(pages: &Pages, token: &str) -> Page {
+    let request = http::Request::get("/metrics")
+        .header(ACCEPT, "text/plain;version=0.0.4")
+        .header(AUTHORIZATION, format!("Bearer {token}"));
+    pages.send(request.body(Vec::new()).unwrap()).await.expect("reading metrics")
+}

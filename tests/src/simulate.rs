@@ -1,6 +1,7 @@
-//! `endpoint-controller-manager simulate --diff` on the dump of a cluster.
+//! `endpoint-controller-manager simulate`: what it prints for manifests, and its `--diff` on the dump of a cluster.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use kube::Client;
@@ -56,6 +57,20 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.summary, self.fields)
     }
+}
+
+/// The Endpoints and slices that follow from the manifests of a folder in a namespace, as `-o json` prints them.
+///
+/// # Panics
+/// If the program fails.
+pub fn printed(folder: &Path, namespace: &str) -> Vec<Value> {
+    let folder = folder.display().to_string();
+    let args = ["simulate", "-o", "json", "-n", namespace, "-f", &folder];
+    let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let mut list: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    list["items"].as_array_mut().map(std::mem::take).expect("a list")
 }
 
 /// The changes that our controllers would make if they took over the cluster of a dump, with these flags.

@@ -1,6 +1,8 @@
-//! `simulate` on dumps of a real cluster that upstream's controllers settled, and beside the real program.
+//! `simulate` on dumps of a real cluster that upstream's controllers settled, and on the manifests that it shows first.
 //!
 //! After random histories its `--diff` is checked by [`random_parity`](crate::random_parity).
+
+mod samples;
 
 use std::collections::BTreeSet;
 

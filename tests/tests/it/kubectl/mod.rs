@@ -1,16 +1,18 @@
-//! kubectl against the real API server and the embedded one: the same commands print the same.
+//! kubectl against the real API server and the embedded one, where the same commands print the same, and against
+//! `simulate --serve`.
 //!
-//! `steps.txt` is the script, in the folder of this module. kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if there is one of
+//! `steps.txt` is the script, in the folder of this module; `served.txt` is the other, with what it prints. kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if there is one of
 //! version 1.32 or newer.
 //!
 //! | Variable | Meaning |
 //! |---|---|
-//! | `RECORD=1` | writes what the embedded server has from the real one (columns of tables, schemas) instead of comparing it |
+//! | `RECORD=1` | writes what the embedded server has from the real one (columns of tables, schemas) instead of comparing it, and `served.txt` again |
 //! | `KUBECTL_KEEP=1` | keeps what kubectl printed, in files whose folder is printed |
 
 mod canonical;
 mod documents;
 mod script;
+mod served;
 mod side;
 mod tables;
 
@@ -21,6 +23,8 @@ use tests::binaries;
 
 use self::script::Outcome;
 use self::side::Side;
+
+const STEPS: &str = include_str!("steps.txt");
 
 /// All of kubectl that this machine has: name and path.
 fn kubectls() -> Vec<(String, PathBuf)> {
@@ -57,7 +61,7 @@ async fn kubectl_prints_the_same_as_with_the_real_server() {
         let (real, embedded) = tokio::join!(Box::pin(Side::real()), Side::embedded());
         let outcomes = std::thread::scope(|scope| {
             let kubectl = &kubectl;
-            let run = |side| scope.spawn(move || script::run(side, kubectl));
+            let run = |side| scope.spawn(move || script::run(STEPS, side, kubectl));
             let [real, embedded] = [&real, &embedded].map(run);
             [real, embedded].map(|side| side.join().expect("a run"))
         });
@@ -66,7 +70,7 @@ async fn kubectl_prints_the_same_as_with_the_real_server() {
 }
 
 /// Fails with all steps that printed different things.
-fn compare(version: &str, [real, embedded]: &[Vec<Outcome>; 2]) {
+fn compare(version: &str, [real, embedded]: &[Vec<Outcome<'_>>; 2]) {
     assert_eq!(real.len(), embedded.len());
     let mut report = String::new();
     let mut different = 0;

@@ -6,8 +6,6 @@ use std::process::{Child, Command, Stdio};
 
 use super::side::Side;
 
-const STEPS: &str = include_str!("steps.txt");
-
 /// A line of the script.
 enum Step<'a> {
     Run(&'a str),
@@ -19,8 +17,8 @@ enum Step<'a> {
     Watched,
 }
 
-fn steps() -> impl Iterator<Item = Step<'static>> {
-    let lines = STEPS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+fn steps(script: &str) -> impl Iterator<Item = Step<'_>> {
+    let lines = script.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| match line.strip_prefix("watch ").and_then(|rest| rest.split_once(' ')) {
         Some((lines, command)) => Step::Watch { lines: lines.parse().expect("a number of lines"), command },
         None if line == "watched" => Step::Watched,
@@ -29,20 +27,20 @@ fn steps() -> impl Iterator<Item = Step<'static>> {
 }
 
 /// A step with all that it printed.
-pub(super) struct Outcome {
-    pub(super) step: &'static str,
+pub(super) struct Outcome<'a> {
+    pub(super) step: &'a str,
     pub(super) text: String,
 }
 
 /// Runs the script with this kubectl on a server, in a folder with copies of the manifests.
-pub(super) fn run(side: &Side, kubectl: &Path) -> Vec<Outcome> {
+pub(super) fn run<'a>(script: &'a str, side: &Side, kubectl: &Path) -> Vec<Outcome<'a>> {
     let mut folder = tempfile::Builder::new().prefix("ecm-kubectl-").tempdir().expect("a folder");
     let keep = std::env::var_os("KUBECTL_KEEP").is_some();
     folder.disable_cleanup(keep);
     let shell = Shell::new(folder.path(), side, kubectl);
     let mut watch = None;
     let mut outcomes = Vec::new();
-    for step in steps() {
+    for step in steps(script) {
         match step {
             Step::Run(step) => outcomes.push(Outcome { step, text: shell.run(step) }),
             Step::Watch { lines, command } => watch = Some(Watch::start(&shell, lines, command)),
@@ -111,16 +109,16 @@ impl<'a> Shell<'a> {
 }
 
 /// A command in the background.
-struct Watch {
-    command: &'static str,
+struct Watch<'a> {
+    command: &'a str,
     process: Child,
     output: BufReader<std::process::ChildStdout>,
     first: String,
     lines: usize,
 }
 
-impl Watch {
-    fn start(shell: &Shell<'_>, lines: usize, command: &'static str) -> Self {
+impl<'a> Watch<'a> {
+    fn start(shell: &Shell<'_>, lines: usize, command: &'a str) -> Self {
         let mut process = shell
             // Ends by itself if the lines never come.
             .command(&format!("exec {command} --request-timeout=30s"))
@@ -135,7 +133,7 @@ impl Watch {
     }
 
     /// Waits for the lines that are missing.
-    fn end(mut self) -> Outcome {
+    fn end(mut self) -> Outcome<'a> {
         let mut text = self.first;
         for _ in 1..self.lines {
             let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The two servers.
+//! The servers.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,10 @@ use embedded_apiserver::{ApiServer, Tls};
 use kube::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::binaries;
 use tests::cluster::{self, Cluster, ClusterOptions, User};
+use tests::process::Process;
+use tests::wait::{self, LIMIT};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -22,6 +25,7 @@ pub(super) struct Side {
 enum Running {
     Real(#[expect(dead_code, reason = "runs until it is dropped")] Box<Cluster>),
     Embedded { serving: JoinHandle<()>, _folder: TempDir },
+    Simulation { _process: Process, _folder: TempDir },
 }
 
 impl Drop for Running {
@@ -63,6 +67,24 @@ impl Side {
             kubeconfig: in_namespace(&path, folder.path()),
             _running: Running::Embedded { serving, _folder: folder },
         }
+    }
+
+    /// `simulate --serve` without input, with the controllers at work.
+    pub(super) async fn simulation() -> Self {
+        let folder = tempfile::Builder::new().prefix("ecm-simulate-").tempdir().expect("a folder");
+        let kubeconfig = folder.path().join("kubeconfig");
+        let args = ["simulate", "--serve", "--write-kubeconfig"].map(PathBuf::from);
+        let args = args.into_iter().chain([kubeconfig.clone()]);
+        let program = binaries::endpoint_controller_manager();
+        let process = Process::start("endpoint-controller-manager", &program, folder.path(), args);
+        let client = wait::until("the server of the simulation", LIMIT, async || {
+            let client = cluster::client(&kubeconfig).await?;
+            client.apiserver_version().await.map_err(|error| error.to_string())?;
+            Ok::<_, String>(client)
+        })
+        .await;
+        let running = Running::Simulation { _process: process, _folder: folder };
+        Self { name: "simulation", client, kubeconfig, _running: running }
     }
 
     /// A GET with an `Accept` header; the answer as JSON.

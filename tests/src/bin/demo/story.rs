@@ -68,7 +68,9 @@ async fn start(fixture: &mut Fixture) {
             .all(|(service, count)| slices.slices_of(service).len() == count)
     };
     fixture.end(step, "its start", reached).await;
-    println!("    its flags: kubeconfigs for its work, for authentication and for authorization, a port and an address");
+    println!(
+        "    its flags: kubeconfigs for its work, for authentication and for authorization, a port and an address"
+    );
     println!("    leader, by the Lease: {}", fixture.leader().await);
 }
 

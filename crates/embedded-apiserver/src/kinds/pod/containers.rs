@@ -7,7 +7,7 @@ use crate::kinds::content;
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{metadata, tree};
 
-use super::resources;
+use super::{environment, resources};
 
 /// Facts of the pod that containers refer to.
 pub(super) struct Context<'a> {
@@ -84,7 +84,8 @@ fn validate_common(container: &Value, context: &Context<'_>, path: &Path<'_>, er
     let known = ["File", "FallbackToLogsOnError"];
     checks::one_of(policy, &known, &path.child("terminationMessagePolicy"), errors);
     validate_ports(container, &path.child("ports"), errors);
-    validate_environment(container, &path.child("env"), errors);
+    environment::validate(container, &path.child("env"), errors);
+    environment::validate_from(container, &path.child("envFrom"), errors);
     validate_mounts(container, context, &path.child("volumeMounts"), errors);
     let policy = tree::text(container, "imagePullPolicy");
     checks::one_of(policy, &["Always", "IfNotPresent", "Never"], &path.child("imagePullPolicy"), errors);
@@ -115,32 +116,6 @@ fn validate_ports(container: &Value, path: &Path<'_>, errors: &mut Errors) {
             number => checks::port(number, &path.child("hostPort"), errors),
         }
         checks::one_of(tree::text(port, "protocol"), PROTOCOLS, &path.child("protocol"), errors);
-    }
-}
-
-fn validate_environment(container: &Value, path: &Path<'_>, errors: &mut Errors) {
-    const SOURCES: &str = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
-    for (index, variable) in tree::list(container, "env").iter().enumerate() {
-        let path = path.index(index);
-        let name = tree::text(variable, "name");
-        if name.is_empty() {
-            errors.required(&path.child("name"), "");
-        } else {
-            errors.invalid_each(&path.child("name"), name, &content::environment_name(name));
-        }
-        if !tree::has(variable, "valueFrom") {
-            continue;
-        }
-        let path = path.child("valueFrom");
-        let sources = tree::entries(variable, "valueFrom").filter(|(_, source)| !source.is_null()).count();
-        match (sources, tree::text(variable, "value")) {
-            (0, _) => errors.invalid(&path, "", SOURCES),
-            (_, value) if !value.is_empty() => {
-                errors.invalid(&path, "", "may not be specified when `value` is not empty");
-            }
-            (2.., _) => errors.invalid(&path, "", "may not have more than one field specified at a time"),
-            _ => {}
-        }
     }
 }
 

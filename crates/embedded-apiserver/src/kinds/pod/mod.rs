@@ -5,9 +5,11 @@ mod annotations;
 mod bind;
 mod containers;
 mod defaults;
+mod environment;
 mod image;
 mod qos;
 mod resources;
+mod scheduling;
 mod spec;
 mod status;
 mod update;
@@ -119,13 +121,6 @@ impl Strategy for Pod {
         }
         let period = requested.unwrap_or_else(|| tree::int(spec, "terminationGracePeriodSeconds"));
         Some(if period < 0 { 1 } else { period })
-    }
-
-    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        match subresource {
-            "status" => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
-            _ => &["status"],
-        }
     }
 }
 

@@ -1,12 +1,11 @@
-//! `ValidatePodSpec`. Affinity, topology spread, security contexts, DNS options and the details of volumes are stored
-//! unchecked.
+//! `ValidatePodSpec`. Security contexts, affinity to other pods, DNS options and the details of volumes are stored unchecked.
 
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, content, ip, metadata, tree};
 
-use super::{annotations, containers, volumes};
+use super::{annotations, containers, scheduling, volumes};
 
 const DNS: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
@@ -32,12 +31,15 @@ pub(super) fn validate(spec: &Value, path: &Path<'_>, of: Of, errors: &mut Error
     checks::one_of(restart, &["Always", "OnFailure", "Never"], &path.child("restartPolicy"), errors);
     checks::one_of(tree::text(spec, "dnsPolicy"), DNS, &path.child("dnsPolicy"), errors);
     metadata::labels(tree::field(spec, "nodeSelector"), &path.child("nodeSelector"), errors);
+    scheduling::validate_affinity(spec, &path.child("affinity"), errors);
+    validate_dns(spec, &path.child("dnsConfig"), errors);
     let gates_path = path.child("readinessGates");
     for (index, gate) in tree::list(spec, "readinessGates").iter().enumerate() {
         let path = gates_path.index(index);
         checks::qualified(tree::text(gate, "conditionType"), &path.child("conditionType"), errors);
     }
     validate_scheduling_gates(spec, &path.child("schedulingGates"), errors);
+    scheduling::validate_spread(spec, &path.child("topologySpreadConstraints"), errors);
     validate_host_users(spec, path, errors);
     validate_names(spec, path, errors);
     tolerations(spec, &path.child("tolerations"), errors);
@@ -64,6 +66,19 @@ fn validate_host_ports(spec: &Value, path: &Path<'_>, of: Of, errors: &mut Error
                 );
             }
         }
+    }
+}
+
+/// `validatePodDNSConfig`, as far as the policy needs servers.
+fn validate_dns(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if tree::text(spec, "dnsPolicy") != "None" {
+        return;
+    }
+    if !tree::has(spec, "dnsConfig") {
+        errors.required(path, "must provide `dnsConfig` when `dnsPolicy` is None");
+    } else if tree::list(tree::field(spec, "dnsConfig"), "nameservers").is_empty() {
+        let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+        errors.required(&path.child("nameservers"), detail);
     }
 }
 

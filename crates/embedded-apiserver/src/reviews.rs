@@ -99,9 +99,12 @@ fn check_access(kind: &str, object: &Value) -> Result<(), Status> {
     let text = |field| object.pointer(field).and_then(Value::as_str).unwrap_or_default();
     let (resource, other) = (has("/spec/resourceAttributes"), object.pointer("/spec/nonResourceAttributes"));
     if resource && let Some(other) = other {
+        let text = |field| other.get(field).and_then(Value::as_str).unwrap_or_default();
+        // The internal struct has no names for JSON.
+        let shown = json!({ "Path": text("path"), "Verb": text("verb") });
         errors.invalid(
             &spec.child("nonResourceAttributes"),
-            other,
+            shown,
             "cannot be specified in combination with resourceAttributes",
         );
     }

@@ -11,6 +11,9 @@ use crate::codec::{json, protobuf, yaml};
 use crate::schema::Type;
 use crate::status::Status;
 
+/// The content type of texts.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+
 /// An answer with a body of this type.
 pub(crate) fn of(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
@@ -23,7 +26,7 @@ pub(crate) fn of(code: u16, content_type: &'static str, body: impl Into<Body>) -
 
 /// A text, as `http.Error` of Go writes it.
 pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
-    let mut response = of(code, "text/plain; charset=utf-8", text.to_owned().into_bytes());
+    let mut response = of(code, TEXT, text.to_owned().into_bytes());
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     response
 }

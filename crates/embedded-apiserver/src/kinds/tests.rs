@@ -79,7 +79,12 @@ impl Server {
             None if method == "PUT" && !kind.strategy.creates_on_update() => {
                 Err(Status::not_found(kind.group, kind.plural, target.name))
             }
-            None => before_create(&scope, &mut body).map(|prepared| (201, prepared)),
+            None => before_create(&scope, &mut body).and_then(|prepared| {
+                if body["metadata"]["resourceVersion"].is_null() || dry_run {
+                    return Ok((201, prepared));
+                }
+                Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"))
+            }),
             Some(old) => {
                 let version = body["metadata"]["resourceVersion"].as_str().unwrap_or_default();
                 if version.is_empty() && !kind.strategy.updates_unconditionally() {

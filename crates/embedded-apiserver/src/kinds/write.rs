@@ -62,9 +62,6 @@ pub(crate) fn before_create_by_update(scope: &Scope<'_>, object: &mut Value) -> 
     if !errors.is_empty() {
         return Err(refusal(scope, object, errors));
     }
-    if !tree::text(tree::field(object, "metadata"), "resourceVersion").is_empty() {
-        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
-    }
     let warnings = strategy.warnings(scope, object, None);
     strategy.canonicalize(object);
     Ok(Prepared { warnings, reservation })

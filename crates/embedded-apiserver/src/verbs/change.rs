@@ -129,7 +129,6 @@ fn update(
     strategy.to_storage(&mut object);
     fit_version(change, &mut object, &old)?;
     let prepared = before_update(&core.scope(entry, namespace, subresource, dry_run), &mut object, &old)?;
-    meta::remove(&mut object, "selfLink");
     keep_times(&old, &mut object);
     warnings.extend_from_slice(&prepared.warnings);
     let body = protobuf::encode(entry.stored_as, &object);
@@ -208,26 +207,38 @@ fn ends_deletion(entry: &Entry, object: &Value, old: &Value) -> bool {
 
 /// 409 in the words of `storage.Preconditions`, which print the key in etcd.
 pub(crate) fn precondition_failed(change: Change<'_>, what: &str, wanted: &str, found: &str) -> Status {
-    failed_precondition(change.entry, (change.namespace, change.name), what, wanted, found)
+    let place = Place { namespace: change.namespace, name: change.name, dry_run: change.dry_run };
+    failed_precondition(change.entry, place, what, wanted, found)
+}
+
+/// The object that a precondition is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    /// Dry runs do not get to the storage, which prefixes the key.
+    pub(crate) dry_run: bool,
 }
 
 /// 409 in the words of `storage.Preconditions`.
 pub(crate) fn failed_precondition(
     entry: &Entry,
-    (namespace, name): (&str, &str),
+    place: Place<'_>,
     what: &str,
     wanted: &str,
     found: &str,
 ) -> Status {
+    let Place { namespace, name, dry_run } = place;
     let prefix = match entry.kind.storage {
         "services" => "services/specs",
         "endpoints" => "services/endpoints",
         "nodes" => "minions",
         other => other,
     };
-    let place = if entry.kind.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
+    let root = if dry_run { "" } else { "/registry" };
+    let key = if entry.kind.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
     let cause = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{prefix}/{place}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: {root}/{prefix}/{key}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
     );
     Status::conflict(entry.kind.group, entry.kind.plural, name, &cause)

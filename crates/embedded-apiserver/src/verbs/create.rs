@@ -89,6 +89,10 @@ pub(crate) fn store(
 ) -> Result<Bytes, Status> {
     let Creation { entry, namespace, dry_run, .. } = creation;
     let key = names::key_of(entry, namespace, meta::text(object, "name"))?;
+    // It is the storage that looks at it, after all warnings. Dry runs do not get there.
+    if !dry_run && meta::has(object, "resourceVersion") {
+        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+    }
     let mut body = protobuf::encode(entry.stored_as, object);
     if !managed.is_empty() {
         body = protobuf::append_to_metadata(&body, managed).map_err(Status::internal)?;

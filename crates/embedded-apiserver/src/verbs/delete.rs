@@ -6,7 +6,6 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::change::failed_precondition;
 use super::commit;
 use super::lifecycle;
 use super::meta;
@@ -53,7 +52,7 @@ pub(crate) fn delete(
     loop {
         let stored = core.store.get(entry.resource, &key);
         let stored = stored.ok_or_else(|| Status::not_found(entry.kind.group, entry.kind.plural, name))?;
-        let request = Request { core, entry, namespace, name, options };
+        let request = Request { core, entry, name, options };
         let attempt = if entry.kind.plural == "namespaces" && entry.kind.group.is_empty() {
             request.namespace(&stored)?
         } else {
@@ -68,7 +67,6 @@ pub(crate) fn delete(
 struct Request<'a> {
     core: &'a Core,
     entry: &'static Entry,
-    namespace: &'a str,
     name: &'a str,
     options: &'a DeleteOptions,
 }
@@ -196,12 +194,6 @@ impl Request<'_> {
             }
             Err(_) => Ok(Attempt::Again),
         }
-    }
-
-    /// 409 of a precondition that failed at the commit.
-    #[allow(dead_code, reason = "the words of a race that this store decides before the commit")]
-    fn raced(&self, what: &str, wanted: &str, found: &str) -> Status {
-        failed_precondition(self.entry, (self.namespace, self.name), what, wanted, found)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{Call, Content, Outcome};
-use super::change::failed_precondition;
+use super::change::{Place, failed_precondition};
 use super::commit;
 use super::decode::{self, Expected};
 use super::meta;
@@ -58,6 +58,12 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let api_version = "authentication.k8s.io/v1";
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
     let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
+    // A default of upstream's decoder: the field is managed by the client that left it out.
+    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
+    let seconds = spec.entry("expirationSeconds").or_insert(Value::Null);
+    if seconds.is_null() {
+        *seconds = TOKEN_TIME.into();
+    }
     tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
         None,
         &mut object,
@@ -138,7 +144,8 @@ fn binding(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status
         for (what, field) in [("UID", "uid"), ("ResourceVersion", "resourceVersion")] {
             let (wanted, found) = (meta::text(&object, field), meta::text(&pod, field));
             if !wanted.is_empty() && wanted != found {
-                let place = (target.namespace.as_str(), target.name.as_str());
+                let place =
+                    Place { namespace: &target.namespace, name: &target.name, dry_run: options.dry_run };
                 return Err(failed_precondition(entry, place, what, wanted, found));
             }
         }

@@ -171,7 +171,7 @@ fn selectable(kind: &Kind, stored_as: &'static Type) -> Arc<[SelectableField]> {
             .paths
             .iter()
             .filter_map(|path| {
-                let path = protobuf::Path::new(stored_as, path)?.numbers().to_vec();
+                let path = protobuf::field_numbers(stored_as, path)?;
                 Some(FieldSource { path, boolean: field.absent == "false" })
             })
             .collect(),

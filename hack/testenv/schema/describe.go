@@ -14,10 +14,10 @@ import (
 const header = `# Written by hack/schema from the Go types of Kubernetes %s. Do not edit.
 #
 # package ALIAS PATH
-# struct ALIAS.NAME [model=OPENAPI-NAME] [map=atomic]
+# struct ALIAS.NAME [map=atomic]
 #  JSON-NAME GO-NAME TYPE PROTOBUF-NUMBER [flags]     a field; JSON-NAME is "-" if its fields are inlined
-# named ALIAS.NAME TYPE [message] [model=…]           a named type; message: its protobuf is {repeated items = 1}
-# native ALIAS.NAME [model=…]                         a struct with an encoding of its own
+# named ALIAS.NAME TYPE [message]                     a named type; message: its protobuf is {repeated items = 1}
+# native ALIAS.NAME                                   a struct with an encoding of its own
 #
 # Flags: omitempty, omitzero, required (OpenAPI), default=JSON (OpenAPI), patch=STRATEGIES and key=MERGE-KEY (strategic
 # merge), list=atomic|set|map:KEYS and map=atomic|granular (server-side apply).
@@ -79,13 +79,13 @@ func (d *describer) visit(t reflect.Type) error {
 	d.seen[t] = true
 	switch {
 	case natives[path(t)]:
-		d.entries = append(d.entries, fmt.Sprintf("native %s%s\n", d.expression(t), modelOf(t)))
+		d.entries = append(d.entries, fmt.Sprintf("native %s\n", d.expression(t)))
 		return nil
 	case t.Kind() == reflect.Struct:
 		return d.visitStruct(t)
 	}
 	if t.PkgPath() != "" {
-		d.entries = append(d.entries, fmt.Sprintf("named %s %s%s%s\n", d.expression(t), d.underlying(t), message(t), modelOf(t)))
+		d.entries = append(d.entries, fmt.Sprintf("named %s %s%s\n", d.expression(t), d.underlying(t), message(t)))
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -107,7 +107,7 @@ func (d *describer) visit(t reflect.Type) error {
 func (d *describer) visitStruct(t reflect.Type) error {
 	model := d.facts[modelName(t)]
 	var out strings.Builder
-	fmt.Fprintf(&out, "struct %s%s", d.expression(t), modelOf(t))
+	fmt.Fprintf(&out, "struct %s", d.expression(t))
 	if model.mapType != "" {
 		fmt.Fprintf(&out, " map=%s", model.mapType)
 	}
@@ -236,13 +236,6 @@ func path(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 func modelName(t reflect.Type) string {
 	if named, ok := reflect.New(t).Interface().(interface{ OpenAPIModelName() string }); ok {
 		return named.OpenAPIModelName()
-	}
-	return ""
-}
-
-func modelOf(t reflect.Type) string {
-	if name := modelName(t); name != "" {
-		return " model=" + name
 	}
 	return ""
 }

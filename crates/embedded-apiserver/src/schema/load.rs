@@ -17,7 +17,6 @@ struct Declarations {
 
 #[derive(Default)]
 struct Struct {
-    model: &'static str,
     atomic: bool,
     lines: Vec<&'static str>,
 }
@@ -55,7 +54,6 @@ impl Declarations {
                 let mut of = Struct::default();
                 for word in words {
                     match word.split_once('=')? {
-                        ("model", model) => of.model = model,
                         ("map", kind) => of.atomic = kind == "atomic",
                         _ => return None,
                     }
@@ -76,7 +74,6 @@ impl Declarations {
         Ok(Type {
             path: Box::leak(path.into_boxed_str()),
             name: base(alias),
-            model: of.model,
             atomic: of.atomic,
             always: always.map(|(position, _)| position).collect(),
             message,

@@ -11,7 +11,7 @@ mod types;
 use std::sync::LazyLock;
 
 pub(crate) use known::go_type;
-pub(crate) use types::{Entry, Field, ListType, MAX_FIELDS, Message, Node, Part, Shape, Type, TypeRef};
+pub(crate) use types::{Entry, Field, ListType, MAX_FIELDS, Message, Node, Part, Shape, Type};
 
 /// All types of the schema. Cost: parses 80 kB at first use.
 pub(crate) fn types() -> &'static [Type] {

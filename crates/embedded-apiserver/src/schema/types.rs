@@ -17,8 +17,6 @@ pub(crate) struct Type {
     pub(crate) path: &'static str,
     /// The name alone, such as `Pod`.
     pub(crate) name: &'static str,
-    /// The name in `OpenAPI` definitions, such as `io.k8s.api.core.v1.Pod`; empty for types without a definition.
-    pub(crate) model: &'static str,
     /// True if server-side apply treats it as one value (`x-kubernetes-map-type: atomic`).
     pub(crate) atomic: bool,
     /// The fields in Go's order, with those of inlined structs in their place: the order of JSON.
@@ -247,7 +245,6 @@ impl Type {
         Self {
             path: "",
             name: "",
-            model: "",
             atomic: false,
             fields: Vec::new(),
             message: Message::default(),

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
-pub(crate) use head::{Head, head};
+pub(crate) use head::head;
 pub(crate) use place::{FieldValidation, Problem};
 pub(crate) use syntax::error as syntax_error;
 pub(crate) use untyped::untyped;

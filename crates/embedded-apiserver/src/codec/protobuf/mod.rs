@@ -4,7 +4,7 @@
 mod decode;
 mod encode;
 mod managed;
-mod scan;
+mod path;
 mod splice;
 mod to_json;
 mod write;
@@ -12,7 +12,7 @@ mod write;
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
 pub(crate) use managed::{ManagedFieldsEntry, managed_fields};
-pub(crate) use scan::{Path, entries};
+pub(crate) use path::field_numbers;
 pub(crate) use splice::{Template, append_to_metadata};
 pub(crate) use to_json::to_json;
 

@@ -144,12 +144,9 @@ pub(crate) fn copy(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
     }
 }
 
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    out.push(u8::try_from(value).unwrap());
+fn varint(out: &mut Vec<u8>, value: u64) {
+    let (bytes, used) = kube_protobuf::varint(value);
+    out.extend(bytes.into_iter().take(used));
 }
 
 #[cfg(test)]

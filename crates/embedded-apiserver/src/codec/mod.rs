@@ -20,7 +20,6 @@ mod time;
 pub(crate) mod yaml;
 
 pub(crate) use error::DecodeError;
-pub(crate) use quantity::canonical as canonical_quantity;
 pub(crate) use quantity::nanos as quantity_in_nanos;
 pub(crate) use text::{write_json, write_str};
 

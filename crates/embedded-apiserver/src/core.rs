@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::kinds::{Allocators, Cluster, KINDS, Kind, Scope, Unread};
 use crate::owners::Owners;
 use crate::schema::Type;
-use crate::selectors::{FieldSource, SelectableField};
+use crate::selectors::{FieldSource, SelectableField, text_at};
 use crate::status::Status;
 use crate::store::{Resource, Store, Stored};
 use crate::users::Users;
@@ -69,8 +69,8 @@ pub(crate) struct Entry {
     pub(crate) api_version: String,
     pub(crate) list_kind: String,
     pub(crate) selectable: Arc<[SelectableField]>,
-    /// The field that decides whether reads leave out another one, and both in words.
-    unread: Option<(protobuf::Path, Unread)>,
+    /// The numbers of the field that decides whether reads leave out another one, and both in words.
+    unread: Option<(Vec<u32>, Unread)>,
 }
 
 impl Entry {
@@ -108,7 +108,7 @@ impl Entry {
     pub(crate) fn read(&self, stored: &bytes::Bytes) -> bytes::Bytes {
         let read = || {
             let (path, unread) = self.unread.as_ref()?;
-            if path.text(stored).ok()? != unread.is {
+            if text_at(stored, path)? != unread.is.as_bytes() {
                 return None;
             }
             let mut tree = self.tree(stored).ok()?;
@@ -159,7 +159,7 @@ fn entry(kind: &'static Kind, storages: &mut Vec<&'static str>) -> Option<Entry>
         unread: kind
             .strategy
             .unread()
-            .and_then(|unread| Some((protobuf::Path::new(stored_as, unread.if_field)?, unread))),
+            .and_then(|unread| Some((protobuf::field_numbers(stored_as, unread.if_field)?, unread))),
     })
 }
 

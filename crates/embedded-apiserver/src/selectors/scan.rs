@@ -41,6 +41,14 @@ pub(super) fn value_at<'a>(message: &'a [u8], path: &[u32]) -> Option<Value<'a>>
     first(message, *last)
 }
 
+/// The text at a path of field numbers.
+pub(crate) fn text_at<'a>(message: &'a [u8], path: &[u32]) -> Option<&'a [u8]> {
+    match value_at(message, path)? {
+        Value::Bytes(text) => Some(text),
+        _ => None,
+    }
+}
+
 fn bytes(message: &[u8], number: u32) -> Option<&[u8]> {
     match first(message, number)? {
         Value::Bytes(bytes) => Some(bytes),

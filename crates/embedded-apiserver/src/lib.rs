@@ -7,7 +7,6 @@ mod discovery;
 pub mod environment;
 mod go_quote;
 mod http;
-#[allow(dead_code, unused_imports, reason = "not all of it is used yet")]
 mod kinds;
 mod list;
 mod managed_fields;

@@ -29,6 +29,6 @@ pub(crate) use allocation::{Allocators, Ranges};
 pub(crate) use field::{Errors, Path};
 pub(crate) use ip::Network;
 pub(crate) use pod::bind;
-pub(crate) use strategy::{Cluster, Kind, Scope, Strategy, Subresource, Unread};
+pub(crate) use strategy::{Cluster, Kind, Scope, Subresource, Unread};
 pub(crate) use table::KINDS;
 pub(crate) use write::{Prepared, before_create, before_create_by_update, before_update};

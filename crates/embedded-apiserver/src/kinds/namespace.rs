@@ -71,10 +71,6 @@ impl Strategy for Namespace {
         // The name may be generated after the defaults.
         label_name(object);
     }
-
-    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        if subresource == "status" { &["spec"] } else { &["status"] }
-    }
 }
 
 fn label_name(object: &mut Value) {

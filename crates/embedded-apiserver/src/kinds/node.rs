@@ -91,10 +91,6 @@ impl Strategy for Node {
         }
         warnings
     }
-
-    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        if subresource == "status" { &["spec"] } else { &["status"] }
-    }
 }
 
 /// `podCIDR` is the first of `podCIDRs`. If both are given and differ, `podCIDR` wins.

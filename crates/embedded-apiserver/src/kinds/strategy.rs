@@ -9,7 +9,6 @@ use crate::status::Status;
 
 use super::allocation::{Allocators, Reservation};
 use super::field::Errors;
-use super::go;
 
 /// One kind in one API version.
 #[expect(clippy::struct_field_names, reason = "the API calls the field so")]
@@ -65,31 +64,6 @@ impl Kind {
         } else {
             format!("{}/{}", self.group, self.version)
         }
-    }
-
-    /// Says whether field selectors may use the label.
-    ///
-    /// # Errors
-    /// They may not; the text is that of upstream's 400 `BadRequest`.
-    pub(crate) fn check_field_label(&self, label: &str) -> Result<(), String> {
-        if matches!(label, "metadata.name" | "metadata.namespace")
-            && (self.namespaced || label == "metadata.name")
-        {
-            return Ok(());
-        }
-        if self.selectable_fields.iter().any(|field| field.label == label) {
-            return Ok(());
-        }
-        if self.selectable_fields.is_empty() {
-            if label == "metadata.namespace" {
-                return Ok(());
-            }
-            let label = go::quote(label);
-            return Err(format!(
-                "{label} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            ));
-        }
-        Err(format!("field label not supported: {label}"))
     }
 }
 
@@ -225,10 +199,4 @@ pub(crate) trait Strategy: Send + Sync {
 
     /// Reserves what a stored object has allocated, when objects are loaded without the rules.
     fn adopt(&self, _allocators: &Allocators, _object: &Value) {}
-
-    /// The fields that writes to the subresource reset, as dotted paths: server-side apply does not own them
-    /// (`GetResetFields`).
-    fn reset_fields(&self, _subresource: &str) -> &'static [&'static str] {
-        &[]
-    }
 }

@@ -333,29 +333,6 @@ fn every_kind_has_a_type_and_a_storage_of_its_own() {
 }
 
 #[test]
-fn labels_of_field_selectors_are_checked() {
-    let check = |plural: &str, label| {
-        KINDS.iter().find(|kind| kind.plural == plural).unwrap().check_field_label(label)
-    };
-    for (plural, label) in [
-        ("pods", "spec.nodeName"),
-        ("pods", "metadata.namespace"),
-        ("nodes", "metadata.name"),
-        ("leases", "metadata.name"),
-    ] {
-        assert_eq!(check(plural, label), Ok(()));
-    }
-    let known =
-        "\"status.replicas\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
-    assert_eq!(check("replicasets", "status.replicas").unwrap_err(), known);
-    assert_eq!(check("namespaces", "name").unwrap_err(), "field label not supported: name");
-    assert_eq!(
-        check("nodes", "metadata.namespace").unwrap_err(),
-        "field label not supported: metadata.namespace"
-    );
-}
-
-#[test]
 fn answers_as_the_real_server() {
     let mut failures = Vec::new();
     let mut count = 0;

@@ -90,14 +90,6 @@ impl Strategy for Workload {
         warnings.extend(pod::template_warnings(template, &SPEC.child("template")));
         warnings
     }
-
-    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        match (subresource, self.is_deployment) {
-            ("status", true) => &["spec", "metadata.labels"],
-            ("status", false) => &["spec"],
-            _ => &["status"],
-        }
-    }
 }
 
 /// `SetDefaults_Deployment`.

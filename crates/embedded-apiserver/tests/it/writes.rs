@@ -116,6 +116,20 @@ async fn a_status_is_written_apart() {
 }
 
 #[tokio::test]
+async fn warnings_come_with_the_version_that_a_new_object_must_not_have() {
+    let server = ApiServer::new();
+    let service = json!({
+        "metadata": { "name": "a", "resourceVersion": "7" },
+        "spec": { "ports": [{ "port": 80 }], "trafficDistribution": "PreferClose" },
+    });
+    let services = "/api/v1/namespaces/default/services";
+    let json = [("content-type", "application/json")];
+    let (code, headers, _) = exchange(&server, "POST", services, &json, service.to_string()).await;
+    assert_eq!(code, 500);
+    assert!(headers["warning"].to_str().unwrap().contains("PreferSameZone"));
+}
+
+#[tokio::test]
 async fn tokens_and_reviews_are_answered() {
     let server = ApiServer::new();
     let accounts = "/api/v1/namespaces/default/serviceaccounts";

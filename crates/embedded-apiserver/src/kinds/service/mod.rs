@@ -92,8 +92,8 @@ impl Strategy for Service {
         true
     }
 
-    fn warnings(&self, scope: &Scope<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        if scope.subresource != "status" {
+    fn warnings(&self, scope: &Scope<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if scope.subresource != "status" || old.is_none() {
             return warnings::service(object);
         }
         let path = Path::root("status.loadBalancer.ingress");
@@ -108,10 +108,6 @@ impl Strategy for Service {
 
     fn adopt(&self, allocators: &Allocators, object: &Value) {
         allocators.adopt(allocate::claims(Spec::of(object)));
-    }
-
-    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
-        if subresource == "status" { &["spec"] } else { &["status"] }
     }
 }
 

@@ -219,13 +219,21 @@ fn is_conflict(cause: &Tree) -> bool {
     cause.get("reason").and_then(Tree::as_text) == Some("FieldManagerConflict")
 }
 
-/// Sorts the errors about the structure of an object, which follow Go's random order of its fields.
+/// Sorts the errors about the structure of an object, which follow Go's random order of its fields up to one that is not
+/// declared. With such a field it alone is sure to be named.
 fn with_sorted_errors(text: &str) -> Option<String> {
     // The line feed is escaped, as in JSON.
     const NEXT: &str = "\\n  ";
+    const UNDECLARED: &str = ": field not declared in schema";
     let (before, errors) = text.split_once("errors:\\n  ")?;
     let mut errors: Vec<&str> = errors.split(NEXT).collect();
     errors.sort_unstable();
+    if errors.iter().any(|error| error.ends_with(UNDECLARED)) {
+        errors.retain(|error| error.ends_with(UNDECLARED));
+    }
+    if let [error] = errors[..] {
+        return Some(format!("{before}{error}"));
+    }
     Some(format!("{before}errors:{NEXT}{}", errors.join(NEXT)))
 }
 
@@ -410,6 +418,9 @@ mod tests {
     fn conflicts_and_errors_of_fields_have_no_order() {
         let errors = |errors: &str| canonical(&format!(r#"{{"message":"(a): errors:\n  {errors}"}}"#));
         assert_eq!(errors(r".a: x\n  .b: y"), errors(r".b: y\n  .a: x"));
+        let undeclared = ".u: field not declared in schema";
+        let alone = canonical(&format!(r#"{{"message":"(a): {undeclared}"}}"#));
+        assert_eq!(errors(&format!(r".b: y\n  {undeclared}")), alone);
         let causes = |first: &str, second: &str, reason: &str| {
             let cause = |field| format!(r#"{{"reason":"{reason}","field":"{field}"}}"#);
             canonical(&format!(r#"{{"causes":[{},{}]}}"#, cause(first), cause(second)))

@@ -109,8 +109,16 @@ pub(crate) fn body(
 /// Restores an empty list of managed fields, which canonical trees leave out.
 pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
     const NAME: &[u8] = b"managedFields";
-    if format == Format::Json && body.windows(NAME.len()).any(|window| window == NAME) {
-        let sent: Value = serde_json::from_slice(body).unwrap_or_default();
+    if !body.windows(NAME.len()).any(|window| window == NAME) {
+        return;
+    }
+    let sent = match format {
+        Format::Json => serde_json::from_slice(body).ok(),
+        Format::Yaml => yaml::to_json(body).ok().and_then(|(json, _)| serde_json::from_slice(&json).ok()),
+        // An empty list has no bytes.
+        Format::Protobuf => None,
+    };
+    if let Some(sent) = sent {
         meta::keep_reset(object, &sent);
     }
 }

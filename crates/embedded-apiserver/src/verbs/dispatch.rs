@@ -143,7 +143,7 @@ async fn objects(
     check_route(headers, matches!(verb, Verb::List | Verb::Watch) && method == Method::GET)?;
     warnings.extend(entry.kind.deprecation.map(str::to_owned));
     let media = negotiate(headers, query, Endpoint::Resource)?;
-    let renderer = || Renderer::new(entry, media, query, call.core.environment.now());
+    let renderer = || Renderer::new(entry, media, query, &call.core.environment);
     let outcome = match verb {
         Verb::List | Verb::Watch => return read::list(call, media).await,
         Verb::Get if target.subresource == SCALE => scale::get(call)?,

@@ -55,7 +55,7 @@ pub(crate) async fn get(call: Call<'_>) -> Result<Outcome, Status> {
 /// # Errors
 /// The parameters are refused.
 pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>, Status> {
-    let renderer = || Renderer::new(call.entry, media, call.query, call.core.environment.now());
+    let renderer = || Renderer::new(call.entry, media, call.query, &call.core.environment);
     let request = request(call, call.target.verb == Verb::Watch)?;
     if !request.options.watch {
         let page = list::list(&call.core.store, &request).await?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream;
 use http::Response;
-use jiff::Timestamp;
 use kube_protobuf::{Fields, Value as Wire};
 use serde_json::{Value, json};
 
 use crate::codec::protobuf;
 use crate::core::Entry;
+use crate::environment::Environment;
 use crate::http::accept::{Format, Media, View};
 use crate::http::answer;
 use crate::http::body::Body;
@@ -79,13 +79,14 @@ fn metadata_of(body: &Bytes) -> Bytes {
 }
 
 /// The way to show objects of a kind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Renderer {
     entry: &'static Entry,
     media: Media,
     /// How tables are shown, if one is wanted.
     table: Option<table::Options>,
-    now: Timestamp,
+    /// Tables show ages.
+    environment: Arc<dyn Environment>,
 }
 
 impl Renderer {
@@ -97,7 +98,7 @@ impl Renderer {
         entry: &'static Entry,
         media: Media,
         query: &Query,
-        now: Timestamp,
+        environment: &Arc<dyn Environment>,
     ) -> Result<Self, Status> {
         let table = match media.view {
             Some((View::Table, version)) => {
@@ -106,7 +107,7 @@ impl Renderer {
             }
             _ => None,
         };
-        Ok(Self { entry, media, table, now })
+        Ok(Self { entry, media, table, environment: environment.clone() })
     }
 
     /// The table of an object that is not stored, if one is wanted. Status objects have none.
@@ -118,14 +119,14 @@ impl Renderer {
     ) -> Option<Vec<u8>> {
         let options = self.table.filter(|_| head.1 != "Status")?;
         let mut table = Vec::new();
-        Printer::new(head, type_?, options, self.now)?.write_one(object.clone(), true, &mut table);
+        Printer::new(head, type_?, options, self.environment.now())?.write_one(object.clone(), true, &mut table);
         Some(table)
     }
 
-    /// The printer of tables of stored objects.
+    /// The printer of tables of stored objects, with ages of this moment.
     fn printer(&self, options: table::Options) -> Result<Printer<'static>, Status> {
         let head = (self.entry.api_version.as_str(), self.entry.kind.kind);
-        Printer::new(head, self.entry.type_, options, self.now).ok_or_else(no_tables)
+        Printer::new(head, self.entry.type_, options, self.environment.now()).ok_or_else(no_tables)
     }
 
     /// The tree of a stored object in the requested version.
@@ -223,7 +224,8 @@ pub(crate) fn list(renderer: Renderer, page: &Page) -> Result<Response<Body>, St
 pub(crate) fn watch(renderer: Renderer, watch: Watch) -> Result<Response<Body>, Status> {
     let Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
-        return Ok(watch_tables(renderer, renderer.printer(options)?, watch));
+        renderer.printer(options)?;
+        return Ok(watch_tables(renderer, options, watch));
     }
     let look = Look::new(entry, media.view).ok_or_else(no_tables)?;
     let is_json = media.format == Format::Json;
@@ -250,7 +252,7 @@ fn shown(entry: &Entry, object: &Stored, source: Source) -> Bytes {
 }
 
 /// A watch whose objects are tables of one row. Only the first has the columns.
-fn watch_tables(renderer: Renderer, printer: Printer<'static>, watch: Watch) -> Response<Body> {
+fn watch_tables(renderer: Renderer, options: table::Options, watch: Watch) -> Response<Body> {
     let mut columns = true;
     let chunks = watch.into_chunks(move |event: &WatchEvent, out: &mut Vec<u8>| {
         let (name, bytes) = match event {
@@ -262,6 +264,8 @@ fn watch_tables(renderer: Renderer, printer: Printer<'static>, watch: Watch) -> 
             WatchEvent::Error(status) => return error_frame(status, true, out),
         };
         let first = std::mem::take(&mut columns);
+        // The caller has seen that there is one.
+        let Ok(printer) = renderer.printer(options) else { return };
         json_frame(out, name, |out| printer.write_one(renderer.tree(&bytes), first, out));
     });
     answer::of(200, "application/json", Body::chunks(chunks))

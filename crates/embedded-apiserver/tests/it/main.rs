@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
+mod tables;
 
 mod clients;
 mod deletion;

@@ -49,7 +49,10 @@ impl Canonical {
                 for item in items.iter_mut() {
                     self.walk(key, item);
                 }
-                if key == "managedFields" || (key == "causes" && items.iter().all(is_conflict)) {
+                if key == "managedFields"
+                    || (key == "causes" && items.iter().all(is_conflict))
+                    || (key == "finalizers" && items.iter().any(is_collectors))
+                {
                     items.sort_by_cached_key(Tree::print);
                 }
             }
@@ -72,7 +75,7 @@ impl Canonical {
                     }
                 }
                 if is_object {
-                    sort_managers(fields);
+                    sort_repeated(fields);
                 }
             }
         }
@@ -237,12 +240,23 @@ fn with_sorted_errors(text: &str) -> Option<String> {
     Some(format!("{before}errors:{NEXT}{}", errors.join(NEXT)))
 }
 
-/// Sorts managed fields in protobuf. The server sorts them by time, and two servers are not in the same second.
-fn sort_managers(fields: &mut [(String, Tree)]) {
+/// A finalizer that a deletion sets. The real server collects those of Namespaces in a map, so that their order is random.
+fn is_collectors(finalizer: &Tree) -> bool {
+    matches!(finalizer, Tree::Text(text) if text == "orphan" || text == "foregroundDeletion")
+}
+
+/// Sorts managed fields and collectors' finalizers in protobuf. The server sorts managed fields by time, and two servers are
+/// not in the same second.
+fn sort_repeated(fields: &mut [(String, Tree)]) {
+    const FINALIZERS: &str = "14";
     const MANAGED_FIELDS: &str = "17";
-    if let Some(first) = fields.iter().position(|(key, _)| key == MANAGED_FIELDS) {
-        let count = fields[first..].iter().take_while(|(key, _)| key == MANAGED_FIELDS).count();
-        fields[first..first + count].sort_by_cached_key(|(_, value)| value.print());
+    for number in [FINALIZERS, MANAGED_FIELDS] {
+        let Some(first) = fields.iter().position(|(key, _)| key == number) else { continue };
+        let count = fields[first..].iter().take_while(|(key, _)| key == number).count();
+        let repeated = &mut fields[first..first + count];
+        if number == MANAGED_FIELDS || repeated.iter().any(|(_, value)| is_collectors(value)) {
+            repeated.sort_by_cached_key(|(_, value)| value.print());
+        }
     }
 }
 
@@ -268,10 +282,13 @@ fn without_printed_managers(text: &str) -> Option<String> {
     several.then(|| format!("{}⟦several managers⟧{}", &text[..start], &text[start + end + 1..]))
 }
 
-/// Sorts managed fields in YAML.
-pub(crate) fn sort_managers_in_yaml(lines: &mut [String]) {
+/// Sorts managed fields and finalizers in YAML.
+pub(crate) fn sort_lists_in_yaml(lines: &mut [String]) {
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let Some(start) = lines.iter().position(|line| line.trim_start() == "managedFields:").map(|at| at + 1)
+    let Some(start) = lines
+        .iter()
+        .position(|line| matches!(line.trim_start(), "managedFields:" | "finalizers:"))
+        .map(|at| at + 1)
     else {
         return;
     };
@@ -291,7 +308,7 @@ pub(crate) fn sort_managers_in_yaml(lines: &mut [String]) {
     for (line, sorted) in lines[start..end].iter_mut().zip(entries.concat()) {
         *line = sorted;
     }
-    sort_managers_in_yaml(&mut lines[end..]);
+    sort_lists_in_yaml(&mut lines[end..]);
 }
 
 fn span(bytes: &[u8], matches: impl Fn(&u8) -> bool) -> usize {
@@ -396,7 +413,7 @@ mod tests {
     fn the_order_of_managers_does_not_count() {
         let text = "metadata:\n  managedFields:\n  - b: 1\n    c:\n      d: 2\n  - a: 1\n  name: x\n- managedFields:\n  - 2\n  - 1";
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        sort_managers_in_yaml(&mut lines);
+        sort_lists_in_yaml(&mut lines);
         assert_eq!(
             lines.join(" "),
             "metadata:   managedFields:   - a: 1   - b: 1     c:       d: 2   name: x - managedFields:   - 2   - 1"

@@ -13,7 +13,9 @@ use super::exchange::Server;
 pub async fn embedded_server() -> Server {
     let builder = ApiServer::builder().garbage_collection(false).namespace_termination(false);
     let server = builder.build().expect("an embedded server");
-    // As in the real server, the history begins with the present.
+    // As in the real server, the history begins with the present. Its versions are none of the small numbers of the generator.
+    let present = server.snapshot().expect("a snapshot");
+    server.restore(&present, Some(1_000_000)).expect("the own snapshot");
     server.compact();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));

@@ -3,7 +3,7 @@
 use http::header::HeaderMap;
 use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
 
-use super::canonical::{Canonical, sort_managers_in_yaml};
+use super::canonical::{Canonical, sort_lists_in_yaml};
 use super::exchange::Answer;
 use super::tree::Tree;
 use super::wire;
@@ -80,7 +80,7 @@ fn document(content_type: &str, body: &[u8], canonical: &mut Canonical) -> (&'st
     }
     // Line by line, so that a line with a version does not affect the numbers of others.
     let mut lines: Vec<String> = text.split('\n').map(|line| canonical.text(line)).collect();
-    sort_managers_in_yaml(&mut lines);
+    sort_lists_in_yaml(&mut lines);
     ("text", Tree::List(lines.into_iter().map(Tree::Text).collect()))
 }
 

@@ -30,7 +30,6 @@ async fn real_servers_answer_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "classes of differences remain to be settled: run it with --ignored to see them"]
 async fn the_embedded_server_answers_like_the_real_one() {
     let options = Options::from_environment("the_embedded_server_answers_like_the_real_one", 100_000);
     let cluster = Box::pin(real_cluster()).await;

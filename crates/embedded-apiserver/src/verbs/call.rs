@@ -12,6 +12,8 @@ use crate::http::route::Target;
 use crate::schema::Type;
 use crate::status::Status;
 
+use super::change::{Changed, Effect};
+
 /// A request for objects of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
@@ -35,6 +37,15 @@ impl Call<'_> {
     /// A stored object as a read of the resource has it. Subresources have it as it is stored.
     pub(crate) fn shown(&self, stored: Bytes) -> Content {
         Content::Stored(if self.target.subresource.is_empty() { self.entry.read(&stored) } else { stored })
+    }
+
+    /// The answer to a change. An object that it deletes is not read again, and shown as it was stored.
+    pub(crate) fn changed(&self, Changed { body, effect }: Changed) -> Outcome {
+        match effect {
+            Effect::Created => Outcome::new(201, self.shown(body)),
+            Effect::Updated => Outcome::new(200, self.shown(body)),
+            Effect::Deleted => Outcome::new(200, Content::Stored(body)),
+        }
     }
 }
 

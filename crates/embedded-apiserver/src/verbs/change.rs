@@ -37,7 +37,17 @@ pub(crate) struct Change<'a> {
 pub(crate) struct Changed {
     /// The stored bytes.
     pub(crate) body: Bytes,
-    pub(crate) created: bool,
+    pub(crate) effect: Effect,
+}
+
+/// The effect of a change on the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Created,
+    /// Possibly without a difference.
+    Updated,
+    /// The last finalizer is gone from an object that was being deleted.
+    Deleted,
 }
 
 /// Computes the new object of the requested version from the current one, which is absent if it is to be created. Called
@@ -97,7 +107,7 @@ fn create_instead(
     warnings.extend_from_slice(&prepared.warnings);
     let creation = Creation { entry, namespace, dry_run, manager: "" };
     match create::store(core, creation, (&object, &[]), prepared) {
-        Ok(body) => Ok(Some(Changed { body, created: true })),
+        Ok(body) => Ok(Some(Changed { body, effect: Effect::Created })),
         Err(status) if status.reason == "AlreadyExists" && !dry_run => Ok(None),
         Err(status) => Err(status),
     }
@@ -132,7 +142,7 @@ fn update(
     keep_times(&old, &mut object);
     warnings.extend_from_slice(&prepared.warnings);
     let body = protobuf::encode(entry.stored_as, &object);
-    let done = |body: Bytes| Ok(Some(Changed { body, created: false }));
+    let done = |body: Bytes, effect| Ok(Some(Changed { body, effect }));
     if ends_deletion(entry, &object, &old) {
         if !dry_run {
             prepared.commit();
@@ -140,19 +150,19 @@ fn update(
                 return Ok(None);
             }
         }
-        return done(body.into());
+        return done(body.into(), Effect::Deleted);
     }
     if body == *stored.body() {
         prepared.commit();
-        return done(stored.body().clone());
+        return done(stored.body().clone(), Effect::Updated);
     }
     if dry_run {
-        return done(body.into());
+        return done(body.into(), Effect::Updated);
     }
     match commit::put(core, entry, stored.key(), Some(stored), (&object, &body)) {
         Ok(stored) => {
             prepared.commit();
-            done(stored.body().clone())
+            done(stored.body().clone(), Effect::Updated)
         }
         Err(_) => Ok(None),
     }

@@ -151,7 +151,7 @@ async fn objects(
         Verb::DeleteCollection => {
             let page = remove::many(call).await?;
             react(call.core);
-            return render::list(renderer()?, &page);
+            return render::list(&renderer()?, &page);
         }
         Verb::Create if target.subresource.is_empty() => created(call, warnings)?,
         Verb::Create => subresources::create(call, warnings)?,
@@ -165,14 +165,14 @@ async fn objects(
         react(call.core);
     }
     let created = outcome.created.clone();
-    let mut response = show(media, renderer()?, outcome)?;
+    let mut response = show(media, &renderer()?, outcome)?;
     if let Some(name) = created {
         response.extensions_mut().insert(Created(name));
     }
     Ok(response)
 }
 
-fn show(media: Media, renderer: Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
+fn show(media: Media, renderer: &Renderer, outcome: Outcome) -> Result<Response<Body>, Status> {
     let code = outcome.code;
     Ok(match outcome.content {
         Content::Stored(body) => render::object(code, renderer, &body)?,

@@ -85,8 +85,7 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
         names::check_name(&object, &target.name)?;
         Ok(object)
     })?;
-    let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, call.shown(changed.body)))
+    Ok(call.changed(changed))
 }
 
 /// The kind of a patch, by its content type, and its parameters.

@@ -59,7 +59,7 @@ pub(crate) async fn list(call: Call<'_>, media: Media) -> Result<Response<Body>,
     let request = request(call, call.target.verb == Verb::Watch)?;
     if !request.options.watch {
         let page = list::list(&call.core.store, &request).await?;
-        return render::list(renderer()?, &page);
+        return render::list(&renderer()?, &page);
     }
     let store = call.core.store.clone();
     let renderer = renderer()?;

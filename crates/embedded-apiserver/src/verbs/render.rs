@@ -119,7 +119,11 @@ impl Renderer {
     ) -> Option<Vec<u8>> {
         let options = self.table.filter(|_| head.1 != "Status")?;
         let mut table = Vec::new();
-        Printer::new(head, type_?, options, self.environment.now())?.write_one(object.clone(), true, &mut table);
+        Printer::new(head, type_?, options, self.environment.now())?.write_one(
+            object.clone(),
+            true,
+            &mut table,
+        );
         Some(table)
     }
 
@@ -141,8 +145,8 @@ impl Renderer {
 ///
 /// # Errors
 /// 406 for a list of objects of which there is one.
-pub(crate) fn object(code: u16, renderer: Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
-    let Renderer { entry, media, .. } = renderer;
+pub(crate) fn object(code: u16, renderer: &Renderer, stored: &Bytes) -> Result<Response<Body>, Status> {
+    let &Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
         let mut table = Vec::new();
         renderer.printer(options)?.write_one(renderer.tree(stored), true, &mut table);
@@ -173,8 +177,8 @@ pub(crate) fn object(code: u16, renderer: Renderer, stored: &Bytes) -> Result<Re
 ///
 /// # Errors
 /// 406 for one object of many.
-pub(crate) fn list(renderer: Renderer, page: &Page) -> Result<Response<Body>, Status> {
-    let Renderer { entry, media, .. } = renderer;
+pub(crate) fn list(renderer: &Renderer, page: &Page) -> Result<Response<Body>, Status> {
+    let &Renderer { entry, media, .. } = renderer;
     if let Some(options) = renderer.table {
         let mut table = Vec::new();
         let trees = page.items.iter().map(|object| renderer.tree(&entry.read(object.body())));

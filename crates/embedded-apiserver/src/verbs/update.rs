@@ -43,6 +43,5 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
         fields.update(live, &mut object, &by, core.environment.now());
         Ok(object)
     })?;
-    let code = if changed.created { 201 } else { 200 };
-    Ok(Outcome::new(code, call.shown(changed.body)))
+    Ok(call.changed(changed))
 }

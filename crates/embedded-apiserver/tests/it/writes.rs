@@ -188,4 +188,12 @@ async fn reads_of_external_names_have_no_internal_policy() {
         policies.push(event["object"]["spec"]["internalTrafficPolicy"].clone());
     }
     assert_eq!(json!(policies), json!([null, null, "Cluster", "Cluster", null]));
+
+    let keep = json!({ "metadata": { "finalizers": ["example.com/keep"] } });
+    let path = format!("{services}/s");
+    send(&server, "PATCH", &path, keep).await;
+    send(&server, "DELETE", &path, Value::Null).await;
+    let release = json!({ "metadata": { "finalizers": null } });
+    let (code, ended) = send(&server, "PATCH", &path, release).await;
+    assert_eq!((code, &ended["spec"]["internalTrafficPolicy"]), (200, &json!("Cluster")), "not read again");
 }

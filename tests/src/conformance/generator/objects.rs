@@ -80,7 +80,8 @@ pub(crate) fn change_metadata(rng: &mut Rng) -> Vec<Edit> {
         ("/metadata/ownerReferences", Value::Null),
         ("/metadata/creationTimestamp", json!(TIME)),
         ("/metadata/creationTimestamp", Value::Null),
-        ("/metadata/generation", json!(99)),
+        // No version of an object that a message names.
+        ("/metadata/generation", json!(9_999_999_999_u64)),
         ("/metadata/managedFields", json!([])),
         ("/metadata/managedFields", Value::Null),
         ("/metadata/deletionTimestamp", json!(TIME)),

@@ -7,7 +7,7 @@ use crate::kinds::content;
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{metadata, tree};
 
-use super::{environment, resources};
+use super::{environment, resources, security};
 
 /// Facts of the pod that containers refer to.
 pub(super) struct Context<'a> {
@@ -90,6 +90,8 @@ fn validate_common(container: &Value, context: &Context<'_>, path: &Path<'_>, er
     let policy = tree::text(container, "imagePullPolicy");
     checks::one_of(policy, &["Always", "IfNotPresent", "Never"], &path.child("imagePullPolicy"), errors);
     resources::validate(tree::field(container, "resources"), &path.child("resources"), errors);
+    let context = tree::field(container, "securityContext");
+    security::validate_container(context, &path.child("securityContext"), errors);
 }
 
 fn validate_ports(container: &Value, path: &Path<'_>, errors: &mut Errors) {

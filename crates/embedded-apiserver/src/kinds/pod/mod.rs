@@ -10,6 +10,7 @@ mod image;
 mod qos;
 mod resources;
 mod scheduling;
+mod security;
 mod spec;
 mod status;
 mod update;

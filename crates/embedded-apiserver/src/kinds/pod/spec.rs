@@ -1,11 +1,11 @@
-//! `ValidatePodSpec`. Security contexts, affinity to other pods, DNS options and the details of volumes are stored unchecked.
+//! `ValidatePodSpec`. Affinity to other pods, DNS options and the details of volumes are stored unchecked.
 
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, content, ip, metadata, tree};
 
-use super::{annotations, containers, scheduling, volumes};
+use super::{annotations, containers, scheduling, security, volumes};
 
 const DNS: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
@@ -31,6 +31,7 @@ pub(super) fn validate(spec: &Value, path: &Path<'_>, of: Of, errors: &mut Error
     checks::one_of(restart, &["Always", "OnFailure", "Never"], &path.child("restartPolicy"), errors);
     checks::one_of(tree::text(spec, "dnsPolicy"), DNS, &path.child("dnsPolicy"), errors);
     metadata::labels(tree::field(spec, "nodeSelector"), &path.child("nodeSelector"), errors);
+    security::validate_pod(tree::field(spec, "securityContext"), &path.child("securityContext"), errors);
     scheduling::validate_affinity(spec, &path.child("affinity"), errors);
     validate_dns(spec, &path.child("dnsConfig"), errors);
     let gates_path = path.child("readinessGates");

@@ -116,6 +116,22 @@ impl Canonical {
         format!("{token} after {rank}")
     }
 
+    /// Replaces in the lines of a page or a YAML document, so that a line with a version does not affect the numbers of others.
+    pub(crate) fn lines(&mut self, text: &str) -> Vec<String> {
+        let is_list = text.lines().any(|line| line.starts_with("kind: ") && line.ends_with("List"));
+        let of_list = |line: &str| {
+            let version = line.strip_prefix("  resourceVersion: \"").filter(|_| is_list)?;
+            version.strip_suffix('"').map(str::to_owned)
+        };
+        let line = |line| match of_list(line) {
+            Some(version) => format!("  resourceVersion: {}", self.rank(&version)),
+            None => self.text(line),
+        };
+        let mut lines: Vec<String> = text.split('\n').map(line).collect();
+        sort_lists_in_yaml(&mut lines);
+        lines
+    }
+
     /// The version of a list or bookmark: only its rank, because other sequences write meanwhile.
     fn rank(&self, text: &str) -> String {
         match text.parse() {
@@ -283,7 +299,7 @@ fn without_printed_managers(text: &str) -> Option<String> {
 }
 
 /// Sorts managed fields and finalizers in YAML.
-pub(crate) fn sort_lists_in_yaml(lines: &mut [String]) {
+fn sort_lists_in_yaml(lines: &mut [String]) {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let Some(start) = lines
         .iter()
@@ -407,6 +423,20 @@ mod tests {
         assert!(tokens.ends_with(r#"{"name":"c","resourceVersion":"⟦version 0⟧"}}]}"#), "{tokens}");
         let message = canonical(r#"{"message":"too old resource version: 1 (150)"}"#);
         assert_eq!(message, r#"{"message":"too old resource version: 1 (⟦some version⟧)"}"#);
+    }
+
+    #[test]
+    fn versions_of_yaml_lists_are_ranked() {
+        let list = |version: u64| {
+            let mut canonical = Canonical::default();
+            let object = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  resourceVersion: \"50\"\n";
+            let mut known = Tree::parse(r#"{"metadata":{"name":"a","resourceVersion":"50"}}"#).unwrap();
+            canonical.tree(&mut known);
+            canonical.lines(object);
+            canonical.lines(&format!("kind: PodList\nmetadata:\n  resourceVersion: \"{version}\"\n"))
+        };
+        assert_eq!(list(50), list(60), "another sequence may have written meanwhile");
+        assert_ne!(list(50), list(40));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use http::header::HeaderMap;
 use kube_protobuf::{DEFAULT_MAX_FRAME_BYTES, FrameReader};
 
-use super::canonical::{Canonical, sort_lists_in_yaml};
+use super::canonical::Canonical;
 use super::exchange::Answer;
 use super::tree::Tree;
 use super::wire;
@@ -78,10 +78,7 @@ fn document(content_type: &str, body: &[u8], canonical: &mut Canonical) -> (&'st
         };
         return (shape, tree);
     }
-    // Line by line, so that a line with a version does not affect the numbers of others.
-    let mut lines: Vec<String> = text.split('\n').map(|line| canonical.text(line)).collect();
-    sort_lists_in_yaml(&mut lines);
-    ("text", Tree::List(lines.into_iter().map(Tree::Text).collect()))
+    ("text", Tree::List(canonical.lines(&text).into_iter().map(Tree::Text).collect()))
 }
 
 /// What came on a stream.

@@ -125,7 +125,7 @@ pub(crate) fn patched(
 /// A patch of one kind.
 struct Patch<'a> {
     entry: &'static Entry,
-    /// What is patched: the object, or a view of it.
+    /// The patched object, or the view of it that a subresource is.
     of: Expected<'static>,
     subresource: &'static str,
     kind: Kind,
@@ -178,11 +178,11 @@ impl Patch<'_> {
             Value::Object(_) => patch,
             other => return Err(Status::bad_request(not_an_object(&other))),
         };
-        let patched = patch::strategic(of, original, &mut patch)?;
+        let mut patched = patch::strategic(of, original, &mut patch)?;
         // Upstream shows the patch, as Go prints a map.
         let shown = || go_text::plain(&patch);
-        let restored = patch::restore(of, &patched).map_err(|error| refused(&shown(), &error))?;
-        let (object, more) = json::normalise(of, &restored, self.options.validation)
+        patch::restore(of, &mut patched).map_err(|error| refused(&shown(), &error))?;
+        let (object, more) = json::normalise(of, &patched, self.options.validation)
             .map_err(|error| refused(&shown(), &error.to_string()))?;
         let mut more: Vec<String> = more.iter().map(Problem::to_string).collect();
         more.sort();

@@ -1,55 +1,50 @@
 //! The typed object of a patched tree. Source: `FromUnstructured` of apimachinery's `runtime.DefaultUnstructuredConverter`,
 //! with its errors, which are not those of the JSON decoder.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use crate::patch::go_text;
 use crate::schema::{Node, Shape, Type};
 
-/// The tree with its scalars as their types have them. The decoder finds nothing wrong with it but unknown fields and the texts
-/// of times and quantities.
-///
-/// Cost: a copy.
+/// Converts the scalars of a tree to their types. The decoder finds nothing wrong with it then but unknown fields and the
+/// texts of times and quantities.
 ///
 /// # Errors
 /// A value does not fit its place. Fields are read in the order of the Go struct.
-pub(crate) fn restore(of: &'static Type, tree: &Value) -> Result<Value, String> {
+pub(crate) fn restore(of: &'static Type, tree: &mut Value) -> Result<(), String> {
     let Value::Object(fields) = tree else {
         return Err(format!("cannot restore struct from: {}", kind_of(tree)));
     };
-    let mut restored = fields.clone();
     for field in &of.fields {
-        let Some(value) = restored.get_mut(field.json).filter(|value| !value.is_null()) else { continue };
-        *value = restore_node(&field.node, value)?;
+        if let Some(value) = fields.get_mut(field.json) {
+            restore_node(&field.node, value)?;
+        }
     }
-    Ok(Value::Object(restored))
+    Ok(())
 }
 
-fn restore_node(of: &'static Node, value: &Value) -> Result<Value, String> {
-    if value.is_null() {
-        return Ok(Value::Null);
-    }
-    let wrong_json = |of: &str| {
-        let name = match value {
-            Value::Number(number) => format!("number {number}"),
-            other => go_text::json_type_of(other).to_owned(),
-        };
-        Err(format!("json: cannot unmarshal {name} into Go value of type {of}"))
-    };
+fn restore_node(of: &'static Node, value: &mut Value) -> Result<(), String> {
     match (&of.shape, value) {
-        (Shape::Struct(inner), _) => restore(inner.get(), value),
+        (_, Value::Null)
+        | (Shape::String | Shape::Time | Shape::MicroTime | Shape::IntOrString, Value::String(_))
+        | (Shape::Bool, Value::Bool(_))
+        | (Shape::Quantity | Shape::FieldsV1 | Shape::RawExtension, _) => Ok(()),
+        (Shape::Struct(inner), value) => restore(inner.get(), value),
         (Shape::List(item) | Shape::Items(item), Value::Array(items)) => {
-            items.iter().map(|value| restore_node(item, value)).collect::<Result<_, _>>().map(Value::Array)
+            items.iter_mut().try_for_each(|value| restore_node(item, value))
         }
-        (Shape::List(_) | Shape::Items(_), _) => Err(format!("cannot restore slice from {}", kind_of(value))),
+        (Shape::List(_) | Shape::Items(_), value) => {
+            Err(format!("cannot restore slice from {}", kind_of(value)))
+        }
         (Shape::Map(item), Value::Object(fields)) => {
-            let fields = fields.iter().map(|(name, value)| Ok((name.clone(), restore_node(item, value)?)));
-            fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
+            fields.values_mut().try_for_each(|value| restore_node(item, value))
         }
-        (Shape::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
-        (Shape::String | Shape::Time | Shape::MicroTime, Value::String(_))
-        | (Shape::Bool, Value::Bool(_)) => Ok(value.clone()),
-        (Shape::Int32 | Shape::Int64, Value::Number(number)) => integer(of, number),
+        (Shape::Map(_), value) => Err(format!("cannot restore map from {}", kind_of(value))),
+        (Shape::Int32 | Shape::Int64, Value::Number(number)) => {
+            let whole = integer(of, number)?;
+            *number = whole.into();
+            Ok(())
+        }
         // Go could convert it, to a character.
         (Shape::String, Value::Number(number)) if !number.is_f64() => {
             Err(format!("cannot convert int64 to {}", of.go))
@@ -57,23 +52,25 @@ fn restore_node(of: &'static Node, value: &Value) -> Result<Value, String> {
         (Shape::String | Shape::Bool | Shape::Int32 | Shape::Int64, _) => {
             Err(format!("unrecognized type: {}", go_kind(&of.shape)))
         }
-        (Shape::Time | Shape::MicroTime, Value::Number(_)) => {
-            Err("json: cannot unmarshal number into Go value of type string".to_owned())
+        (Shape::Time | Shape::MicroTime, Value::Number(_)) => Err(unmarshal_error("number", "string")),
+        (Shape::Time | Shape::MicroTime, value) => {
+            Err(unmarshal_error(go_text::json_type_of(value), "string"))
         }
-        (Shape::Time | Shape::MicroTime, _) => wrong_json("string"),
         (Shape::IntOrString, Value::Number(number)) => {
             let small = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-            if small { Ok(value.clone()) } else { wrong_json("int32") }
+            if small { Ok(()) } else { Err(unmarshal_error(&format!("number {number}"), "int32")) }
         }
-        (Shape::IntOrString, Value::Bool(_) | Value::Array(_) | Value::Object(_)) => wrong_json("int32"),
-        (Shape::Quantity | Shape::FieldsV1 | Shape::RawExtension | Shape::IntOrString, _) => {
-            Ok(value.clone())
-        }
+        (Shape::IntOrString, value) => Err(unmarshal_error(go_text::json_type_of(value), "int32")),
     }
 }
 
+/// The error of a type that decodes JSON itself.
+fn unmarshal_error(what: &str, of: &str) -> String {
+    format!("json: cannot unmarshal {what} into Go value of type {of}")
+}
+
 /// A number as Go converts it: fractions are refused, what is too large is cut off.
-fn integer(of: &'static Node, number: &Number) -> Result<Value, String> {
+fn integer(of: &'static Node, number: &Number) -> Result<i64, String> {
     let whole = match (number.as_i64(), number.as_f64()) {
         (Some(whole), _) => whole,
         #[expect(clippy::cast_possible_truncation, reason = "Go's conversion truncates, too")]
@@ -82,8 +79,8 @@ fn integer(of: &'static Node, number: &Number) -> Result<Value, String> {
     };
     Ok(match of.shape {
         #[expect(clippy::cast_possible_truncation, reason = "Go's conversion truncates, too")]
-        Shape::Int32 => Value::from(whole as i32),
-        _ => Value::from(whole),
+        Shape::Int32 => i64::from(whole as i32),
+        _ => whole,
     })
 }
 

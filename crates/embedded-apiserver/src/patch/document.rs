@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use crate::codec::json::{MAX_DEPTH, syntax_error};
 use crate::codec::{write_json, write_str};
+use crate::status::Status;
 
 pub(super) type Fields<'a> = BTreeMap<String, Node<'a>>;
 
@@ -29,8 +31,7 @@ impl<'a> Node<'a> {
 
     /// Looks into a text. It turns into an object or a list, if it is one.
     ///
-    /// Cost: skips over what is in it. Whoever goes down level by level reads the text once a level, of which JSON that was
-    /// read by `serde_json` has at most 128.
+    /// Cost: a pass over the text. Opening all levels reads it once for each, of which there are at most [`MAX_DEPTH`].
     pub(super) fn open(&mut self) {
         let Self::Raw(text) = *self else { return };
         let opened = match text.trim_start().as_bytes().first() {
@@ -101,6 +102,39 @@ impl<'a> Node<'a> {
         // Parts of texts, and escapes: always UTF-8.
         String::from_utf8(out).unwrap_or_default()
     }
+}
+
+/// Checks that the recursion over a patch is bounded.
+///
+/// # Errors
+/// 400 if it nests more than [`MAX_DEPTH`] levels, in Go's words.
+pub(super) fn check_depth(patch: &str) -> Result<(), Status> {
+    if depth(patch) <= MAX_DEPTH {
+        return Ok(());
+    }
+    Err(Status::bad_request(syntax_error(patch.as_bytes()).unwrap_or_default()))
+}
+
+/// The levels of objects and lists in a JSON text. Cost: a pass.
+pub(super) fn depth(text: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if quoted => {
+                quoted = escaped || byte != b'"';
+                escaped = byte == b'\\' && !escaped;
+            }
+            b'"' => quoted = true,
+            b'{' | b'[' => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// The members of a JSON object. `None` if the text is none.

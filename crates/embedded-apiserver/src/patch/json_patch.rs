@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::codec::json;
+use crate::codec::json::{self, MAX_DEPTH};
 use crate::status::Status;
 
-use super::document::Node;
+use super::document::{Node, check_depth, depth};
 use super::go_text;
 use super::refusal::unprocessable;
 
@@ -60,8 +60,9 @@ type Operation<'a> = BTreeMap<String, Option<&'a RawValue>>;
 ///
 /// # Errors
 /// 413 if there are too many operations; 422, without upstream's reason, if one of them does not apply; 400 if the patch is no
-/// list of objects.
+/// list of objects, or nests too deep.
 pub(crate) fn json_patch(original: &str, patch: &str) -> Result<String, Status> {
+    check_depth(patch)?;
     let operations: Option<Vec<Option<Operation<'_>>>> =
         serde_json::from_str(patch).map_err(|_| Status::bad_request(not_operations(patch)))?;
     let operations = operations.unwrap_or_default();
@@ -74,7 +75,7 @@ pub(crate) fn json_patch(original: &str, patch: &str) -> Result<String, Status> 
     }
     let mut document = Node::Raw(original);
     document.open();
-    let mut patching = Patching { document, copied: 0 };
+    let mut patching = Patching { document, copied: 0, depth: depth(original) };
     let applied = operations.iter().try_for_each(|operation| patching.apply(operation.as_ref()?));
     applied.ok_or_else(unprocessable)?;
     Ok(patching.document.into_text())
@@ -100,6 +101,8 @@ struct Patching<'a> {
     document: Node<'a>,
     /// The bytes that `copy` has added.
     copied: usize,
+    /// The document has no more levels: what is copied or moved counts as deep as it may be at most.
+    depth: usize,
 }
 
 /// The place that a path leads to, in an object or list that exists.
@@ -124,31 +127,46 @@ impl<'a> Patching<'a> {
         };
         let value =
             operation.get("value").map(|value| value.map_or(Node::Written, |raw| Node::Raw(raw.get())));
+        let levels = operation.get("value").copied().flatten().map_or(0, |raw| depth(raw.get()));
         let path = || text("path");
         match text("op")?.as_str() {
-            "add" => self.add(&path()?, value.unwrap_or(Node::Null)),
+            "add" => self.add(&path()?, value.unwrap_or(Node::Null), levels),
             "remove" => self.remove(&path()?).map(drop),
-            "replace" => self.replace(&path()?, value.unwrap_or(Node::Null)),
+            "replace" => self.replace(&path()?, value.unwrap_or(Node::Null), levels),
             "test" => self.test(&path()?, value),
             "move" => {
-                let value = self.remove(&text("from")?)?;
-                self.add(&path()?, value)
+                let from = text("from")?;
+                let value = self.remove(&from)?;
+                self.add(&path()?, value, self.levels_at(&from))
             }
             "copy" => {
-                let value = self.get(&text("from")?)?.copy();
+                let from = text("from")?;
+                let value = self.get(&from)?.copy();
                 let mut copied = Vec::new();
                 value.write(&mut copied);
                 self.copied += copied.len();
                 if self.copied > MOST_COPIED_BYTES {
                     return None;
                 }
-                self.add(&path()?, value)
+                self.add(&path()?, value, self.levels_at(&from))
             }
             _ => None,
         }
     }
 
-    fn add(&mut self, path: &str, value: Node<'a>) -> Option<()> {
+    /// The levels that a value at a path has at most.
+    fn levels_at(&self, path: &str) -> usize {
+        self.depth.saturating_sub(steps_of(path))
+    }
+
+    /// Counts the levels of a value that comes to a path. `None` if the document would nest too deep.
+    fn deepen(&mut self, path: &str, levels: usize) -> Option<()> {
+        self.depth = self.depth.max(steps_of(path) + levels);
+        (self.depth <= MAX_DEPTH).then_some(())
+    }
+
+    fn add(&mut self, path: &str, value: Node<'a>, levels: usize) -> Option<()> {
+        self.deepen(path, levels)?;
         let (container, key) = self.container(path)?;
         match container {
             Node::Object(fields) => drop(fields.insert(key, value)),
@@ -175,7 +193,8 @@ impl<'a> Patching<'a> {
     }
 
     /// Upstream adds a field that is not there.
-    fn replace(&mut self, path: &str, mut value: Node<'a>) -> Option<()> {
+    fn replace(&mut self, path: &str, mut value: Node<'a>, levels: usize) -> Option<()> {
+        self.deepen(path, levels)?;
         if path.is_empty() {
             value.open();
             if !matches!(value, Node::Object(_) | Node::Array(_)) {
@@ -243,6 +262,11 @@ impl<'a> Patching<'a> {
         }
         Some((place, last))
     }
+}
+
+/// The steps of a path.
+fn steps_of(path: &str) -> usize {
+    path.matches('/').count()
 }
 
 /// A position below `length`. Negative numbers count from the end.

@@ -2,14 +2,16 @@
 
 use crate::status::Status;
 
-use super::document::{Fields, Node, array, object};
+use super::document::{Fields, Node, array, check_depth, object};
 
 /// The object with a merge patch applied: null deletes a field, objects are merged, anything else replaces. What the patch
 /// does not touch keeps its order.
 ///
 /// # Errors
-/// 400 if the patch is neither an object nor a list. A list replaces the object, and the decoder of the type refuses it.
+/// 400 if the patch is neither an object nor a list, or nests too deep. A list replaces the object, and the decoder of the
+/// type refuses it.
 pub(crate) fn merge(original: &str, patch: &str) -> Result<String, Status> {
+    check_depth(patch)?;
     let mut merged = match (object(original), object(patch)) {
         (Some(mut original), Some(patch)) => {
             merge_fields(&mut original, patch);

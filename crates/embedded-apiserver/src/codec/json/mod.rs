@@ -16,7 +16,7 @@ pub(crate) use decode::decode;
 pub(crate) use encode::{encode, encode_untyped};
 pub(crate) use head::head;
 pub(crate) use place::{FieldValidation, Problem};
-pub(crate) use syntax::error as syntax_error;
+pub(crate) use syntax::{MAX_DEPTH, error as syntax_error};
 pub(crate) use untyped::untyped;
 
 use crate::schema::Type;

@@ -3,7 +3,7 @@
 use crate::codec::text::quote;
 
 /// Objects and arrays are nested no deeper, so that recursion over a body is bounded. Go's limit is 10,000.
-pub(super) const MAX_DEPTH: usize = 500;
+pub(crate) const MAX_DEPTH: usize = 500;
 
 /// The error of the first byte that is wrong, or of the end; `None` if the text is well formed.
 ///

@@ -62,6 +62,25 @@ fn what_a_patch_does_not_touch_keeps_its_order() {
 }
 
 #[test]
+fn deep_patches_are_refused() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+    let operation = format!(r#"[{{"op":"add","path":"/a","value":{deep}}}]"#);
+    for refused in [crate::patch::merge("{}", &deep), crate::patch::json_patch("{}", &operation)] {
+        assert_eq!(refused.unwrap_err().message, "invalid character '{' exceeded max depth");
+    }
+    let nested = format!(r#"{}"]}}[{{\\\""{}"#, "[".repeat(500), "]".repeat(500));
+    assert!(crate::patch::merge("{}", &nested).is_ok());
+    // Each copy doubles the depth.
+    let copies = |count: u32| {
+        let path = |copy: u32| "/a".repeat(2_usize.pow(copy) + 1);
+        let copy = |copy| format!(r#"{{"op":"copy","from":"/a","path":"{}"}}"#, path(copy));
+        format!("[{}]", (0..count).map(copy).collect::<Vec<_>>().join(","))
+    };
+    assert!(crate::patch::json_patch(r#"{"a":{}}"#, &copies(8)).is_ok());
+    assert_eq!(crate::patch::json_patch(r#"{"a":{}}"#, &copies(9)).unwrap_err().code, 422);
+}
+
+#[test]
 fn what_is_no_list_of_operations_is_refused_in_gos_words() {
     for (patch, message) in [
         ("{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),

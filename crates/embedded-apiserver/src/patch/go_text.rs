@@ -125,11 +125,6 @@ pub(crate) fn float(number: f64) -> String {
 
 /// JSON as Go's encoders write it: `<`, `>`, `&` and two line separators escaped, whole floats without a fraction.
 pub(crate) fn json(value: &Value) -> String {
-    if let Some(number) = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0)
-        && number.abs() < 1e21
-    {
-        return format!("{number:.0}");
-    }
     let mut out = Vec::with_capacity(32);
     encode_untyped(value, &mut out);
     // The encoder writes UTF-8 only.

@@ -47,15 +47,17 @@ fn fields_of(
     let mut fields = Fields::new(message.name, bytes);
     loop {
         let rest = bytes.get(fields.offset()..).unwrap_or_default();
-        let next = fields.next_field().map_err(|error| misfit(of, message, rest).unwrap_or(error.into()))?;
+        let next = fields
+            .next_field()
+            .map_err(|error| wrong_wire_type(of, message, rest).unwrap_or(error.into()))?;
         let Some((number, wire)) = next else { return Ok(()) };
         match message.entry(number).map(|Entry { part, .. }| part) {
             None => {}
             Some(Part::Inlined(inner)) => fields_of(of, inner, fields.bytes(wire)?, map, seen)?,
             Some(Part::Field(position)) => {
                 let Some(field) = of.fields.get(*position) else { continue };
-                if !matches!((form(&field.node), wire), (0, Wire::Varint(_)) | (2, Wire::Bytes(_)))
-                    && let Some(error) = misfit(of, message, rest)
+                if !matches!((wire_type(&field.node), wire), (0, Wire::Varint(_)) | (2, Wire::Bytes(_)))
+                    && let Some(error) = wrong_wire_type(of, message, rest)
                 {
                     return Err(error);
                 }
@@ -79,29 +81,28 @@ fn fields_of(
     }
 }
 
-/// The error of a field that has another form on the wire than its type. Go looks at it before it reads the value.
+/// The error of a field whose wire type is not that of its Go type. Go's decoder checks it before it reads the value.
 #[cold]
-fn misfit(of: &'static Type, message: &'static Message, rest: &[u8]) -> Option<DecodeError> {
+fn wrong_wire_type(of: &'static Type, message: &'static Message, rest: &[u8]) -> Option<DecodeError> {
     let end = rest.iter().take(MAX_KEY).position(|byte| *byte < 0x80)?;
     let bytes = rest.get(..=end)?.iter().rev();
     let key = bytes.fold(0_u64, |key, byte| key << 7 | u64::from(byte & 0x7f));
     let entry = message.entry(u32::try_from(key >> 3).ok()?)?;
     let Part::Field(position) = entry.part else { return None };
     let field = of.fields.get(position)?;
-    (key & 7 != form(&field.node)).then(|| {
-        let (form, name) = (key & 7, field.go);
-        DecodeError(format!("proto: wrong wireType = {form} for field {name}"))
-    })
+    let (found, name) = (key & 7, field.go);
+    (found != wire_type(&field.node))
+        .then(|| DecodeError(format!("proto: wrong wireType = {found} for field {name}")))
 }
 
-/// Bytes of a key on the wire; more would be no field number.
+/// Bytes of a key on the wire: a field number has at most 29 bits, a wire type 3.
 const MAX_KEY: usize = 5;
 
-/// The form of a type on the wire, as a wire type of protobuf.
-fn form(of: &Node) -> u64 {
+/// The wire type of a field's values: 0 for varints, 2 for bytes with their length before them.
+fn wire_type(of: &Node) -> u64 {
     match &of.shape {
         Shape::Bool | Shape::Int32 | Shape::Int64 => 0,
-        Shape::List(item) => form(item),
+        Shape::List(item) => wire_type(item),
         _ => 2,
     }
 }

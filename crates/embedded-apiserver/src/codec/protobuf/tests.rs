@@ -71,7 +71,7 @@ fn the_resource_version_is_replaced_in_place() {
 }
 
 #[test]
-fn fields_of_another_form_are_refused_by_name() {
+fn fields_of_another_wire_type_are_refused_by_name() {
     let pod = Type::named("k8s.io/api/core/v1.Pod").unwrap();
     let refused = |bytes: &[u8]| decode(pod, bytes).unwrap_err().0;
     assert_eq!(refused(b"\x08\x01"), "proto: wrong wireType = 0 for field ObjectMeta");

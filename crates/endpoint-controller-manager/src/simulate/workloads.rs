@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Workloads {
     client: kube::Client,
     api: Api,
-    /// By path.
+    /// The workloads, by path.
     known: HashMap<String, Known>,
     /// Paths of workloads to look at; true if the template is new.
     pending: BTreeMap<String, bool>,
@@ -50,7 +50,7 @@ struct Known {
 /// A change that a watch reports.
 enum Change {
     Workload(Workload, Value),
-    /// With whether the pod is gone.
+    /// True if the pod is gone.
     Pod(Value, bool),
 }
 
@@ -68,8 +68,7 @@ impl Workloads {
             // A cluster's own controllers have observed it.
             known.is_ours = field(&known.tree, &["status", "observedGeneration"]).is_none();
         }
-        let known = &workloads.known;
-        workloads.pending.retain(|path, _| known.get(path).is_some_and(|known| known.is_ours));
+        workloads.pending.clear();
         Ok(workloads)
     }
 
@@ -101,6 +100,10 @@ impl Workloads {
     /// Handles what has changed, and then what changes.
     async fn follow(&mut self) -> Result<(), String> {
         let version = self.list().await.map_err(|error| error.to_string())?;
+        // Their pods may have changed while there was no watch.
+        for (path, _) in self.known.iter().filter(|(_, known)| known.is_ours) {
+            self.pending.entry(path.clone()).or_default();
+        }
         let mut watches = Vec::new();
         for (kind, plural) in KINDS {
             let change = move |event| match event {

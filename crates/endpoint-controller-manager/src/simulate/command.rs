@@ -101,7 +101,10 @@ fn shape(command: Command) -> Command {
     });
     command
         .about(ABOUT)
-        .override_usage(format!("{} {NAME} -f FILE|FOLDER|- [-f ...] [flags]", version::NAME))
+        .override_usage(format!(
+            "{program} {NAME} -f FILE|FOLDER|- [-f ...] [flags]\n       {program} {NAME} --serve [-f ...] [flags]",
+            program = version::NAME
+        ))
         .after_help("All other flags of the program are accepted and change nothing here.")
 }
 

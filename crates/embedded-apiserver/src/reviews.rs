@@ -1,4 +1,4 @@
-//! Kinds that are answered and never stored: reviews of tokens and of access. Everybody may do everything.
+//! Kinds that are answered and never stored: reviews of tokens and of access. Every access is allowed.
 
 use serde_json::{Value, json};
 
@@ -127,7 +127,8 @@ fn user_info(name: &str) -> Value {
     json!({ "username": name, "groups": ["system:masters", "system:authenticated"] })
 }
 
-/// Tokens belong to the users that the server was told of, or to service accounts. Without any such user every token is good.
+/// The status of a `TokenReview`. Tokens are those of service accounts, and those that the server was built with; if it was
+/// built without, every token is good.
 fn token_status(object: &Value, users: &Users) -> Result<Value, Status> {
     let token = object.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
     if token.is_empty() {

@@ -1,4 +1,4 @@
-//! What the embedded server does not do as the real one, and why. Its README lists the same.
+//! Accepted differences of the embedded server. Its README lists them with the same words.
 
 use super::compare::Difference;
 use super::coverage::Coverage;
@@ -9,7 +9,7 @@ use super::tree::Tree;
 pub(crate) struct Deviation {
     /// As in the README of the embedded server.
     pub(crate) name: &'static str,
-    /// Why it is accepted.
+    /// The reason to accept it.
     pub(crate) reason: &'static str,
     /// True if it explains a difference in the answers of the real and the other server.
     matches: fn(&Request, &Difference, &[Tree; 2]) -> bool,
@@ -19,7 +19,7 @@ pub(crate) struct Deviation {
 pub(crate) const ALL: &[Deviation] = &[
     Deviation {
         name: "reviews allow everything",
-        reason: "there is no authentication and no authorization: `TokenReview` and `SubjectAccessReview` say yes",
+        reason: "there is no authorization, and without tokens of its own (`Builder::token`) the server takes every token",
         matches: |request, difference, _| {
             request.cell.resource == "reviews"
                 && [".body.status.", ".body.2.3.", ".body.2.3"]

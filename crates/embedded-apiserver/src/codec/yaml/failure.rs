@@ -1,6 +1,6 @@
-//! Errors of YAML in the words of go-yaml v2, a translation of the same parser as ours.
+//! Errors of YAML in the words of go-yaml v2. It and our parser are translations of libyaml, and find the same problems.
 
-/// Brackets or levels beyond the limit. Go's limit is higher.
+/// More nesting than ours allows. It is Go's text, whose limit is higher.
 pub(super) const TOO_DEEP: &str = "yaml: exceeded max depth of 10000";
 /// The value of `<<` is not what can be merged.
 pub(super) const MERGE: &str = "map merge requires map or sequence of maps as the value";
@@ -29,7 +29,7 @@ pub(super) fn describe(error: &serde_yaml::Error) -> String {
     let message = error.to_string();
     let end = [" at line ", " at position ", ", while "].iter().filter_map(|place| message.find(place)).min();
     let problem = message.get(..end.unwrap_or(message.len())).unwrap_or_default();
-    // before what our loader says is the path of the value
+    // The parser puts the path of the value before the texts of our loader.
     for own in [UNSUPPORTED, NULL_KEY] {
         if let Some(at) = problem.find(own) {
             return problem.get(at..).unwrap_or_default().to_owned();

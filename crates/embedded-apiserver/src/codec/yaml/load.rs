@@ -18,7 +18,7 @@ use crate::codec::text::quote;
 ///
 /// Scalars have the types of YAML 1.1, as in go-yaml v2: `yes` is a boolean, `0777` a number.
 ///
-/// Cost: linear. Nesting is limited to 128 levels, aliases by the parser.
+/// Cost: linear. The parser limits nesting to 128 levels, and the expansion of aliases.
 ///
 /// # Errors
 /// The body is no YAML, or JSON cannot express it.
@@ -39,7 +39,8 @@ pub(crate) fn to_json(body: &[u8]) -> Result<(Vec<u8>, Vec<Problem>), DecodeErro
     Ok((text, problems))
 }
 
-/// More brackets are not open at once in any object. The parser's cost grows with the square of their number.
+/// Brackets that may be open at once. The parser allows fewer levels, but these include brackets in texts. Its cost, before
+/// it refuses a body, grows with the square of their number.
 const MAX_OPEN: usize = 1000;
 
 /// True if more brackets are opened than closed, by [`MAX_OPEN`], at any byte. Those in texts count too.

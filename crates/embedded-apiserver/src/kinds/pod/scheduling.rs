@@ -1,11 +1,11 @@
-//! Where a pod can run: node affinity, topology spread. Affinity to other pods, and preferences, are stored unchecked.
+//! Constraints of scheduling: node affinity, topology spread. Affinity to other pods, and preferences, are stored unchecked.
 
 use serde_json::Value;
 
 use crate::kinds::field::{Errors, Path};
 use crate::kinds::{checks, content, tree};
 
-/// `validateNodeAffinity`, as far as it is required.
+/// `validateNodeAffinity`: the required terms, without their `matchFields`.
 pub(super) fn validate_affinity(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     let selector = tree::at(spec, &["affinity", "nodeAffinity", REQUIRED]);

@@ -1,4 +1,4 @@
-//! The seam to everything that is not a function of the requests: the wall clock and randomness.
+//! The wall clock and randomness: everything that is not a function of the requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

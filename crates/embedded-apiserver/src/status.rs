@@ -16,7 +16,7 @@ pub struct Status {
     pub message: String,
     /// The object and the causes.
     pub details: Option<Box<Details>>,
-    /// Where to continue a list whose version is compacted: `metadata.continue`. Usually empty.
+    /// `metadata.continue`: continues a list whose version is compacted, at the current version. Usually empty.
     pub continue_token: String,
 }
 

@@ -1,4 +1,4 @@
-//! Users: whose token a request carries. Nobody is refused.
+//! Users, by the tokens of requests. No request is refused.
 
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@ use super::tree::Tree;
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// Where, such as `.metadata.labels` or `header content-type`.
+    /// The path, such as `.metadata.labels` or `header content-type`.
     pub(crate) path: String,
     /// The real server's value; empty if it has none.
     pub(crate) real: String,
@@ -36,7 +36,7 @@ pub(crate) fn compare(path: &str, real: &Tree, other: &Tree, found: &mut Vec<Dif
     }
 }
 
-/// What identifies the items of a list.
+/// The names of the items of a list, or else the items.
 fn names(list: &[Tree]) -> String {
     let name = |item: &Tree| {
         let object = item.get("object").unwrap_or(item);

@@ -1,4 +1,4 @@
-//! What the requests of a run reached.
+//! The coverage of a run's requests.
 
 use std::collections::BTreeMap;
 use std::fmt;

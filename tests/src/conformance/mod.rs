@@ -6,7 +6,7 @@
 //! what two equal servers choose freely. A failing sequence is shrunk and printed with the command that
 //! repeats it.
 //!
-//! Two real servers give equal answers, which shows that what differs otherwise is the other server's doing.
+//! Two real servers give equal answers, so that a difference is one of the other server.
 //!
 //! | Concern | Rule |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | reads from the real server's cache | a consistent list comes first, so that the cache is not behind |
 //! | events | both servers get time to send equally many; bookmarks count if they must come |
 //! | audit ids, flow control, dates | not compared |
-//! | conflicts of server-side apply, errors of its type check | sorted: they follow the random order of Go's maps |
+//! | conflicts of server-side apply, errors of its type check, finalizers that deletions set | sorted: they follow the random order of Go's maps |
 //! | panics of the real server | end the sequence; counted as status 0 |
 
 mod canonical;

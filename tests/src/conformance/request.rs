@@ -34,7 +34,7 @@ pub(crate) struct Request {
     pub(crate) cell: Cell,
 }
 
-/// What is done with the answer.
+/// The treatment of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The answer is compared.

@@ -15,7 +15,7 @@ use super::request::Request;
 use super::sequence::{self, Failure, Pair, Until};
 use super::shrink::{Shrunk, class, shrink};
 
-/// What to run.
+/// The sequences to run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Requests after which no further sequence begins, unless seeds are named.
@@ -73,7 +73,7 @@ impl Options {
 /// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// What was reached.
+    /// The coverage of the requests.
     pub coverage: Coverage,
     /// Sequences whose answers differ, by class: how many, and the text of the first.
     pub classes: BTreeMap<String, (usize, String)>,

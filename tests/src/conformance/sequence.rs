@@ -40,7 +40,7 @@ struct Side {
 pub(crate) struct Failure {
     /// Its number.
     pub(crate) number: usize,
-    /// How the answers differ.
+    /// The differences of the answers.
     pub(crate) differences: Vec<Difference>,
     /// The request as the real server got it.
     pub(crate) request: String,
@@ -105,7 +105,7 @@ impl Side {
     }
 }
 
-/// Where a sequence ends.
+/// The end of a sequence before its last request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
     /// At the first difference: what follows may be its consequence.

@@ -17,7 +17,7 @@ pub(crate) fn class(requests: &[Request], failure: &Failure) -> String {
     format!("{}: {path} {} / {}", cell.unwrap_or_default(), short(&first.real), short(&first.other))
 }
 
-/// What a failing sequence comes to.
+/// A failing sequence without the requests that its failure does not need.
 pub(crate) struct Shrunk {
     pub(crate) requests: Vec<Request>,
     pub(crate) failure: Failure,

@@ -81,7 +81,7 @@ fn document(content_type: &str, body: &[u8], canonical: &mut Canonical) -> (&'st
     ("text", Tree::List(canonical.lines(&text).into_iter().map(Tree::Text).collect()))
 }
 
-/// What came on a stream.
+/// The events of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) events: Vec<Tree>,

@@ -201,7 +201,7 @@ fn interpret(suffix: &str) -> Option<(i64, Format)> {
         "Ei" => (60, Format::BinarySi),
         _ => {
             let exponent = suffix.strip_prefix(['e', 'E'])?.parse::<i64>().ok()?;
-            // Go keeps the lower 32 bits; no one writes such numbers
+            // Go keeps the lower 32 bits of such exponents, which do not occur
             (i64::from(i32::try_from(exponent).ok()?), Format::DecimalExponent)
         }
     };

@@ -168,7 +168,7 @@ fn validate_series(object: &Value, errors: &mut Errors) {
     }
 }
 
-/// What new Events of `events.k8s.io` must have, and fields of the core group that they must not have.
+/// Checks the fields that new Events of `events.k8s.io` must have, and those of the core group that they must not have.
 fn validate_new(object: &Value, errors: &mut Errors) {
     if !tree::has(object, "eventTime") {
         errors.required(&Path::root("eventTime"), "");

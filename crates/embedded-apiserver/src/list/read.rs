@@ -35,7 +35,7 @@ enum At {
     Exact(u64),
 }
 
-/// Which version answers, from which key, and how.
+/// The version that answers, the key to begin at, and the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Plan {
     at: At,

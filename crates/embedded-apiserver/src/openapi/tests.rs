@@ -22,7 +22,7 @@ fn schema<'a>(document: &'a Value, reference: &Value) -> &'a Value {
     &document["components"]["schemas"][name]
 }
 
-/// What kubectl checks before it sends `fieldValidation` and a strategic merge patch.
+/// kubectl checks this before it sends `fieldValidation` and a strategic merge patch.
 #[test]
 fn each_kind_has_a_patch_with_its_parameters_and_a_schema() {
     let index = document("/openapi/v3");

@@ -1,4 +1,4 @@
-//! What is known of a type.
+//! A Go type of the API: its fields, and their encodings.
 
 use std::fmt;
 use std::ops::Deref;

@@ -149,8 +149,8 @@ impl Builder {
         self
     }
 
-    /// Names the user of requests with the header `Authorization: Bearer TOKEN`. Nobody is refused: users matter to the audit,
-    /// and to reviews of tokens, which then know no other tokens than these and those of service accounts.
+    /// Names the user of requests with the header `Authorization: Bearer TOKEN`. No request is refused: users matter to the
+    /// audit, and to reviews of tokens, which then know no other tokens than these and those of service accounts.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, user: impl Into<String>) -> Self {
         self.users.add(token.into(), user.into());

@@ -5,7 +5,7 @@ use crate::status::Status;
 /// The options of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// What each row shows of its object besides the cells.
+    /// The part of its object that each row has besides the cells.
     pub(crate) include: Include,
     /// The version of `meta.k8s.io` that the client accepts.
     pub(crate) version: Version,

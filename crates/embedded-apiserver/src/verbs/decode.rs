@@ -211,7 +211,7 @@ fn envelope(bytes: &Bytes) -> Result<Found, String> {
     })
 }
 
-/// What a body leaves out follows from the path.
+/// The apiVersion and kind of a body; those that it leaves out follow from the path.
 fn with_defaults(api_version: String, kind: String, expected: Expected<'_>) -> (String, String) {
     let kind = if kind.is_empty() { expected.kind.to_owned() } else { kind };
     let api_version = if api_version.is_empty() { expected.api_version.to_owned() } else { api_version };
@@ -272,7 +272,7 @@ fn same_storage(api_version: &str, kind: &str, expected: Expected<'_>) -> bool {
     }
 }
 
-/// The words about an object of a kind that is none of the expected one.
+/// Go's error for an object that cannot be converted to the expected kind.
 fn no_conversion(api_version: &str, kind: &str, expected: Expected<'_>) -> String {
     let from = schema::go_type(api_version, kind).unwrap_or_else(|| kind.to_owned());
     format!("converting ({from}) to ({}): unknown conversion", internal_type(expected))

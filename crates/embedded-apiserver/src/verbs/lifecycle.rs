@@ -1,4 +1,4 @@
-//! What the phase of a namespace allows: the admission plugin `NamespaceLifecycle`.
+//! The admission plugin `NamespaceLifecycle`: writes that the phase of a namespace allows.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What follows from a write: the Endpoints of a deleted Service, the dependents of a deleted owner, the contents of a deleted
+//! Consequences of a write: the Endpoints of a deleted Service, the dependents of a deleted owner, the contents of a deleted
 //! namespace.
 //!
 //! In a cluster the garbage collector and the namespace controller do this some time later. Here it happens after the

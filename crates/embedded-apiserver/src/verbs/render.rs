@@ -25,7 +25,7 @@ use crate::watch::{Source, Watch, WatchEvent, json_frame, protobuf_frame};
 /// Number of `metadata` in all kinds.
 const METADATA: u32 = 1;
 
-/// How objects of a kind are shown: as themselves, or their metadata only.
+/// The representation of objects of a kind: themselves, or their metadata only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     entry: &'static Entry,
@@ -83,7 +83,7 @@ fn metadata_of(body: &Bytes) -> Bytes {
 pub(crate) struct Renderer {
     entry: &'static Entry,
     media: Media,
-    /// How tables are shown, if one is wanted.
+    /// The options of tables, if one is asked for.
     table: Option<table::Options>,
     /// Tables show ages.
     environment: Arc<dyn Environment>,

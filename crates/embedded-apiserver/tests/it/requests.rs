@@ -1,4 +1,4 @@
-//! What is wrong with requests, in the words of kube-apiserver.
+//! Refusals of wrong requests, in the words of kube-apiserver.
 
 use embedded_apiserver::ApiServer;
 use proptest::prelude::*;

@@ -13,7 +13,7 @@ use super::skipped::listed;
 /// The node of all pods, if the input has neither nodes nor pods on them.
 pub(crate) const ONLY_NODE: &str = "node-1";
 
-/// What is added to the input, with lines about it for the user.
+/// Objects that are added to the input, with lines about them for the user.
 #[derive(Debug, Default)]
 pub(crate) struct Added {
     namespaces: Vec<Value>,
@@ -34,7 +34,7 @@ pub(crate) struct MadePods {
 }
 
 impl Added {
-    /// What is added to the objects of a plan.
+    /// Adds what the objects of a plan lack.
     pub(crate) fn to(plan: &Plan) -> Self {
         let mut added = Self::default();
         added.note_unknown(plan);

@@ -193,7 +193,7 @@ fn compare_lists(fields: &mut Vec<FieldChange>, path: &str, old: &[Value], new: 
     }
 }
 
-/// What identifies each element, if all elements have it and no two the same.
+/// The identity of each element, if all elements have one and no two the same.
 fn identified(list: &[Value]) -> Option<Vec<String>> {
     let mut keys = list.iter().map(identity).collect::<Option<Vec<_>>>()?;
     let all = keys.clone();

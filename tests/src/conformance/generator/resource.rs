@@ -15,7 +15,7 @@ pub(crate) struct Resource {
     pub(crate) api: &'static str,
     pub(crate) namespaced: bool,
     pub(crate) status: bool,
-    /// How often it is chosen.
+    /// Its share of the random choices.
     pub(crate) weight: usize,
     /// Field selectors besides the name.
     pub(crate) fields: &'static [&'static str],

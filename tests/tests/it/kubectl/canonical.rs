@@ -1,4 +1,4 @@
-//! What kubectl prints, without what differs between two equal servers: spaces of columns, ages, times, uids, versions,
+//! The output of kubectl, without what differs between two equal servers: spaces of columns, ages, times, uids, versions,
 //! addresses that were allocated, and the server's own address.
 
 /// The canonical form: a line for a line.

@@ -1,4 +1,4 @@
-//! What the embedded server has from the real one: columns of tables and schemas of `OpenAPI`; and its discovery.
+//! Documents that the embedded server has from the real one: columns of tables and schemas of `OpenAPI`; and its discovery.
 
 use std::path::Path;
 

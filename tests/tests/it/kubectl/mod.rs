@@ -1,12 +1,13 @@
 //! kubectl against the real API server and the embedded one, where the same commands print the same, and against
 //! `simulate --serve`.
 //!
-//! `steps.txt` is the script, in the folder of this module; `served.txt` is the other, with what it prints. kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if there is one of
-//! version 1.32 or newer.
+//! `steps.txt` in the folder of this module is the script for the first, `served.txt` the one for the second, with its
+//! output.
+//! kubectl is the one of `hack/testenv`, in the server's version, and the one on `PATH`, if it has version 1.32 or newer.
 //!
 //! | Variable | Meaning |
 //! |---|---|
-//! | `RECORD=1` | writes what the embedded server has from the real one (columns of tables, schemas) instead of comparing it, and `served.txt` again |
+//! | `RECORD=1` | writes the embedded server's columns of tables and schemas, and `served.txt`, again instead of comparing them |
 //! | `KUBECTL_KEEP=1` | keeps what kubectl printed, in files whose folder is printed |
 
 mod canonical;

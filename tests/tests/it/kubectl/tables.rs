@@ -160,7 +160,7 @@ async fn tables_are_those_of_the_real_server() {
     assert!(compared >= objects.len(), "only {compared} rows of {} objects", objects.len());
 }
 
-/// What a table says of itself and which kind of object its rows show.
+/// The head of a table, and the kind of object that its rows show.
 fn shape(table: &Value) -> Value {
     let rows = table["rows"].as_array().expect("rows").iter();
     let first = rows.map(|row| json!([row["object"]["kind"], row["object"]["apiVersion"]])).next();

@@ -1,4 +1,4 @@
-//! What `simulate -f config/samples` prints is what upstream's controllers write for the same manifests on a real API server.
+//! `simulate -f config/samples` beside upstream's controllers on a real API server with the same manifests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

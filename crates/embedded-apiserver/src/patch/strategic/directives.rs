@@ -13,8 +13,8 @@ pub(super) fn list_of_directive<'a>(key: &'a str, prefix: &str) -> Result<&'a st
     }
 }
 
-/// A copy of a value without objects that contain `$patch`. `None` if it is one. They are removed from the value, too, but
-/// not if it is a list and they are its items.
+/// Copies a value without the objects in it that contain `$patch`; `None` if it is such an object itself. The value loses
+/// them too, except for the items of a list: upstream removes those from its copy alone.
 pub(super) fn remove_directives(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => {

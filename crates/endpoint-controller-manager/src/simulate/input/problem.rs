@@ -1,4 +1,4 @@
-//! What is wrong with the input, as one line each.
+//! Problems of the input, as one line each.
 
 use super::document::Unreadable;
 use super::object::Origin;

@@ -2,7 +2,7 @@
 
 use kube::core::Status;
 
-/// What is wrong with one field; the path is empty if it is the whole object.
+/// The problem of one field; the path is empty if it is the whole object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) field: String,

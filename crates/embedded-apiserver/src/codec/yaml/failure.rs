@@ -2,6 +2,8 @@
 
 /// More nesting than ours allows. It is Go's text, whose limit is higher.
 pub(super) const TOO_DEEP: &str = "yaml: exceeded max depth of 10000";
+/// Aliases make a tree out of proportion to its body.
+pub(super) const ALIASES: &str = "document contains excessive aliasing";
 /// The value of `<<` is not what can be merged.
 pub(super) const MERGE: &str = "map merge requires map or sequence of maps as the value";
 /// A list or mapping as a key.
@@ -35,13 +37,16 @@ pub(super) fn describe(error: &serde_yaml::Error) -> String {
             return problem.get(at..).unwrap_or_default().to_owned();
         }
     }
-    for own in [MERGE, INVALID_KEY] {
+    for own in [MERGE, INVALID_KEY, ALIASES] {
         if problem.ends_with(own) {
             return format!("yaml: {own}");
         }
     }
     if problem.ends_with("recursion limit exceeded") {
         return TOO_DEEP.to_owned();
+    }
+    if problem.ends_with("repetition limit exceeded") {
+        return format!("yaml: {ALIASES}");
     }
     let line = error.location().map_or(0, |location| location.line().saturating_sub(1));
     let from_parser = OF_PARSER.iter().any(|known| problem.starts_with(known));

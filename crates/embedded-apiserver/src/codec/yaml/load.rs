@@ -18,7 +18,8 @@ use crate::codec::text::quote;
 ///
 /// Scalars have the types of YAML 1.1, as in go-yaml v2: `yes` is a boolean, `0777` a number.
 ///
-/// Cost: linear. The parser limits nesting to 128 levels, and the expansion of aliases.
+/// Cost: linear. The parser limits nesting to 128 levels. Values and texts are counted each time that an alias repeats them,
+/// up to [`MAX_REPEATED`].
 ///
 /// # Errors
 /// The body is no YAML, or JSON cannot express it.
@@ -27,7 +28,7 @@ pub(crate) fn to_json(body: &[u8]) -> Result<(Vec<u8>, Vec<Problem>), DecodeErro
     if nests_too_deep(&body) {
         return Err(DecodeError(failure::TOO_DEEP.to_owned()));
     }
-    let mut loader = Loader { body: &body, duplicates: 0, stop_at: None };
+    let mut loader = Loader::new(&body, None);
     let tree = loader.json().or_else(|| loader.yaml().transpose()).transpose();
     let tree = tree.map_err(|error| DecodeError(failure::describe(&error)))?.unwrap_or_default();
     let mut problems = Vec::new();
@@ -56,6 +57,10 @@ fn nests_too_deep(body: &[u8]) -> bool {
     })
 }
 
+/// Values and bytes of texts that aliases may add to those of a body, which has at most three a byte. The parser counts only
+/// the aliases, of which it lets a body have a hundred times as many as values.
+const MAX_REPEATED: usize = 3 << 20;
+
 /// More duplicates are not described: finding the line of each takes a pass.
 const MAX_DUPLICATES: usize = 10;
 
@@ -63,7 +68,7 @@ const MAX_DUPLICATES: usize = 10;
 fn duplicates(body: &[u8], count: usize) -> String {
     let mut text = "yaml: unmarshal errors:".to_owned();
     for number in 1..=count.min(MAX_DUPLICATES) {
-        let mut loader = Loader { body, duplicates: 0, stop_at: Some(number) };
+        let mut loader = Loader::new(body, Some(number));
         let Err(error) = loader.yaml() else { break };
         let line = error.location().map_or(0, |location| location.line());
         let message = error.to_string();
@@ -76,12 +81,25 @@ fn duplicates(body: &[u8], count: usize) -> String {
 /// Builds trees and counts keys that occur twice.
 struct Loader<'a> {
     body: &'a [u8],
+    /// Values and bytes of texts so far.
+    loaded: usize,
     duplicates: usize,
     /// The duplicate at whose value to stop with an error, to learn its line.
     stop_at: Option<usize>,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
+    fn new(body: &'a [u8], stop_at: Option<usize>) -> Self {
+        Self { body, loaded: 0, duplicates: 0, stop_at }
+    }
+
+    /// Counts a value or a text.
+    fn count<E: serde::de::Error>(&mut self, size: usize) -> Result<(), E> {
+        self.loaded += size;
+        let most = 3 * self.body.len() + MAX_REPEATED;
+        if self.loaded > most { Err(E::custom(failure::ALIASES)) } else { Ok(()) }
+    }
+
     /// The tree of a body that is JSON, for which there is a faster parser. Clients send JSON as YAML.
     fn json(&mut self) -> Option<Result<Value, serde_yaml::Error>> {
         let begins = self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
@@ -93,7 +111,7 @@ impl Loader<'_> {
 
     /// The tree of the first document, if there is one.
     fn yaml(&mut self) -> Result<Option<Value>, serde_yaml::Error> {
-        self.duplicates = 0;
+        (self.loaded, self.duplicates) = (0, 0);
         serde_yaml::Deserializer::from_slice(self.body)
             .next()
             .map(|document| self.deserialize(document))
@@ -112,6 +130,7 @@ impl<'de> DeserializeSeed<'de> for &mut Loader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.count(1)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -169,11 +188,13 @@ impl<'de> Visitor<'de> for &mut Loader<'_> {
     }
 
     /// A text that stands in the body as it is.
-    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Value, E> {
+    fn visit_borrowed_str<E: serde::de::Error>(self, value: &'de str) -> Result<Value, E> {
+        self.count(value.len())?;
         Ok(if self.is_plain(value) { resolve::value(value) } else { value.into() })
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.count(value.len())?;
         Ok(value.into())
     }
 
@@ -193,6 +214,7 @@ impl<'de> Visitor<'de> for &mut Loader<'_> {
                 merge(&mut map, value)?;
                 continue;
             };
+            self.count(name.len())?;
             if map.contains_key(&name) {
                 self.duplicates += 1;
                 if self.stop_at == Some(self.duplicates) {

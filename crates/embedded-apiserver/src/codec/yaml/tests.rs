@@ -158,3 +158,15 @@ fn deep_nesting_is_refused_at_once() {
     }
     assert_eq!(json_of(b"[[[[]]]]"), "[[[[]]]]");
 }
+
+#[test]
+fn aliases_repeat_a_bounded_amount() {
+    let aliases =
+        |text: usize, aliases: usize| format!("a: &a {}\nb: [{}]", "x".repeat(text), "*a,".repeat(aliases));
+    assert!(to_json(aliases(1_000, 1_000).as_bytes()).is_ok());
+    let level = |level| format!("a{level}: &a{level} [{}]\n", format!("*a{},", level - 1).repeat(9));
+    let levels = (1..9).map(level).collect::<Vec<_>>().concat();
+    for body in [aliases(10_000, 1_000), format!("a0: &a0 [x]\n{levels}")] {
+        assert_eq!(json_of(body.as_bytes()), "yaml: document contains excessive aliasing");
+    }
+}

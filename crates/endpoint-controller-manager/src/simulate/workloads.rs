@@ -152,7 +152,7 @@ impl Workloads {
 
     /// Compares a workload with what was known of it. `ReplicaSets` of a Deployment are left to it.
     fn see(&mut self, kind: Workload, tree: Value) {
-        if field(&tree, &["metadata", "ownerReferences"]).is_some() {
+        if owners(&tree).any(|owner| text(owner, &["kind"]) == "Deployment") {
             return;
         }
         let path = path(kind, &tree);
@@ -171,7 +171,7 @@ impl Workloads {
         let is_ending = is_gone || !text(pod, &["metadata", "deletionTimestamp"]).is_empty();
         for (path, known) in &self.known {
             let is_near = same(&known.tree, pod, &["metadata", "namespace"]);
-            if (known.is_ours || is_ending) && is_near && selects(workload::labels(&known.tree), pod) {
+            if (known.is_ours || is_ending) && is_near && concerns(pod, &known.tree) {
                 self.pending.entry(path.clone()).or_default();
             }
         }
@@ -224,6 +224,16 @@ fn path(kind: Workload, tree: &Value) -> String {
     let plural = KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, plural)| plural);
     let collection = collection("apps/v1", plural, text(tree, &["metadata", "namespace"]));
     format!("{collection}/{}", text(tree, &["metadata", "name"]))
+}
+
+/// True if a workload selects a pod, or owns it: a new label takes a pod away from its owner.
+fn concerns(pod: &Value, workload: &Value) -> bool {
+    let uid = field(workload, &["metadata", "uid"]);
+    selects(workload::labels(workload), pod) || owners(pod).any(|owner| owner.get("uid") == uid)
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    field(object, &["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn same(one: &Value, other: &Value, path: &[&str]) -> bool {

@@ -154,10 +154,13 @@ async fn deployments_have_the_pods_that_they_ask_for() {
     }
     request(&client, "DELETE", "/api/v1/namespaces/default/pods/web-1", &Value::Null).await;
     wait_for(&client, &["10.244.0.2", "10.244.0.3", "10.244.0.4"]).await;
+    let other = json!({"metadata": {"labels": {"app": "other"}}});
+    patch(&client, "/api/v1/namespaces/default/pods/web-2", &other).await;
+    wait_for(&client, &["10.244.0.3", "10.244.0.4", "10.244.0.5"]).await;
     let image = json!([{"name": "main", "image": "nginx:2"}]);
     patch(&client, &web, &json!({"spec": {"replicas": 2, "template": {"spec": {"containers": image}}}}))
         .await;
-    wait_for(&client, &["10.244.0.5", "10.244.0.6"]).await;
+    wait_for(&client, &["10.244.0.6", "10.244.0.7"]).await;
     request(&client, "DELETE", &web, &Value::Null).await;
     wait_for(&client, &[]).await;
     assert_eq!(serving.interrupt(), Some(0));

@@ -95,18 +95,27 @@ impl Reservation {
         self.freed.push(claim);
     }
 
-    /// Takes a requested address.
+    /// Checks that an address is in a range.
     ///
     /// # Errors
-    /// It is taken or in no range; the text is upstream's.
-    pub(crate) fn take_ip(&mut self, ip: IpAddr) -> Result<(), String> {
+    /// It is in none; the text is upstream's.
+    pub(crate) fn check_range(&self, ip: IpAddr) -> Result<(), String> {
         let is_host = |network: &Network| {
             let (first, hosts) = hosts(*network);
             network.contains(ip) && offset(first, ip) < hosts
         };
-        if !self.allocators.iter().flat_map(|all| all.services()).any(is_host) {
-            return Err("the provided network does not match the current range".to_owned());
+        if self.allocators.iter().flat_map(|all| all.services()).any(is_host) {
+            Ok(())
+        } else {
+            Err("the provided network does not match the current range".to_owned())
         }
+    }
+
+    /// Takes a requested address of a [range](Self::check_range).
+    ///
+    /// # Errors
+    /// It is taken; the text is upstream's.
+    pub(crate) fn take_ip(&mut self, ip: IpAddr) -> Result<(), String> {
         if self.dry_run || self.take(Claim::Ip(ip)) {
             Ok(())
         } else {

@@ -586,7 +586,12 @@ fn endpoints_of_slice(rng: &mut Rng) -> Value {
 }
 
 pub(crate) fn change_slice(rng: &mut Rng) -> Vec<Edit> {
-    let endpoints = endpoints_of_slice(rng);
+    // Not an empty list for one that is already empty: such a change is one for the real server only if the second of the
+    // managed fields is another one.
+    let endpoints = match endpoints_of_slice(rng) {
+        Value::Array(none) if none.is_empty() => json!([{"addresses": ["10.0.0.1"]}]),
+        some => some,
+    };
     let choices = [
         ("/endpoints", endpoints),
         ("/endpoints/0/conditions/ready", json!(false)),

@@ -51,7 +51,7 @@ fn requests_are_refused_with_reasons() {
     reservation.take_ip(ip("10.0.0.1")).unwrap();
     assert_eq!(reservation.take_ip(ip("10.0.0.1")).unwrap_err(), "provided IP is already allocated");
     for outside in ["10.0.0.0", "10.0.0.7", "10.0.0.8", "fd00::", "fd00::8"] {
-        let reason = reservation.take_ip(ip(outside)).unwrap_err();
+        let reason = reservation.check_range(ip(outside)).unwrap_err();
         assert_eq!(reason, "the provided network does not match the current range", "{outside}");
     }
     reservation.take_ip(ip("fd00::7")).unwrap();

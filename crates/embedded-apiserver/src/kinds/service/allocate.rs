@@ -143,11 +143,11 @@ impl<'a> Work<'a> {
                 let ip = ip::parse(asked).ok_or_else(|| {
                     Status::internal(format!("failed to parse service IP {}", go::quote(asked)))
                 })?;
-                self.reservation.take_ip(ip).map_err(|reason| {
-                    let detail = format!("failed to allocate IP {asked}: {reason}");
-                    self.one_invalid(&CLUSTER_IPS, Value::from(ips.clone()), &detail)
-                })?;
+                self.reservation.check_range(ip).map_err(|reason| self.ip_refused(asked, &reason, &ips))?;
+                // Upstream finds out that the address is taken when it stores the `IPAddress`.
                 self.check_owner(asked, &format!(" {asked}"), &ips)?;
+                let taken = self.reservation.take_ip(ip);
+                taken.map_err(|reason| self.ip_refused(asked, &reason, &ips))?;
                 asked.to_owned()
             };
             if let Some(ip) = ips.get_mut(index) {
@@ -159,6 +159,11 @@ impl<'a> Work<'a> {
         }
         tree::set(spec, "clusterIPs", ips);
         Ok(())
+    }
+
+    fn ip_refused(&self, asked: &str, reason: &str, ips: &[Value]) -> Status {
+        let detail = format!("failed to allocate IP {asked}: {reason}");
+        self.one_invalid(&CLUSTER_IPS, Value::from(ips.to_vec()), &detail)
     }
 
     /// Upstream makes an `IPAddress` that names the Service, so that one with a bad name fails here.

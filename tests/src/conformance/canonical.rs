@@ -21,8 +21,8 @@ pub(crate) struct Canonical {
 const SUFFIX: usize = 5;
 /// The generator's names for objects whose names the server completes begin with this and a number.
 pub(crate) const GENERATED: &str = "gn";
-/// Node ports that no request asks for: the part of the default range from which the server chooses first.
-const NODE_PORTS: std::ops::RangeInclusive<u64> = 30086..=32767;
+/// Node ports that no request asks for: the part of [`super::NODE_PORTS`] from which the server chooses first.
+const CHOSEN_PORTS: std::ops::RangeInclusive<u64> = 30_128..=65_535;
 /// A continue token, or another opaque text.
 const OPAQUE: &str = "⟦opaque⟧";
 /// The generator's own uids begin with this.
@@ -151,7 +151,7 @@ impl Canonical {
     }
 
     fn port(&mut self, number: u64) -> Option<String> {
-        NODE_PORTS.contains(&number).then(|| self.number(format!("port {number}"), "node port"))
+        CHOSEN_PORTS.contains(&number).then(|| self.number(format!("port {number}"), "node port"))
     }
 
     /// Replaces in a text, which may be a whole page.

@@ -3,6 +3,7 @@
 use embedded_apiserver::ApiServer;
 use tokio::net::TcpListener;
 
+use super::NODE_PORTS;
 use super::exchange::Server;
 
 /// Starts an embedded server on a loopback port. It does the work of no controller, because none runs beside the real
@@ -11,7 +12,8 @@ use super::exchange::Server;
 /// # Panics
 /// If the system has no port left.
 pub async fn embedded_server() -> Server {
-    let builder = ApiServer::builder().garbage_collection(false).namespace_termination(false);
+    let builder = ApiServer::builder().node_ports(NODE_PORTS).garbage_collection(false);
+    let builder = builder.namespace_termination(false);
     let server = builder.build().expect("an embedded server");
     // As in the real server, the history begins with the present. Its versions are none of the small numbers of the generator.
     let present = server.snapshot().expect("a snapshot");

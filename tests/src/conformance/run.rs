@@ -13,7 +13,7 @@ use super::coverage::Coverage;
 use super::generator;
 use super::request::Request;
 use super::sequence::{self, Failure, Pair, Until};
-use super::shrink::{Shrunk, class, shrink};
+use super::shrink::{REPEATS, Shrunk, class, shrink};
 
 /// The sequences to run.
 #[derive(Debug, Clone)]
@@ -77,6 +77,9 @@ pub struct Report {
     pub coverage: Coverage,
     /// Sequences whose answers differ, by class: how many, and the text of the first.
     pub classes: BTreeMap<String, (usize, String)>,
+    /// Texts of failures that did not repeat when their sequence ran alone five times: the real server's cache was behind, or
+    /// two random values were equal.
+    pub once: Vec<String>,
     sequences: usize,
     elapsed: Duration,
 }
@@ -131,15 +134,19 @@ pub async fn run(pair: &Pair, options: &Options) -> Report {
     let elapsed = start.elapsed();
     let (coverage, mut failed) = std::mem::take(&mut *total.lock());
     failed.sort_by_key(|failed| failed.seed);
-    let classes = classes(pair, options, failed).await;
+    let (classes, once) = classes(pair, options, failed).await;
     let sequences = next.load(Ordering::Relaxed).saturating_sub(options.parallel);
-    Report { coverage, classes, sequences, elapsed }
+    Report { coverage, classes, once, sequences, elapsed }
 }
 
-/// Groups failures, and shrinks the first of some classes.
-async fn classes(pair: &Pair, options: &Options, failed: Vec<Failed>) -> BTreeMap<String, (usize, String)> {
+/// Sequences by class of their failure: how many, and the text of the first.
+type Classes = BTreeMap<String, (usize, String)>;
+
+/// Groups failures, and shrinks the first of some classes. Returns those that do not repeat apart.
+async fn classes(pair: &Pair, options: &Options, failed: Vec<Failed>) -> (Classes, Vec<String>) {
     let most: usize = env::var("CONFORMANCE_SHRINK").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let mut classes: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let mut classes = Classes::new();
+    let mut once = Vec::new();
     let mut attempt = 0;
     for Failed { seed, class, failure } in failed {
         if let Some((count, _)) = classes.get_mut(&class) {
@@ -157,9 +164,14 @@ async fn classes(pair: &Pair, options: &Options, failed: Vec<Failed>) -> BTreeMa
             let end = sequence.iter().position(|request| request.number == failure.number).unwrap();
             Shrunk { requests: sequence[..=end].to_vec(), failure, again: true }
         };
-        classes.insert(class, (1, text(options, seed, &shrunk)));
+        let text = text(options, seed, &shrunk);
+        if shrunk.again {
+            classes.insert(class, (1, text));
+        } else {
+            once.push(format!("{class}\n{text}"));
+        }
     }
-    classes
+    (classes, once)
 }
 
 /// A failure in words, with the command that repeats it.
@@ -167,9 +179,6 @@ fn text(options: &Options, seed: u64, shrunk: &Shrunk) -> String {
     const MAX: usize = 3000;
     let cut = |text: &str| -> String { text.chars().take(MAX).collect() };
     let mut out = String::new();
-    if !shrunk.again {
-        writeln!(out, "  DOES NOT FAIL AGAIN when it runs alone").unwrap();
-    }
     for request in &shrunk.requests {
         if request.number == shrunk.failure.number {
             writeln!(out, "  {}: {}", request.number, cut(&shrunk.failure.request)).unwrap();
@@ -204,6 +213,9 @@ impl std::fmt::Display for Report {
         classes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
         for (class, (count, text)) in classes {
             write!(f, "\n\n{count} x {class}\n{text}")?;
+        }
+        for text in &self.once {
+            write!(f, "\n\nonce, and not again in {REPEATS} runs of the sequence alone: {text}")?;
         }
         Ok(())
     }

@@ -25,6 +25,9 @@ pub(crate) struct Shrunk {
     pub(crate) again: bool,
 }
 
+/// Runs of a whole sequence, alone, after which its failure counts as one that does not repeat.
+pub(crate) const REPEATS: usize = 5;
+
 /// Shrinks. `namespace` returns a new one for every attempt.
 pub(crate) async fn shrink(
     pair: &Pair,
@@ -40,25 +43,28 @@ pub(crate) async fn shrink(
         requests.iter().position(|request| request.number == failure.number).unwrap_or(requests.len() - 1);
     let mut best = Shrunk { requests: requests[..=end].to_vec(), failure, again: false };
     let mut size = best.requests.len().div_ceil(2);
-    let mut first = true;
+    // Attempts left to see the whole sequence fail again.
+    let mut whole = REPEATS;
     loop {
         let mut at = 0;
         let mut progress = false;
         while at < best.requests.len() {
-            // The first attempt is the whole sequence.
-            let fewer = if first { best.requests.clone() } else { without(&best.requests, at, size) };
+            let fewer = if whole > 0 { best.requests.clone() } else { without(&best.requests, at, size) };
             let coverage = &mut Coverage::default();
             let failed = run(pair, &namespace(), slot, &fewer, Until::Difference, coverage).await;
             let failed = failed.into_iter().find(|failure| failure.differences[0].path == wanted);
             if let Some(failure) = failed {
                 best = Shrunk { requests: fewer, failure, again: true };
-                progress = !first;
-            } else if first {
+                progress = whole == 0;
+                whole = 0;
+            } else if whole > 1 {
+                whole -= 1;
+                continue;
+            } else if whole == 1 {
                 return best;
             } else {
                 at += size;
             }
-            first = false;
             if start.elapsed() > LIMIT {
                 return best;
             }

@@ -25,8 +25,7 @@ const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// Labels that the Endpoints controller sets itself.
 const RESERVED: [&str; 2] = ["endpoints.kubernetes.io/managed-by", "service.kubernetes.io/headless"];
-pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
-pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(crate) use random_operations::{MANAGED_BY, SERVICE_NAME};
 pub(crate) const MIRRORED: &str = "endpointslicemirroring-controller.k8s.io";
 
 /// The extent to which a workload determines the slices.

@@ -15,11 +15,7 @@ use crate::barrier::Barrier;
 use crate::manager::Controller;
 use crate::wait::{self, LIMIT};
 
-/// The namespace of the workload.
-pub const NAMESPACE: &str = "shop";
-
-/// The year in which the script's clock runs, far from the real one.
-pub const YEAR: &str = "2001";
+pub use random_operations::{NAMESPACE, YEAR};
 
 /// Requests in flight while many pods are created.
 const CONCURRENCY: usize = 8;

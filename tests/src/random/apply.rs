@@ -4,11 +4,11 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
+use random_operations::{Operation, PodStatus, Readiness, Step};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::operation::{Operation, PodStatus, Readiness, Step};
 use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::scenario::{NAMESPACE, World};
 

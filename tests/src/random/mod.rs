@@ -2,8 +2,8 @@
 //! fresh API server each. After every operation both have the same slices, and ours wrote no more; at the end each
 //! takes over from the other without a write. `hack/parity` runs any seed.
 //!
-//! A trace is a pure function of its seed: a list of [operations](Operation) as data. What may differ between two
-//! runs of upstream itself is in [`view`]. The generator avoids or assists these cases, because upstream leaves them to
+//! A trace is a list of [operations](random_operations::Operation) as data, a pure function of its seed. What may differ
+//! between two runs of upstream itself is in [`view`]. The generator avoids or assists these cases, because upstream leaves them to
 //! chance or gets them wrong:
 //!
 //! | What | Upstream | Here |
@@ -28,17 +28,11 @@
 #![allow(missing_docs, reason = "operations say by their names what they do")]
 
 mod apply;
-mod endpoints;
-mod generator;
-mod operation;
 mod options;
 mod report;
-pub(crate) mod rng;
 mod run;
-mod services;
 pub mod view;
 
-pub use operation::{Chance, Operation, PodStatus, Readiness, Step};
 pub use options::Options;
 pub use report::Report;
 pub use run::run;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::generator::Generator;
-use super::operation::Step;
+use random_operations::{Generator, Step};
+
 use crate::manager::{Controller, Kind};
 
 /// A trace and the conditions of its run.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
+use random_operations::Step;
 
 use super::apply::{apply, delete_mirrored, touch};
-use super::operation::Step;
 use super::options::Options;
 use super::report::Report;
 use super::view::{Pair, View};

@@ -14,8 +14,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::operation::Chance;
 use crate::canonical::Canonical;
+use random_operations::Chance;
 
 /// The slices of a cluster, by Service and group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -11,10 +11,10 @@ mod reads;
 mod resource;
 mod writes;
 
+use random_operations::rng::Rng;
 use serde_json::{Value, json};
 
 use super::request::{Action, Body, Cell, Request};
-use crate::random::rng::Rng;
 
 pub(crate) use resource::{RESOURCES, Resource};
 

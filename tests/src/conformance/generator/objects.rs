@@ -1,9 +1,9 @@
 //! Objects and changes of them.
 
+use random_operations::rng::Rng;
 use serde_json::{Map, Value, json};
 
 use crate::conformance::request::Edit;
-use crate::random::rng::Rng;
 
 /// A fixed time: those near the present would be taken for the server's.
 pub(crate) const TIME: &str = "2024-01-02T03:04:05Z";

@@ -1,11 +1,11 @@
 //! Patches: merge, JSON, strategic merge, apply.
 
+use random_operations::rng::Rng;
 use serde_json::{Map, Value, json};
 
 use super::objects::{self, UID};
 use super::{Generator, JSON, Resource, object, query, writes};
 use crate::conformance::request::{Body, Cell, Edit, Request};
-use crate::random::rng::Rng;
 
 pub(super) const PATCH: &[&str] = &[
     "merge",

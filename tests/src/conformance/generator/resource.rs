@@ -1,10 +1,10 @@
 //! The resources as data.
 
+use random_operations::rng::Rng;
 use serde_json::Value;
 
 use super::objects as o;
 use crate::conformance::request::Edit;
-use crate::random::rng::Rng;
 
 /// A resource, and how to make and change its objects.
 pub(crate) struct Resource {

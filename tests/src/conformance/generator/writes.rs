@@ -1,11 +1,11 @@
 //! Create, update, status, delete.
 
+use random_operations::rng::Rng;
 use serde_json::{Value, json};
 
 use super::objects::{self, UID};
 use super::{Generator, JSON, PARTIAL, PROTOBUF, Resource, SEQUENCE, TABLE, YAML, object, query};
 use crate::conformance::request::{Body, Cell, Edit, Request};
-use crate::random::rng::Rng;
 
 pub(super) const CREATE: &[&str] = &[
     "plain",

@@ -2,12 +2,12 @@
 
 /// `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Rng {
+pub struct Rng {
     state: u64,
 }
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
@@ -20,21 +20,21 @@ impl Rng {
     }
 
     /// A number below `limit`, which is small: the tiny bias of a remainder does not matter.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(limit).unwrap()).unwrap()
     }
 
     /// True with this probability.
-    pub(crate) fn percent(&mut self, percent: usize) -> bool {
+    pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
     /// One of the choices, if there are any.
-    pub(crate) fn any<T>(&mut self, choices: impl IntoIterator<Item = T>) -> Option<T> {
+    pub fn any<T>(&mut self, choices: impl IntoIterator<Item = T>) -> Option<T> {
         let mut choices: Vec<T> = choices.into_iter().collect();
         if choices.is_empty() {
             return None;
@@ -44,7 +44,7 @@ impl Rng {
     }
 
     /// Some of the choices, at least one, in their order.
-    pub(crate) fn some<T: Clone>(&mut self, choices: &[T], most: usize) -> Vec<T> {
+    pub fn some<T: Clone>(&mut self, choices: &[T], most: usize) -> Vec<T> {
         let mut indices: Vec<usize> = (0..choices.len()).collect();
         let count = 1 + self.below(most.min(choices.len()));
         for place in 0..count {

@@ -5,10 +5,10 @@ mod pods;
 
 use std::collections::BTreeMap;
 
-use super::endpoints;
-use super::operation::{Chance, Operation, Readiness, Step};
-use super::rng::Rng;
-use super::services::{self, Service};
+use crate::endpoints;
+use crate::operation::{Chance, Operation, Readiness, Step};
+use crate::rng::Rng;
+use crate::services::{self, Service};
 use nodes::NODES;
 use pods::Pod;
 
@@ -18,7 +18,7 @@ const FEW_SERVICES: usize = 5;
 
 /// Generates one trace.
 #[derive(Debug)]
-pub(crate) struct Generator {
+pub struct Generator {
     rng: Rng,
     /// Allows topology-aware hints for Services.
     topology: bool,
@@ -95,7 +95,7 @@ const CHOICES: [(Choice, usize); 24] = [
 const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
 
 impl Generator {
-    pub(crate) fn new(seed: u64, topology: bool, custom_endpoints: bool) -> Self {
+    pub fn new(seed: u64, topology: bool, custom_endpoints: bool) -> Self {
         Self {
             rng: Rng::new(seed),
             topology,
@@ -110,7 +110,7 @@ impl Generator {
     }
 
     /// The next step. A longer trace of a seed begins with a shorter one.
-    pub(crate) fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         let more: &[(Choice, usize)] = if self.custom_endpoints { &MORE_CHOICES } else { &[] };
         let choices = || CHOICES.iter().chain(more);
         let sum: usize = choices().map(|(_, weight)| weight).sum();
@@ -206,7 +206,7 @@ impl Generator {
     }
 }
 
-/// True for operations that upstream notices only when something else happens; see the table of [`super`].
+/// True for operations that upstream notices only when something else happens; see the table of the parity runs, `tests::random`.
 fn is_silent(operation: &Operation, synced: &[String]) -> bool {
     match operation {
         // Endpoints that the controller keeps itself.

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operation::Operation;
-use super::rng::Rng;
-use super::services;
-use crate::scenario::YEAR;
+use crate::YEAR;
+use crate::operation::Operation;
+use crate::rng::Rng;
+use crate::services;
 
 /// A name that no Service ever has.
 const WITHOUT_SERVICE: &str = "no-service";
@@ -64,8 +64,7 @@ fn address(rng: &mut Rng, ip: &str) -> Value {
         address["nodeName"] = json!("a");
     }
     if ip.ends_with('4') && rng.percent(50) {
-        address["targetRef"] =
-            json!({"kind": "Pod", "namespace": crate::scenario::NAMESPACE, "name": "someone"});
+        address["targetRef"] = json!({"kind": "Pod", "namespace": crate::NAMESPACE, "name": "someone"});
     }
     address
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Generator;
-use crate::random::operation::Operation;
-use crate::random::rng::Rng;
+use crate::operation::Operation;
+use crate::rng::Rng;
 
 /// Nodes `a` to `c` exist from the beginning; `lost` never does.
 pub(super) const NODES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];

@@ -101,7 +101,7 @@ pub enum Readiness {
     Absent,
 }
 
-/// Names of Services for which upstream leaves something to chance or history: see the table of [`super`].
+/// Names of Services for which upstream leaves something to chance or history: see the table of the parity runs, `tests::random`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chance {
     /// The hints: those that are spread over zones, or were when the slices were last kept up to date.

@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::operation::Operation;
-use super::rng::Rng;
-use crate::canonical::{MANAGED_BY, SERVICE_NAME};
+use crate::operation::Operation;
+use crate::rng::Rng;
+use crate::{MANAGED_BY, SERVICE_NAME};
 
 /// All names of Services. Few, so that names are reused.
-pub(crate) const NAMES: [&str; 9] =
-    ["front", "back", "cart", "mail", "stock", "login", "search", "queue", "audit"];
+pub const NAMES: [&str; 9] = ["front", "back", "cart", "mail", "stock", "login", "search", "queue", "audit"];
 
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const HEADLESS: &str = "None";

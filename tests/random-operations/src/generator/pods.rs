@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::Generator;
-use crate::random::operation::{Operation, PodStatus, Readiness};
-use crate::random::rng::Rng;
-use crate::random::services::{self, with};
+use crate::operation::{Operation, PodStatus, Readiness};
+use crate::rng::Rng;
+use crate::services::{self, with};
 
 /// The maximum number of pods at a time.
 const MAX_PODS: usize = 26;

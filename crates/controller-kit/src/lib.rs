@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod election;
+pub mod environment;
 pub mod key;
 pub mod queue;
 pub mod recorder;

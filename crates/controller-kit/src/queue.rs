@@ -231,6 +231,7 @@ impl<K: QueueKey> WorkQueue<K> {
                 (Next::Closed, _) => return None,
                 (Next::Wait, _) => woken.await,
                 (Next::WaitUntil(deadline), _) => tokio::select! {
+                    biased;
                     () = woken => {}
                     () = self.shared.deadline_waiter.notified() => {}
                     () = tokio::time::sleep_until(deadline.into()) => {}

@@ -43,7 +43,6 @@ mod writer;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube_api::ApiClient;
 use tokio::sync::mpsc;
@@ -52,6 +51,7 @@ pub use self::event::{EventType, MAX_MESSAGE};
 use self::event::{Occurrence, cut};
 use self::losses::Losses;
 pub use self::writer::EventWriter;
+use crate::environment;
 
 /// The number of events that wait for the correlator before more are dropped (`maxQueuedEvents`).
 const MAX_QUEUED: usize = 1000;
@@ -112,7 +112,7 @@ impl Recorder {
                 event_type,
                 reason: reason.to_owned(),
                 message,
-                at: Timestamp::now(),
+                at: environment::now(),
             }),
             Err(error) => self.losses.add(reason, &error.to_string()),
         }

@@ -3,9 +3,11 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
+use crate::environment::spawn_in;
 use crate::key::ObjectKey;
 use crate::queue::{Cause, FailureReason, WorkQueue};
 use kube_api::error_chain;
@@ -44,7 +46,7 @@ pub async fn run_workers<E, F, Fut>(
     let mut tasks = JoinSet::new();
     for _ in 0..workers {
         let (queue, sync) = (queue.clone(), sync.clone());
-        tasks.spawn(async move {
+        let worker = async move {
             while let Some(key) = queue.get().await {
                 if queue.is_shut_down() {
                     break;
@@ -54,7 +56,8 @@ pub async fn run_workers<E, F, Fut>(
                 // tasks of this thread.
                 tokio::task::yield_now().await;
             }
-        });
+        };
+        spawn_in(&mut tasks, &Handle::current(), worker);
     }
     while tasks.join_next().await.is_some() {}
 }

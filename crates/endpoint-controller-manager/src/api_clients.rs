@@ -1,9 +1,10 @@
 //! The clients of this process: user agent, credentials, rate limit and metrics.
 
+use std::sync::Arc;
+
+use kube::config::AuthInfo;
 use kube_api::version_guard::VersionGuard;
-use kube_api::{
-    ApiClient, ClientMetrics, Encoding, RateLimiter, ServiceAccount, connect, connect_anonymously,
-};
+use kube_api::{ApiClient, ClientMetrics, ConnectError, Encoding, RateLimiter, ServiceAccount, connect};
 use prometheus_client::registry::Registry;
 
 use crate::config::Config;
@@ -13,6 +14,9 @@ use crate::version;
 
 /// The namespace of the controllers' service accounts (`k8s.io/controller-manager` `pkg/clientbuilder`).
 const NAMESPACE: &str = "kube-system";
+
+/// Makes a client with connections of its own.
+pub type Connect = Arc<dyn Fn(&kube::Config) -> Result<kube::Client, ConnectError> + Send + Sync>;
 
 /// User agent and metrics, which all clients of this process share.
 #[derive(Clone)]
@@ -50,6 +54,7 @@ pub(crate) struct Clients<'a> {
     config: &'a Config,
     identity: &'a ClientIdentity,
     kube_config: &'a kube::Config,
+    connect: &'a Connect,
     connection: kube::Client,
     /// Without credentials, shared by controllers with service accounts of their own.
     anonymous: Option<kube::Client>,
@@ -62,11 +67,16 @@ impl<'a> Clients<'a> {
         config: &'a Config,
         identity: &'a ClientIdentity,
         kube_config: &'a kube::Config,
+        connect: &'a Connect,
     ) -> Result<Self, ConnectionError> {
-        let anonymous = config.use_service_account_credentials.then(|| connect_anonymously(kube_config));
+        let anonymous = config.use_service_account_credentials.then(|| {
+            let mut anonymous = kube_config.clone();
+            anonymous.auth_info = AuthInfo::default();
+            connect(&anonymous)
+        });
         let (connection, anonymous) = (connect(kube_config)?, anonymous.transpose()?);
         let versions = VersionGuard::default();
-        Ok(Self { config, identity, kube_config, connection, anonymous, versions })
+        Ok(Self { config, identity, kube_config, connect, connection, anonymous, versions })
     }
 
     /// A client with the credentials of the kubeconfig, without a rate limit.
@@ -78,7 +88,7 @@ impl<'a> Clients<'a> {
     /// 100 requests at a time on a connection, and all workers together send more. It belongs to the runtime in whose
     /// context it is made.
     pub(crate) fn unshared(&self, part: &str) -> Result<ApiClient, ConnectionError> {
-        Ok(self.over(&connect(self.kube_config)?, part))
+        Ok(self.over(&(self.connect)(self.kube_config)?, part))
     }
 
     /// The client of a controller, with a rate limit of its own, and with `--use-service-account-credentials` the

@@ -1,40 +1,7 @@
-//! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
-
-mod api_clients;
-mod build_metrics;
-mod config;
-mod configz;
-mod connection;
-mod controller_set;
-mod controllers;
-mod disabled_metrics;
-mod duration;
-mod gates;
-#[cfg(test)]
-mod generated_docs;
-mod health;
-mod informers;
-mod leader_election;
-mod logging;
-mod manager;
-mod options;
-mod process_metrics;
-mod runtimes;
-mod secure_serving;
-mod signals;
-mod simulate;
-mod strconv;
-mod version;
+//! The program `endpoint-controller-manager`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|word| word == simulate::NAME) {
-        return simulate::main(std::env::args_os().skip(2));
-    }
-    match options::parse(std::env::args_os()) {
-        options::Parsed::Run(config) => manager::main(*config),
-        options::Parsed::Print(text) => options::print(&text),
-        options::Parsed::Error(message) => options::print_error(&message),
-    }
+    endpoint_controller_manager::main()
 }

@@ -4,17 +4,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use component_server::Checks;
+use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, Phase};
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
-use kube_api::error_chain;
+use kube_api::{connect, error_chain};
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::info;
 
-use crate::api_clients::{ClientIdentity, Clients};
+use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::Config;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::ControllerDeps;
@@ -52,7 +53,14 @@ pub(crate) fn main(config: Config) -> ExitCode {
     let mut logs = logging::init(config.log_format, config.verbosity);
     config.log();
     let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
-    let outcome = runtimes.and_then(|runtimes| runtimes.run(|handles| run(config, handles, logs.metrics())));
+    let outcome = runtimes.and_then(|runtimes| {
+        let logs = logs.metrics();
+        runtimes.run(|handles| async {
+            let surroundings =
+                Surroundings { handles, connect: Arc::new(connect), logs: Some(logs), metrics: None };
+            run(config, surroundings, StopSignals::listen().map_err(ManagerError::Runtime)?).await
+        })
+    });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -62,12 +70,28 @@ pub(crate) fn main(config: Config) -> ExitCode {
     }
 }
 
-pub(crate) async fn run(config: Config, handles: Handles, logs: LogMetrics) -> Result<(), ManagerError> {
-    let mut stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
+/// The parts of the system that a process uses.
+pub(crate) struct Surroundings {
+    pub(crate) handles: Handles,
+    pub(crate) connect: Connect,
+    /// Counts log lines, if this process writes them.
+    pub(crate) logs: Option<LogMetrics>,
+    /// Receives the metrics if they are not served.
+    pub(crate) metrics: Option<oneshot::Sender<Arc<Registry>>>,
+}
+
+/// Runs a process until `stop`.
+pub(crate) async fn run(
+    config: Config,
+    surroundings: Surroundings,
+    mut stop: StopSignals,
+) -> Result<(), ManagerError> {
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.
-    let start = handles.work.spawn(Manager::start(config, handles.clone(), logs));
+    let work = surroundings.handles.work.clone();
+    let start = spawn_on(&work, Manager::start(config, surroundings));
     let manager = tokio::select! {
+        biased;
         manager = start => manager??,
         signal = stop.received() => {
             info!(signal, "Received a signal before the caches were synced; exiting");
@@ -97,6 +121,7 @@ impl Background {
     /// Waits for one that ends nevertheless, and describes it.
     async fn ended(&mut self) -> String {
         tokio::select! {
+            biased;
             ended = self.watches.ended() => ended,
             Some(ended) = self.server.join_next() => ended.unwrap_or_else(|error| error.to_string()),
         }
@@ -105,17 +130,20 @@ impl Background {
 
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
-    async fn start(config: Config, handles: Handles, logs: LogMetrics) -> Result<Self, ManagerError> {
+    async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
+        let Surroundings { handles, connect, logs, metrics } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
         let kube_config = connection::load(&config.api_server).await?;
-        let clients = Clients::new(&config, &identity, &kube_config)?;
+        let clients = Clients::new(&config, &identity, &kube_config, &connect)?;
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
         registry.register_collector(Box::new(ProcessMetrics));
-        registry.register_collector(Box::new(logs));
+        if let Some(logs) = logs {
+            registry.register_collector(Box::new(logs));
+        }
         config.gates.register(&mut registry);
         build_metrics::register(&mut registry, config.gates.versions());
         let election = match leader_election::pending(&config, &clients, &handles, &mut registry)? {
@@ -149,12 +177,17 @@ impl Manager {
             health.watch_election(election);
         }
         let mut server = JoinSet::new();
+        let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = secure_serving::pages(&config, &health, Arc::new(registry));
+            let pages = secure_serving::pages(&config, &health, registry);
             server.spawn_on(serving.run(pages), &handles.server);
+        } else if let Some(metrics) = metrics {
+            // Nothing is lost if the receiver is gone.
+            let _ = metrics.send(registry);
         }
         let mut background = Background { watches, server };
         tokio::select! {
+            biased;
             () = caches.synced() => {}
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
         }
@@ -174,6 +207,7 @@ impl Manager {
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
         let Self { mut lifecycle, mut background, stopping, healthz } = self;
         let outcome = tokio::select! {
+            biased;
             signal = stop.received() => {
                 info!(signal, "Received a signal; shutting down");
                 Ok(())
@@ -187,6 +221,7 @@ impl Manager {
         };
         stopping.send_replace(true);
         tokio::select! {
+            biased;
             released = lifecycle.stop() => outcome.and(released.map_err(ManagerError::from)),
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }

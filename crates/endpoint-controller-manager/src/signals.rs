@@ -1,23 +1,49 @@
 //! SIGTERM and SIGINT.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::future::pending;
 
-/// Receives signals while it exists; without it they end the process at once.
-pub(crate) struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Receives the requests to stop while it exists; without it signals end the process at once.
+pub(crate) enum StopSignals {
+    /// Those of the system.
+    System { terminate: Signal, interrupt: Signal },
+    /// One request by a channel; `None` after it.
+    Channel(Option<oneshot::Receiver<()>>),
 }
 
 impl StopSignals {
     pub(crate) fn listen() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self::System {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// A message counts as SIGTERM.
+    pub(crate) fn channel(terminate: oneshot::Receiver<()>) -> Self {
+        Self::Channel(Some(terminate))
     }
 
     /// Waits for a signal and returns its name.
     pub(crate) async fn received(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+        match self {
+            Self::System { terminate, interrupt } => tokio::select! {
+                biased;
+                _ = terminate.recv() => "SIGTERM",
+                _ = interrupt.recv() => "SIGINT",
+            },
+            Self::Channel(channel) => {
+                if let Some(terminate) = channel {
+                    let sent = terminate.await;
+                    *channel = None;
+                    if sent.is_ok() {
+                        return "SIGTERM";
+                    }
+                }
+                pending().await
+            }
         }
     }
 }

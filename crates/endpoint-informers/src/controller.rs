@@ -110,13 +110,14 @@ pub trait Controller: Handler + 'static {
 /// Syncs the initial keys and then whatever the handlers queue, until the queue is shut down and the syncs under way have
 /// finished. The cache must be synced. Must be called once only.
 ///
-/// Initial keys have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
+/// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
 /// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
     controller.cache().attach(Arc::clone(&controller) as _, |state| {
         keys = controller.initial_keys(state);
+        keys.sort();
         for key in &keys {
             queue.add_with_priority(key.clone(), Priority::Low);
         }
@@ -128,6 +129,7 @@ pub async fn run<C: Controller>(controller: Arc<C>) {
     });
     let promotions = promote_out_of_sync(&queue, keys, |key| controller.would_write(key));
     tokio::select! {
+        biased;
         _ = async { tokio::join!(workers, promotions) } => {}
         never = controller.background() => match never {},
     }

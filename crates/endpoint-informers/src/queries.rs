@@ -60,7 +60,8 @@ impl State {
         self.services.index().selecting(namespace, labels)
     }
 
-    /// The Services whose endpoints the change of a pod may affect; a Service may be listed twice.
+    /// The Services whose endpoints the change of a pod may affect, in an order that does not depend on hash tables; a
+    /// Service may be listed twice.
     ///
     /// A pod whose labels changed leaves the Services that no longer select it and joins others. The Services that
     /// select it before and after are affected only if the pod itself changed (`util/controller_utils.go`
@@ -80,7 +81,7 @@ impl State {
         }
     }
 
-    /// The Services whose endpoints the change of a node may affect; a Service may be listed many times.
+    /// The Services whose endpoints the change of a node may affect, in order.
     ///
     /// The zone is published with each endpoint, and a pod whose node is unknown is not published at all, so both
     /// affect the Services of the node's pods. A deleted node affects no Service: other controllers delete its pods
@@ -95,7 +96,10 @@ impl State {
         };
         let pods = self.pods_on_node(&node.name);
         let services = pods.flat_map(|pod| self.services_selecting(&pod.namespace, &pod.labels));
-        services.map(|service| service.key()).collect()
+        let mut keys: Vec<ObjectKey> = services.map(|service| service.key()).collect();
+        keys.sort();
+        keys.dedup();
+        keys
     }
 
     /// True if this Service belongs to another controller, as far as both watches show.
@@ -120,7 +124,9 @@ impl State {
 
     fn keys_selecting(&self, pod: &Pod) -> Vec<ObjectKey> {
         let services = self.services_selecting(&pod.namespace, &pod.labels);
-        services.map(|service| service.key()).collect()
+        let mut keys: Vec<ObjectKey> = services.map(|service| service.key()).collect();
+        keys.sort();
+        keys
     }
 }
 

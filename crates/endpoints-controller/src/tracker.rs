@@ -115,8 +115,8 @@ impl Tracker {
     }
 
     /// Records that the last list is complete, which ends the expectations of earlier writes. Returns the keys that waited,
-    /// and those whose object is missing or older than it was written, for which no event may come. A newer object is
-    /// another client's, and had its event.
+    /// and those whose object is missing or older than it was written, for which no event may come, in order. A newer
+    /// object is another client's, and had its event.
     pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<ResourceVersion>) -> Vec<ObjectKey> {
         let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
         self.unanswered.retain(|_, create| create.lists == self.lists);
@@ -130,6 +130,7 @@ impl Tracker {
             }
             shown == Some(written.version)
         });
+        due.sort();
         due
     }
 

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube_api::{ApiError, Leadership, LeadershipState as State, error_chain};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -13,6 +12,7 @@ use super::claim::{self, Claim, Observation};
 use super::config::Config;
 use super::lock::{Identity, LeaseLock};
 use super::metrics::ElectionMetrics;
+use crate::environment;
 use crate::recorder::{EventType, Recorder};
 
 /// The loss of leadership.
@@ -259,7 +259,7 @@ impl Elector {
         let known = self.observed.as_ref().map(Observation::lease);
         let previous = known.and_then(|lease| lease.spec.as_ref());
         let (identity, seconds) = (self.identity.as_str(), self.config.lease_seconds());
-        let spec = claim::held(previous, identity, seconds, Timestamp::now());
+        let spec = claim::held(previous, identity, seconds, environment::now());
         let lease = self.lock.put(known, spec, self.config.request_timeout()).await?;
         self.observed = Some(Observation::new(lease, None, Instant::now()));
         Ok(sent)
@@ -283,7 +283,7 @@ impl Elector {
             else {
                 return Ok(());
             };
-            let spec = claim::released(known.lease().spec.as_ref(), Timestamp::now());
+            let spec = claim::released(known.lease().spec.as_ref(), environment::now());
             match self.lock.put(Some(known.lease()), spec, self.config.request_timeout()).await {
                 Err(error) if error.is_conflict() => {}
                 outcome => return outcome.map(drop),

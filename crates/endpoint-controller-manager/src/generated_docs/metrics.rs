@@ -1,6 +1,7 @@
 //! `docs/metrics.md`, collected from the pages of a running program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_api::{ApiClient, Encoding, connect};
@@ -8,9 +9,10 @@ use kube_api::{ApiClient, Encoding, connect};
 use super::scripted_api::ScriptedApi;
 use super::{REFRESH, assert_current, code, row};
 use crate::logging::Logs;
-use crate::manager;
+use crate::manager::{self, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::{Handles, Runtimes};
+use crate::signals::StopSignals;
 
 /// For everything to have happened once that a metric counts.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -130,8 +132,11 @@ fn metrics_md_is_current() {
     let Parsed::Run(config) = options::parse(words) else { panic!("the command line is wrong") };
     let logs = Logs::to(std::io::sink(), 1);
     let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
+        let surroundings =
+            Surroundings { handles, connect: Arc::new(connect), logs: Some(logs.metrics()), metrics: None };
+        let stop = StopSignals::listen().unwrap();
         tokio::select! {
-            ended = manager::run(*config, handles, logs.metrics()) => panic!("{ended:?}"),
+            ended = manager::run(*config, surroundings, stop) => panic!("{ended:?}"),
             pages = scrape(certificates, port) => pages,
             () = tokio::time::sleep(LIMIT) => panic!("{LAST:?} have not appeared"),
         }

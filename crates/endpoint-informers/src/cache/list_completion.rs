@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::{BATCH_SIZE, Cache};
+use crate::resource::Change;
 use crate::state::{CachedResource, ListPhase};
 use crate::store::EntryHash;
 
@@ -81,6 +82,13 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
             return false;
         }
         changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash)));
+        changes.sort_by(|one, other| {
+            let name = |change: &Change<T>| {
+                let object = change.latest();
+                (object.namespace().to_owned(), object.name().to_owned())
+            };
+            name(one).cmp(&name(other))
+        });
         let state = RwLockWriteGuard::downgrade(state);
         self.cache.notify(&state, &changes, false);
         // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller_kit::environment::spawn_in;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::EventWriter;
@@ -62,11 +63,11 @@ impl RunningControllers {
                 run.await;
                 name
             };
-            controllers.spawn_on(run, runtime);
+            spawn_in(&mut controllers, runtime, run);
             queues.push(queue);
             let mut last_event = last_event.subscribe();
             let writer = writer.run(async move { drop(last_event.wait_for(|last| *last).await) });
-            events.spawn_on(writer, runtime);
+            spawn_in(&mut events, runtime, writer);
         }
         Self { controllers, queues, events, last_event }
     }

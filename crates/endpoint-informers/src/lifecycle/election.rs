@@ -6,6 +6,7 @@ use std::time::Duration;
 use controller_kit::election::{
     Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
 };
+use controller_kit::environment::spawn_on;
 use controller_kit::recorder::{EventWriter, Recorder};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -62,7 +63,7 @@ impl PendingElection {
     /// Only if the task panicked; a failed request is logged.
     pub async fn observe(self) -> Result<Self, JoinError> {
         let Self { mut elector, leadership, events, lease, tolerance, runtime } = self;
-        let elector = runtime.spawn(async move {
+        let elector = spawn_on(&runtime, async move {
             elector.observe().await;
             elector
         });
@@ -91,8 +92,8 @@ impl PendingElection {
         let (last_event, no_more_events) = oneshot::channel::<()>();
         LeaseHandle {
             leadership: self.leadership,
-            elector: self.runtime.spawn(self.elector.run(sent(released))),
-            events: events.spawn(self.events.run(async move { drop(no_more_events.await) })),
+            elector: spawn_on(&self.runtime, self.elector.run(sent(released))),
+            events: spawn_on(events, self.events.run(async move { drop(no_more_events.await) })),
             release,
             last_event,
         }

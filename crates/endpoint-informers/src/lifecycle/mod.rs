@@ -138,6 +138,7 @@ impl Lifecycle {
             }
         };
         let failed = tokio::select! {
+            biased;
             () = stop => None,
             failed = lead_and_work => Some(failed),
         };
@@ -165,6 +166,7 @@ impl Lifecycle {
         let Some(alone_since) = lease.acquired().await else { return Err(lease.lost().await) };
         self.phase.send_replace(Phase::Relisting);
         tokio::select! {
+            biased;
             caught_up = self.caches.relist_and_wait(alone_since) => Ok(caught_up?),
             lost = lease.lost() => Err(lost),
         }
@@ -178,6 +180,7 @@ impl Lifecycle {
         self.phase.send_replace(Phase::Running);
         let Some(lease) = &mut self.lease else { return LifecycleError::TaskEnded(running.ended().await) };
         tokio::select! {
+            biased;
             ended = running.ended() => LifecycleError::TaskEnded(ended),
             lost = lease.lost() => lost,
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use controller_kit::environment::spawn_in;
 use kube_api::ApiClient;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use super::list_watch::ListWatch;
@@ -63,10 +65,11 @@ impl Informers {
     /// Starts a list-watch.
     pub fn start<K: CachedResource>(&mut self, list_watch: ListWatch<K>) {
         self.caches.add(&list_watch);
-        self.tasks.spawn(async {
+        let list_watch = async {
             list_watch.run().await;
             K::RESOURCE
-        });
+        };
+        spawn_in(&mut self.tasks, &Handle::current(), list_watch);
     }
 
     /// The state of the list-watches started so far.

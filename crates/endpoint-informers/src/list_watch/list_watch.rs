@@ -148,6 +148,7 @@ impl<K: CachedResource> ListWatch<K> {
             };
             self.not_before = Instant::now() + asked_to_wait;
             tokio::select! {
+                biased;
                 () = sleep(backoff.next_delay().max(asked_to_wait)) => {}
                 Ok(()) = self.hurry.changed() => sleep_until(self.not_before).await,
             }

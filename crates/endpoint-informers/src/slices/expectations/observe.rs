@@ -44,13 +44,15 @@ impl SliceExpectations {
             affected.extend(expectations.keys().cloned());
         }
         drop(expectations);
+        // The order of hash tables must not decide which Service is synced first.
+        affected.sort();
         for key in affected {
             self.repairs.foreign_change(key, self.delay, Author::Unknown);
         }
         let conflicted = mem::take(&mut *self.conflicted.lock());
-        for key in waiting.into_iter().chain(conflicted) {
-            self.queue.add(key);
-        }
+        let mut due: Vec<ObjectKey> = waiting.into_iter().chain(conflicted).collect();
+        due.sort();
+        due.into_iter().for_each(|key| self.queue.add(key));
     }
 
     pub(super) fn handle(&self, change: &Change<CachedSlice>) {

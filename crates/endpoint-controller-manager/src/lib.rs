@@ -1,0 +1,45 @@
+//! `endpoint-controller-manager`: the endpoint controllers of kube-controller-manager in a process of their own.
+//!
+//! The program is [`main`]. [`process`] runs the same process inside another program, on its own connections and clock,
+//! for deterministic simulations.
+
+mod api_clients;
+mod build_metrics;
+mod config;
+mod configz;
+mod connection;
+mod controller_set;
+mod controllers;
+mod disabled_metrics;
+mod duration;
+mod gates;
+#[cfg(test)]
+mod generated_docs;
+mod health;
+mod informers;
+mod leader_election;
+mod logging;
+mod manager;
+mod options;
+pub mod process;
+mod process_metrics;
+mod runtimes;
+mod secure_serving;
+mod signals;
+mod simulate;
+mod strconv;
+mod version;
+
+use std::process::ExitCode;
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == simulate::NAME) {
+        return simulate::main(std::env::args_os().skip(2));
+    }
+    match options::parse(std::env::args_os()) {
+        options::Parsed::Run(config) => manager::main(*config),
+        options::Parsed::Print(text) => options::print(&text),
+        options::Parsed::Error(message) => options::print_error(&message),
+    }
+}

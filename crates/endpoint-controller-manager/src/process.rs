@@ -1,0 +1,65 @@
+//! A process of this program inside another one, such as a simulation.
+//!
+//! It is the process that [`main`](crate::main) runs, from its command line to the release of the Lease. Only its
+//! surroundings are given instead of taken from the system: connections, the runtime and signals. Its tasks and its wall
+//! clock have the seam [`controller_kit::environment`].
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::config::Config;
+use crate::manager::{self, Surroundings};
+use crate::options::{self, Parsed};
+use crate::runtimes::Handles;
+use crate::signals::StopSignals;
+
+pub use crate::api_clients::Connect;
+
+/// A checked configuration. Clones are cheap beside parsing.
+#[derive(Clone, Debug)]
+pub struct Configuration(Config);
+
+impl Configuration {
+    /// Reads a command line, which begins with the program's name.
+    ///
+    /// # Errors
+    /// The message or the text that the program would print instead of running.
+    pub fn parse<T: Into<OsString>>(words: impl IntoIterator<Item = T>) -> Result<Self, String> {
+        match options::parse(words.into_iter().map(Into::into)) {
+            Parsed::Run(config) => Ok(Self(*config)),
+            Parsed::Print(text) | Parsed::Error(text) => Err(text),
+        }
+    }
+}
+
+/// A process that runs until it is asked to stop.
+#[derive(Debug)]
+pub struct Process {
+    /// Receives the metrics once the caches are synced. Only without a server (`--secure-port=0`), which would serve them.
+    pub metrics: oneshot::Sender<Arc<Registry>>,
+    /// Asks the process to stop, as SIGTERM does; dropped unused, nothing does.
+    pub terminate: oneshot::Receiver<()>,
+}
+
+impl Process {
+    /// Runs the process on the runtime of the caller. All its requests go through clients made by `connect`.
+    ///
+    /// # Errors
+    /// The failure with which the program would end.
+    pub async fn run(
+        self,
+        Configuration(config): Configuration,
+        connect: Connect,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let runtime = Handle::current();
+        let handles = Handles { control: runtime.clone(), server: runtime.clone(), work: runtime };
+        let stop = StopSignals::channel(self.terminate);
+        let surroundings = Surroundings { handles, connect, logs: None, metrics: Some(self.metrics) };
+        Ok(manager::run(config, surroundings, stop).await?)
+    }
+}

@@ -1,0 +1,151 @@
+//! One entry of a timeline.
+
+use std::fmt;
+
+use random_operations::Operation;
+
+use crate::fault::Fault;
+
+/// A kind of objects that is watched.
+pub const KINDS: [&str; 5] = ["pods", "services", "nodes", "endpointslices", "endpoints"];
+
+/// What other clients do to an object of ours, which `pick` selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interference {
+    /// Empties it.
+    Edit,
+    Delete,
+    /// Changes or removes the label that names its controller or its Service.
+    Relabel,
+    /// Removes its owner reference.
+    Owner,
+    /// Deletes it, and creates one of the same name and content.
+    Recreate,
+}
+
+/// A change of the cluster, or a fault.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// An operation; then an annotation of these Services changes, because controllers do not notice it by itself.
+    Operation {
+        operation: Box<Operation>,
+        touch: Vec<String>,
+    },
+    /// Changes an annotation of these Services.
+    Touch(Vec<String>),
+    /// Sets or removes the label that delegates a Service.
+    Delegate {
+        service: String,
+        value: Option<&'static str>,
+    },
+    /// A ready pod of the Service that must stay reachable comes or goes.
+    Extra {
+        number: usize,
+        present: bool,
+    },
+    /// From now on a front shows events of a kind this much later.
+    Lag {
+        front: usize,
+        kind: usize,
+        milliseconds: u64,
+    },
+    Compact,
+    /// A front closes its connections and refuses new ones for a while.
+    Restart {
+        front: usize,
+        milliseconds: u64,
+    },
+    /// All fronts, one after another.
+    RollingRestart {
+        milliseconds: u64,
+    },
+    Backup,
+    /// The state of the last backup. Versions continue from there, plus `bump`.
+    Restore {
+        bump: u64,
+    },
+    /// Requests of a replica get no answer.
+    Partition {
+        replica: usize,
+        milliseconds: u64,
+    },
+    /// Writes of objects are refused.
+    Forbid {
+        milliseconds: u64,
+    },
+    Unauthorized {
+        milliseconds: u64,
+    },
+    Crash {
+        replica: usize,
+    },
+    /// After this many polls of its tasks.
+    CrashAtPoll {
+        replica: usize,
+        polls: u64,
+    },
+    Terminate {
+        replica: usize,
+    },
+    Freeze {
+        replica: usize,
+        milliseconds: u64,
+    },
+    ClockJump {
+        replica: usize,
+        seconds: i64,
+    },
+    StealLease,
+    DeleteLease,
+    EditLease,
+    Foreign {
+        what: Interference,
+        pick: usize,
+    },
+    /// All replicas are restarted with the gate switched.
+    SwitchGate,
+}
+
+impl Action {
+    /// The fault that it is; `None` for the workload.
+    pub fn fault(&self) -> Option<Fault> {
+        Some(match self {
+            Self::Operation { .. } | Self::Touch(_) | Self::Extra { .. } | Self::Backup => return None,
+            Self::Delegate { .. } => Fault::LabelSwitch,
+            Self::Lag { .. } => Fault::Lag,
+            Self::Compact => Fault::Compaction,
+            Self::Restart { .. } => Fault::Restart,
+            Self::RollingRestart { .. } => Fault::RollingRestart,
+            Self::Restore { .. } => Fault::Restore,
+            Self::Partition { .. } => Fault::Partition,
+            Self::Forbid { .. } => Fault::ForbiddenWindow,
+            Self::Unauthorized { .. } => Fault::Unauthorized,
+            Self::Crash { .. } => Fault::Crash,
+            Self::CrashAtPoll { .. } => Fault::CrashAtPoll,
+            Self::Terminate { .. } => Fault::Terminate,
+            Self::Freeze { .. } => Fault::Freeze,
+            Self::ClockJump { .. } => Fault::ClockJump,
+            Self::StealLease => Fault::LeaseStolen,
+            Self::DeleteLease => Fault::LeaseDeleted,
+            Self::EditLease => Fault::LeaseEdited,
+            Self::Foreign { what, .. } => match what {
+                Interference::Edit => Fault::ForeignEdit,
+                Interference::Delete => Fault::ForeignDelete,
+                Interference::Relabel => Fault::ForeignRelabel,
+                Interference::Owner => Fault::ForeignOwner,
+                Interference::Recreate => Fault::ForeignRecreate,
+            },
+            Self::SwitchGate => Fault::GateSwitch,
+        })
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation { operation, touch } if touch.is_empty() => write!(f, "{operation}"),
+            Self::Operation { operation, touch } => write!(f, "{operation}; then touch {touch:?}"),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Actions on the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use random_operations::{MANAGED_BY, NAMES, NAMESPACE, Operation, PodStatus, Readiness, SERVICE_NAME};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::action::{Action, Interference};
+use crate::oracle::CONTROLLERS;
+use crate::replica::Replica;
+use crate::world::{Backup, World, wall_clock};
+
+/// The label that delegates a Service.
+pub const DELEGATED: &str = "service.kubernetes.io/endpoint-controller-name";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
+const NODES: &str = "/api/v1/nodes";
+
+/// The path of a kind in the workload's namespace.
+fn path(resource: &str) -> String {
+    let group = if resource == "endpointslices" { "apis/discovery.k8s.io/v1" } else { "api/v1" };
+    format!("/{group}/namespaces/{NAMESPACE}/{resource}")
+}
+
+/// Does what an entry of the timeline says.
+pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
+    world.log(|| format!("* {action}"));
+    if let Some(fault) = action.fault() {
+        world.count(fault);
+    }
+    let host = |replica: usize| replicas.get(replica).and_then(Replica::host);
+    let until = |milliseconds: u64| Instant::now() + Duration::from_millis(milliseconds);
+    match action {
+        Action::Operation { operation, touch: services } => {
+            operate(world, operation);
+            touch(world, services);
+        }
+        Action::Touch(services) => touch(world, services),
+        Action::Delegate { service, value } => {
+            let patch = json!({"metadata": {"labels": {DELEGATED: value}}});
+            world.merge(&format!("{}/{service}", path("services")), &patch);
+        }
+        Action::Extra { number, present } => extra(world, *number, *present),
+        Action::Lag { front, kind, milliseconds } => world.with(|state| {
+            state.fronts[*front].lag[*kind] = Duration::from_millis(*milliseconds);
+        }),
+        Action::Compact => world.server.compact(),
+        Action::Restart { front, milliseconds } => restart(world, *front, Duration::ZERO, *milliseconds),
+        Action::RollingRestart { milliseconds } => {
+            for front in 0..world.plan.setup.fronts {
+                let before = Duration::from_millis(milliseconds * front as u64 * 2);
+                restart(world, front, before, *milliseconds);
+            }
+        }
+        Action::Backup => {
+            let (snapshot, version) = (world.server.snapshot().expect("a snapshot"), world.server.version());
+            world.with(|state| {
+                state.backup = Some(Backup { snapshot, version, lease_version: state.lease_version });
+            });
+        }
+        Action::Restore { bump } => restore(world, replicas, *bump),
+        Action::Partition { replica, milliseconds } => {
+            world.with(|state| state.partitioned[*replica] = until(*milliseconds));
+        }
+        Action::Forbid { milliseconds } => world.with(|state| state.forbidden = until(*milliseconds)),
+        Action::Unauthorized { milliseconds } => {
+            world.with(|state| state.unauthorized = until(*milliseconds));
+        }
+        Action::Crash { replica } => host(*replica).iter().for_each(|host| host.kill()),
+        Action::CrashAtPoll { replica, polls } => {
+            host(*replica).iter().for_each(|host| host.kill_after(*polls));
+        }
+        Action::Terminate { replica } => host(*replica).iter().for_each(|host| host.terminate()),
+        Action::Freeze { replica, milliseconds } => {
+            if let Some(host) = host(*replica) {
+                host.freeze();
+                let end = until(*milliseconds);
+                let mut healed = world.healed.subscribe();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        biased;
+                        _ = healed.wait_for(|healed| *healed) => {}
+                        () = tokio::time::sleep_until(end) => {}
+                    }
+                    host.thaw();
+                });
+            }
+        }
+        Action::ClockJump { replica, seconds } => {
+            replicas.iter().skip(*replica).take(1).for_each(|replica| replica.jump(*seconds));
+        }
+        Action::StealLease => {
+            let spec = json!({"holderIdentity": "thief", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", wall_clock(world.start, 0))});
+            world.merge(LEASE, &json!({"spec": spec}));
+            world.with(|state| state.watcher.lease_disturbed());
+        }
+        Action::DeleteLease => {
+            world.send(&Method::DELETE, LEASE, &Value::Null);
+            world.with(|state| state.watcher.lease_disturbed());
+        }
+        Action::EditLease => {
+            world.merge(LEASE, &json!({"metadata": {"annotations": {"edited": world.now()}}}));
+        }
+        Action::Foreign { what, pick } => interfere(world, *what, *pick),
+        Action::SwitchGate => {
+            world.with(|state| state.gate = !state.gate);
+            for replica in replicas {
+                replica.host().iter().for_each(|host| host.terminate());
+            }
+        }
+    }
+}
+
+fn touch(world: &World, services: &[String]) {
+    let mark = world.server.version().to_string();
+    for service in services {
+        let patch = json!({"metadata": {"annotations": {"touched": mark}}});
+        world.merge(&format!("{}/{service}", path("services")), &patch);
+    }
+}
+
+fn restart(world: &Arc<World>, front: usize, before: Duration, milliseconds: u64) {
+    let world = Arc::clone(world);
+    let restart = async move {
+        sleep(before).await;
+        world.with(|state| {
+            state.fronts[front].down = true;
+            state.fronts[front].epoch.send_modify(|epoch| *epoch += 1);
+        });
+        sleep(Duration::from_millis(milliseconds)).await;
+        world.with(|state| state.fronts[front].down = false);
+    };
+    tokio::spawn(restart);
+}
+
+fn restore(world: &World, replicas: &[Replica], bump: u64) {
+    let Some(Backup { snapshot, version, lease_version }) = world.with(|state| state.backup.clone()) else {
+        return;
+    };
+    // A replica that has seen no later Lease than the backup has cannot notice the restore, and is restarted.
+    for replica in replicas {
+        let number = replica.number;
+        let blind = world.with(|state| std::mem::take(&mut state.lease_seen[number]) <= lease_version);
+        if let Some(host) = replica.host().filter(|_| blind) {
+            world.log(|| format!("  r{number} is restarted"));
+            host.kill();
+        }
+    }
+    world.with(|state| state.lease_version = lease_version);
+    world.server.restore(&snapshot, Some(version + 1 + bump)).expect("a snapshot of this server");
+    world.with(|state| {
+        for front in &state.fronts {
+            front.epoch.send_modify(|epoch| *epoch += 1);
+        }
+        state.watcher.restored();
+    });
+    world.look_again();
+    // Nodes that the restore took or brought are not noticed by themselves, as in a cluster.
+    touch(world, &NAMES.map(ToOwned::to_owned));
+}
+
+/// Refusals are as good as successes: after a restore, objects of an operation may be missing.
+fn operate(world: &World, operation: &Operation) {
+    let [pods, services, endpoints] = ["pods", "services", "endpoints"].map(path);
+    let (status, answer) = match operation {
+        Operation::CreateService { object, .. } => world.send(&Method::POST, &services, object),
+        Operation::ChangeService { name, patch, .. } => world.merge(&format!("{services}/{name}"), patch),
+        Operation::DeleteService { name } => {
+            world.send(&Method::DELETE, &format!("{services}/{name}"), &Value::Null)
+        }
+        Operation::CreatePod { name, object, status } => {
+            world.send(&Method::POST, &pods, object);
+            change_status(world, name, status)
+        }
+        Operation::BindPod { name, node } => {
+            let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                "target": {"kind": "Node", "name": node}});
+            world.send(&Method::POST, &format!("{pods}/{name}/binding"), &binding)
+        }
+        Operation::ChangePodStatus { name, status, .. } => change_status(world, name, status),
+        Operation::ChangePod { name, metadata, .. } => {
+            world.merge(&format!("{pods}/{name}"), &json!({"metadata": metadata}))
+        }
+        Operation::TerminatePod { name, grace_seconds } => delete_pod(world, name, *grace_seconds),
+        Operation::RemovePod { name, finalizer } => {
+            let deleted = delete_pod(world, name, 0);
+            if *finalizer {
+                world.merge(&format!("{pods}/{name}"), &json!({"metadata": {"finalizers": null}}))
+            } else {
+                deleted
+            }
+        }
+        Operation::CreateNode { name, zone, cpu, ready } => {
+            let labels = zone.as_ref().map(|zone| json!({"topology.kubernetes.io/zone": zone}));
+            let status = node_status(*cpu, *ready);
+            let node = json!({"metadata": {"name": name, "labels": labels}, "status": status});
+            world.send(&Method::POST, NODES, &node)
+        }
+        Operation::LabelNode { name, labels } => {
+            world.merge(&format!("{NODES}/{name}"), &json!({"metadata": {"labels": labels}}))
+        }
+        Operation::ChangeNodeReadiness { name, cpu, ready } => {
+            let patch = json!({"status": node_status(*cpu, *ready)});
+            world.merge(&format!("{NODES}/{name}/status"), &patch)
+        }
+        Operation::DeleteNode { name } => {
+            world.send(&Method::DELETE, &format!("{NODES}/{name}"), &Value::Null)
+        }
+        Operation::SetEndpoints { name, object } => {
+            let replaced = world.send(&Method::PUT, &format!("{endpoints}/{name}"), object);
+            if replaced.0 == StatusCode::NOT_FOUND {
+                world.send(&Method::POST, &endpoints, object)
+            } else {
+                replaced
+            }
+        }
+        Operation::DeleteEndpoints { name } => {
+            world.send(&Method::DELETE, &format!("{endpoints}/{name}"), &Value::Null)
+        }
+    };
+    if !status.is_success() {
+        world.log(|| format!("  refused: {status} {}", answer["message"]));
+    }
+}
+
+fn delete_pod(world: &World, name: &str, grace_seconds: u32) -> (StatusCode, Value) {
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": grace_seconds});
+    world.send(&Method::DELETE, &format!("{}/{name}", path("pods")), &options)
+}
+
+fn change_status(world: &World, name: &str, change: &PodStatus) -> (StatusCode, Value) {
+    let path = format!("{}/{name}", path("pods"));
+    // After a restore a pod may be unbound again, and such a pod never has addresses.
+    if change.ips.is_some() && world.send(&Method::GET, &path, &Value::Null).1["spec"]["nodeName"].is_null() {
+        return (StatusCode::GONE, Value::Null);
+    }
+    let mut status = json!({});
+    if let Some(phase) = change.phase {
+        status["phase"] = json!(phase);
+    }
+    if let Some(ips) = &change.ips {
+        status["podIP"] = json!(ips.first());
+        status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
+    }
+    if let Some(ready) = change.ready {
+        status["conditions"] = match ready {
+            Readiness::True => ready_condition(world, "True"),
+            Readiness::False => ready_condition(world, "False"),
+            Readiness::Absent => json!([]),
+        };
+    }
+    world.merge(&format!("{path}/status"), &json!({"status": status}))
+}
+
+fn ready_condition(world: &World, status: &str) -> Value {
+    json!([{"type": "Ready", "status": status, "lastTransitionTime": world.now()}])
+}
+
+/// The status of a node.
+pub fn node_status(cpu: u32, ready: bool) -> Value {
+    let resources = json!({"cpu": cpu.to_string()});
+    let ready = if ready { "True" } else { "False" };
+    json!({"conditions": [{"type": "Ready", "status": ready}], "allocatable": resources, "capacity": resources})
+}
+
+/// The Service whose first pods no action touches: they must stay reachable all along.
+pub const BEDROCK: &str = "bedrock";
+/// The number of these pods.
+pub const BEDROCK_PODS: usize = 3;
+
+/// Creates that Service, its pods, and objects of other controllers for it.
+pub fn create_bedrock(world: &World) {
+    let node = json!({"metadata": {"name": BEDROCK}, "status": node_status(2, true)});
+    world.send(&Method::POST, NODES, &node);
+    let spec =
+        json!({"selector": {"app": BEDROCK}, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
+    world.send(&Method::POST, &path("services"), &json!({"metadata": {"name": BEDROCK}, "spec": spec}));
+    for number in 0..BEDROCK_PODS {
+        extra(world, number, true);
+    }
+    let labels = json!({SERVICE_NAME: BEDROCK, MANAGED_BY: "someone.example"});
+    let endpoints = json!([{"addresses": ["10.3.0.1"]}]);
+    let foreign = json!({"metadata": {"name": "foreign-slice", "labels": labels}, "addressType": "IPv4",
+        "endpoints": endpoints});
+    world.send(&Method::POST, &path("endpointslices"), &foreign);
+    // Without the annotation, a start deletes Endpoints without a Service, as upstream does.
+    let annotations = json!({"control-plane.alpha.kubernetes.io/leader": "{}"});
+    let foreign = json!({"metadata": {"name": "foreign-endpoints", "annotations": annotations}, "subsets": [{"addresses": [{"ip": "10.3.0.2"}]}]});
+    world.send(&Method::POST, &path("endpoints"), &foreign);
+}
+
+/// A ready pod of that Service comes or goes.
+fn extra(world: &World, number: usize, present: bool) {
+    let name = format!("{BEDROCK}-{number}");
+    if !present {
+        delete_pod(world, &name, 0);
+        return;
+    }
+    let spec = json!({"nodeName": BEDROCK, "containers": [{"name": "main", "image": "none"}]});
+    let metadata = json!({"name": name, "labels": {"app": BEDROCK}});
+    world.send(&Method::POST, &path("pods"), &json!({"metadata": metadata, "spec": spec}));
+    let status = PodStatus {
+        phase: Some("Running"),
+        ips: Some(vec![format!("10.2.0.{}", number + 1)]),
+        ready: Some(Readiness::True),
+    };
+    change_status(world, &name, &status);
+}
+
+/// Another client changes one of our objects.
+fn interfere(world: &World, what: Interference, pick: usize) {
+    let slices = world.objects("discovery.k8s.io/v1", "EndpointSlice").into_values();
+    let is_ours = |slice: &Value| {
+        let labels = &slice["metadata"]["labels"];
+        let is_bedrock = labels[SERVICE_NAME] == BEDROCK;
+        // A slice without an owner is replaced, and its endpoints must stay reachable meanwhile.
+        CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name) && (!is_bedrock || what == Interference::Owner)
+    };
+    let mut ours: Vec<(&str, Value)> =
+        slices.filter(is_ours).map(|slice| ("endpointslices", slice)).collect();
+    let endpoints = world.objects("v1", "Endpoints").into_values();
+    let is_managed = |object: &Value| {
+        let metadata = &object["metadata"];
+        metadata["labels"]["endpoints.kubernetes.io/managed-by"] == "endpoint-controller"
+            && metadata["name"] != BEDROCK
+    };
+    ours.extend(endpoints.filter(is_managed).map(|object| ("endpoints", object)));
+    if ours.is_empty() {
+        return;
+    }
+    let index = pick % ours.len();
+    let (resource, mut object) = ours.swap_remove(index);
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let path = format!("{}/{name}", path(resource));
+    world.log(|| format!("  {resource}/{name}"));
+    world.with(|state| state.watcher.tampered.insert(name));
+    match what {
+        Interference::Edit if resource == "endpoints" => drop(world.merge(&path, &json!({"subsets": null}))),
+        Interference::Edit => drop(world.merge(&path, &json!({"endpoints": []}))),
+        Interference::Delete => drop(world.send(&Method::DELETE, &path, &Value::Null)),
+        Interference::Relabel => {
+            let labels = match pick / 7 % 3 {
+                0 => json!({MANAGED_BY: "someone"}),
+                1 => json!({MANAGED_BY: null}),
+                _ => json!({SERVICE_NAME: "front", "endpoints.kubernetes.io/managed-by": null}),
+            };
+            world.merge(&path, &json!({"metadata": {"labels": labels}}));
+        }
+        Interference::Owner => drop(world.merge(&path, &json!({"metadata": {"ownerReferences": null}}))),
+        Interference::Recreate => {
+            world.send(&Method::DELETE, &path, &Value::Null);
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                for field in ["resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"] {
+                    metadata.remove(field);
+                }
+            }
+            let (collection, _) = path.rsplit_once('/').unwrap_or_default();
+            world.send(&Method::POST, collection, &object);
+        }
+    }
+}

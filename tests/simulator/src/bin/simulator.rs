@@ -1,0 +1,120 @@
+//! `hack/simulate`: runs histories, and shrinks and prints those that fail.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use simulator::fault::Fault;
+use simulator::history::run;
+use simulator::plan::Plan;
+use simulator::run::{Options, all, one};
+use simulator::shrink::shrink;
+
+/// Runs histories of a cluster with faults on virtual time.
+#[derive(Parser)]
+struct Arguments {
+    /// The number of histories.
+    #[arg(long, default_value_t = 2_000)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Threads; all cores by default.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// End after the first failure.
+    #[arg(long)]
+    stop: bool,
+    /// Do not shrink failing histories.
+    #[arg(long)]
+    no_shrink: bool,
+    /// Print the trace of one history.
+    #[arg(long)]
+    trace: bool,
+    /// Keep these entries of the timeline only, by number; `none` for none.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Leave these kinds of faults out.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
+    #[arg(long)]
+    replicas: Option<usize>,
+    #[arg(long)]
+    fronts: Option<usize>,
+    /// Print the plan of the first seed and end.
+    #[arg(long)]
+    script: bool,
+    /// Run each history twice, and fail if the two differ.
+    #[arg(long)]
+    twice: bool,
+}
+
+impl Arguments {
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::of(self.from);
+        if !self.only.is_empty() {
+            let numbers: Vec<usize> = self.only.iter().filter_map(|number| number.parse().ok()).collect();
+            plan = plan.only(&numbers);
+        }
+        for name in &self.without {
+            match Fault::named(name) {
+                Some(fault) => plan = plan.without(fault),
+                None => eprintln!("there is no fault {name}"),
+            }
+        }
+        plan.setup.replicas = self.replicas.unwrap_or(plan.setup.replicas);
+        plan.setup.fronts = self.fronts.unwrap_or(plan.setup.fronts);
+        plan
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.script {
+        println!("{}", arguments.plan().script());
+        return ExitCode::SUCCESS;
+    }
+    if arguments.trace {
+        return trace(&arguments.plan());
+    }
+    if arguments.twice {
+        return twice(&arguments);
+    }
+    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let Arguments { from, seeds, stop, .. } = arguments;
+    let report = all(&Options { from, seeds, jobs, stop, progress: true });
+    println!("{}", report.table());
+    println!("{}", report.summary());
+    for (seed, failures) in &report.failures {
+        let first: Vec<&str> = failures.iter().take(3).map(String::as_str).collect();
+        println!("seed {seed}: {} failures: {}", failures.len(), first.join("\n    "));
+    }
+    let Some(seed) = report.failures.keys().next() else { return ExitCode::SUCCESS };
+    if !arguments.no_shrink {
+        let (plan, outcome) = shrink(&Plan::of(*seed));
+        println!("\n{}{}\n{}", plan.script(), outcome.failures.join("\n"), plan.command());
+    }
+    ExitCode::FAILURE
+}
+
+fn trace(plan: &Plan) -> ExitCode {
+    println!("{}", plan.script());
+    let outcome = run(plan, true);
+    for line in &outcome.trace {
+        println!("{line}");
+    }
+    println!("{:#?}", outcome.failures);
+    if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn twice(arguments: &Arguments) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for seed in arguments.from..arguments.from + arguments.seeds {
+        let plan = Plan::of(seed);
+        let digests = [one(&plan).digest, one(&plan).digest];
+        if digests[0] != digests[1] {
+            println!("seed {seed} is not deterministic");
+            code = ExitCode::FAILURE;
+        }
+    }
+    code
+}

@@ -1,0 +1,170 @@
+//! The kinds of faults, and how often they happened.
+
+use std::fmt;
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    // of a request
+    Slow,
+    Conflict,
+    TooManyRequests,
+    InternalError,
+    Unavailable,
+    TimeoutBefore,
+    TimeoutAfter,
+    Forbidden,
+    LostRequest,
+    LostAnswer,
+    BrokenBefore,
+    BrokenAfter,
+    // of a watch
+    WatchCut,
+    WatchEnded,
+    WatchSilent,
+    WatchDead,
+    PartialList,
+    DuplicateBookmark,
+    // of the API server
+    Lag,
+    Compaction,
+    Restart,
+    RollingRestart,
+    Restore,
+    Partition,
+    ForbiddenWindow,
+    Unauthorized,
+    // of a replica
+    Crash,
+    CrashAtPoll,
+    Terminate,
+    Freeze,
+    ClockJump,
+    // of other clients
+    LeaseStolen,
+    LeaseDeleted,
+    LeaseEdited,
+    ForeignEdit,
+    ForeignDelete,
+    ForeignRelabel,
+    ForeignOwner,
+    ForeignRecreate,
+    // of operators
+    LabelSwitch,
+    GateSwitch,
+}
+
+impl Fault {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Slow,
+        Self::Conflict,
+        Self::TooManyRequests,
+        Self::InternalError,
+        Self::Unavailable,
+        Self::TimeoutBefore,
+        Self::TimeoutAfter,
+        Self::Forbidden,
+        Self::LostRequest,
+        Self::LostAnswer,
+        Self::BrokenBefore,
+        Self::BrokenAfter,
+        Self::WatchCut,
+        Self::WatchEnded,
+        Self::WatchSilent,
+        Self::WatchDead,
+        Self::PartialList,
+        Self::DuplicateBookmark,
+        Self::Lag,
+        Self::Compaction,
+        Self::Restart,
+        Self::RollingRestart,
+        Self::Restore,
+        Self::Partition,
+        Self::ForbiddenWindow,
+        Self::Unauthorized,
+        Self::Crash,
+        Self::CrashAtPoll,
+        Self::Terminate,
+        Self::Freeze,
+        Self::ClockJump,
+        Self::LeaseStolen,
+        Self::LeaseDeleted,
+        Self::LeaseEdited,
+        Self::ForeignEdit,
+        Self::ForeignDelete,
+        Self::ForeignRelabel,
+        Self::ForeignOwner,
+        Self::ForeignRecreate,
+        Self::LabelSwitch,
+        Self::GateSwitch,
+    ];
+
+    /// Those that happen to single requests, with a rate.
+    pub const OF_REQUESTS: &'static [Self] = Self::ALL.split_at(12).0;
+    /// Those that happen to watches, with a rate.
+    pub const OF_WATCHES: &'static [Self] = Self::ALL.split_at(12).1.split_at(6).0;
+    /// Those that are in the timeline.
+    pub const OF_TIMELINES: &'static [Self] = Self::ALL.split_at(18).1;
+
+    /// The name in reports and on the command line.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// The fault of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|fault| fault.name() == name)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
+    }
+}
+
+/// How often each fault happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts([u64; Fault::ALL.len()]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self([0; Fault::ALL.len()])
+    }
+}
+
+impl Counts {
+    /// Counts one.
+    pub fn add(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// The number of a fault.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_in_the_order_of_their_numbers_and_have_names() {
+        for (number, fault) in Fault::ALL.iter().copied().enumerate() {
+            assert_eq!(fault as usize, number);
+            assert_eq!(Fault::named(&fault.name()), Some(fault));
+        }
+        assert_eq!(Fault::OF_REQUESTS.last(), Some(&Fault::BrokenAfter));
+        assert_eq!(Fault::OF_WATCHES.last(), Some(&Fault::DuplicateBookmark));
+        assert_eq!(Fault::OF_TIMELINES.first(), Some(&Fault::Lag));
+    }
+}

@@ -1,0 +1,181 @@
+//! One history from start to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::runtime::Builder;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::apply::apply;
+use crate::fault::Counts;
+use crate::oracle::end::broken_rules;
+use crate::oracle::model::Objects;
+use crate::plan::Plan;
+use crate::replica::Replica;
+use crate::world::World;
+
+/// The time after the last fault within which the objects are right: a list-watch may notice a dead peer after 150 s and
+/// retry its list after 60 s, a Lease expires after 15 s, a refused key is retried after up to 1000 s, and then a batch
+/// period passes.
+pub const BOUND: Duration = Duration::from_secs(150 + 60 + 15 + 1000 + 1);
+/// The time that a fresh process gets to write what it thinks is missing.
+const FRESH: Duration = Duration::from_secs(4);
+/// The time between two looks at the objects.
+const STEP: Duration = Duration::from_secs(2);
+
+/// The end of a history.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Rules that were broken; empty if all is right.
+    pub failures: Vec<String>,
+    pub counts: Counts,
+    /// Writes of slices and Endpoints.
+    pub writes: u64,
+    /// Virtual time.
+    pub seconds: f64,
+    /// From the last fault until the objects were right for good.
+    pub recovery: f64,
+    pub digest: u64,
+    pub trace: Vec<String>,
+}
+
+/// Runs a history.
+pub fn run(plan: &Plan, traced: bool) -> Outcome {
+    fastrand::seed(plan.seed);
+    let mut runtime = Builder::new_current_thread();
+    runtime.enable_time().start_paused(true);
+    // Which of several tasks that wait for one value is woken first.
+    #[cfg(tokio_unstable)]
+    runtime.rng_seed(tokio::runtime::RngSeed::from_bytes(&plan.seed.to_le_bytes()));
+    let runtime = runtime.build().expect("a runtime");
+    let outcome = runtime.block_on(history(plan.clone(), traced));
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn history(plan: Plan, traced: bool) -> Outcome {
+    let world = World::new(plan, traced);
+    let mut replicas: Vec<Replica> =
+        (0..world.plan.setup.replicas).map(|number| Replica::start(&world, number)).collect();
+    for entry in &world.plan.timeline {
+        sleep_until(world.start + Duration::from_millis(entry.milliseconds)).await;
+        apply(&world, &replicas, &entry.action);
+    }
+    // Faults of requests and watches go on for a while after the last change.
+    sleep(Duration::from_secs(1)).await;
+    world.heal();
+    let healed = Instant::now();
+    let mut failures = settle(&world, &replicas, healed).await;
+    let recovery = world.with(|state| state.watcher.last_write).saturating_duration_since(healed);
+    if failures.is_empty() {
+        failures = busy_queues(&replicas);
+        if !failures.is_empty() {
+            // Keys that keep failing, as of pods on missing nodes, are queued now and then.
+            sleep(Duration::from_millis(300)).await;
+            failures = busy_queues(&replicas);
+        }
+    }
+    for replica in replicas.drain(..) {
+        replica.stop().await;
+    }
+    if failures.is_empty() && world.with(|state| state.watcher.violations.is_empty()) {
+        failures = fresh_start(&world).await;
+    }
+    let (violations, counts, writes, digest) = world.with(|state| {
+        let violations = std::mem::take(&mut state.watcher.violations);
+        (violations, state.counts.clone(), state.watcher.writes, state.digest)
+    });
+    Outcome {
+        failures: violations.into_iter().chain(failures).collect(),
+        counts,
+        writes,
+        seconds: world.start.elapsed().as_secs_f64(),
+        recovery: recovery.as_secs_f64(),
+        digest,
+        trace: world.take_trace(),
+    }
+}
+
+/// Waits until the objects are right and nothing is written any more. Returns what is wrong after the bound.
+async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Vec<String> {
+    let quiet = Duration::from_secs(world.plan.setup.quiet_seconds);
+    let mut looked_at = None;
+    let (mut wrong, mut settled_since) = (Vec::new(), healed);
+    loop {
+        sleep(STEP).await;
+        if !world.with(|state| state.watcher.violations.is_empty()) {
+            return Vec::new();
+        }
+        let last_write = world.with(|state| state.watcher.last_write);
+        let version = world.server.version();
+        // Renewals of the Lease raise the version as well, but nothing that matters.
+        let writes = world.with(|state| state.watcher.writes + state.watcher.leftovers);
+        if looked_at != Some(writes) {
+            looked_at = Some(writes);
+            let objects = world.collect_garbage(Objects::read(world));
+            wrong = objects.differences();
+            if wrong.is_empty() {
+                wrong = broken_rules(world, &objects);
+            }
+            world.log(|| format!("at version {version}: {wrong:?}"));
+        }
+        // A process that sees everything and waits for nothing.
+        let watches = 5 + usize::from(world.with(|state| state.gate));
+        let mut hosts = replicas.iter().filter_map(Replica::host);
+        let settled = hosts.all(|host| !host.is_waiting() && host.watches() == watches);
+        if !settled {
+            settled_since = Instant::now();
+        }
+        let quiet_since = last_write.max(settled_since);
+        if wrong.is_empty() && quiet_since.elapsed() >= quiet {
+            return wrong;
+        }
+        if healed.elapsed() > BOUND + quiet {
+            if wrong.is_empty() {
+                wrong.push("writes go on without changes".to_owned());
+            }
+            return wrong;
+        }
+    }
+}
+
+/// A fresh process has nothing to write.
+async fn fresh_start(world: &Arc<World>) -> Vec<String> {
+    world.log(|| "a fresh process starts".to_owned());
+    let replica = Replica::start(world, world.plan.setup.replicas);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while replica.metrics().is_none() && Instant::now() < deadline {
+        sleep(Duration::from_millis(500)).await;
+    }
+    // It may contend for a Lease that was not released.
+    sleep(FRESH).await;
+    let mut failures = Vec::new();
+    if replica.metrics().is_none() {
+        failures.push("a fresh process does not fill its caches within 60 s".to_owned());
+    }
+    replica.stop().await;
+    // Not those of earlier processes, whose last requests may arrive now.
+    let writes = world.with(|state| state.watcher.last_replica_writes);
+    if writes > 0 {
+        failures.push(format!("a fresh process writes {writes} times"));
+    }
+    failures
+}
+
+/// Queues whose keys are left over.
+fn busy_queues(replicas: &[Replica]) -> Vec<String> {
+    let mut busy = Vec::new();
+    for registry in replicas.iter().filter_map(Replica::metrics) {
+        busy.extend(depths(&registry).into_iter().map(|line| format!("not quiet: {line}")));
+    }
+    busy
+}
+
+fn depths(registry: &Registry) -> Vec<String> {
+    let mut text = String::new();
+    encode(&mut text, registry).expect("metrics");
+    let lines = text.lines().filter(|line| line.starts_with("workqueue_depth{"));
+    lines.filter(|line| !line.ends_with(" 0")).map(ToOwned::to_owned).collect()
+}

@@ -1,0 +1,54 @@
+//! Deterministic simulation of the whole program: histories of a cluster with faults, on virtual time.
+//!
+//! A history is a function of its seed. Replicas of `endpoint-controller-manager`, as shipped, run on one thread and one
+//! paused clock, on the embedded API server, and an oracle checks every write and the state at the end:
+//!
+//! ```text
+//! seed ─> plan (setup, rates, timeline) ─> history ─> outcome ─> shrink ─> report
+//!                                             │
+//!   replica 0 ─ connection ─┐                 ├ actions: workload, faults of the cluster, of replicas, other clients
+//!   replica 1 ─ connection ─┼─ fronts ─ store ┘
+//!                 │                      │
+//!               faults of requests     oracle
+//!               and watches
+//! ```
+//!
+//! | Module | One line |
+//! |---|---|
+//! | [`fault`] | the kinds of faults, and how often they happened |
+//! | [`plan`] | what a seed stands for, as data |
+//! | [`action`] | one entry of a timeline |
+//! | [`world`] | the API server, its fronts, the faults in force, the trace |
+//! | [`connection`] | the connections of a replica, with faults of requests |
+//! | [`stream`] | bodies of watches: lag, cuts, silence |
+//! | [`replica`] | processes: start, crash, freeze, restart |
+//! | [`apply`] | actions on the cluster |
+//! | [`oracle`] | what must hold at each write, and in the end |
+//! | [`history`] | one history from start to end |
+//! | [`shrink`] | a failing history made short |
+//! | [`run`] | many histories on several threads |
+//!
+//! The seams of the program are its connections (`endpoint_controller_manager::process`), its tasks and wall clock
+//! (`controller_kit::environment`), and the clock of tokio. Nothing else differs from what ships.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test harness is never shipped: it fails by panicking"
+)]
+
+pub mod action;
+pub mod apply;
+pub mod connection;
+pub mod fault;
+pub mod history;
+pub mod oracle;
+pub mod plan;
+pub mod replica;
+pub mod run;
+pub mod shrink;
+pub mod stream;
+pub mod world;

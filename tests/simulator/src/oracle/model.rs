@@ -1,0 +1,392 @@
+//! What the objects should be, computed from the cluster's objects by rules that are written here once more.
+//!
+//! It shares no code with the controllers, so that a defect of theirs is not also in the expectation. Each endpoint is a
+//! line; how endpoints are spread over slices, hints and trigger times are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use random_operations::{MANAGED_BY, SERVICE_NAME};
+use serde_json::Value;
+
+use super::CONTROLLERS;
+use crate::apply::DELEGATED;
+use crate::fault::Fault;
+use crate::world::World;
+
+/// Lines by the object or group that they belong to.
+type Lines = BTreeMap<String, BTreeSet<String>>;
+
+const NOTHING: &[Value] = &[];
+/// The labels that the controllers decide themselves.
+const OF_SLICES: [&str; 3] = [MANAGED_BY, SERVICE_NAME, "service.kubernetes.io/headless"];
+const OF_ENDPOINTS: [&str; 2] = ["service.kubernetes.io/headless", "endpoints.kubernetes.io/managed-by"];
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(NOTHING, Vec::as_slice)
+}
+
+fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object["metadata"]["labels"].get(key)?.as_str()
+}
+
+fn flag(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn has_selector(service: &Value) -> bool {
+    service["spec"]["selector"].as_object().is_some_and(|selector| !selector.is_empty())
+}
+
+fn is_external(service: &Value) -> bool {
+    text(service, "/spec/type") == "ExternalName"
+}
+
+/// The objects of the cluster at one moment.
+pub struct Objects {
+    services: BTreeMap<String, Value>,
+    pods: BTreeMap<String, Value>,
+    nodes: BTreeMap<String, Value>,
+    pub endpoints: BTreeMap<String, Value>,
+    pub slices: BTreeMap<String, Value>,
+    gate: bool,
+    /// True if the objects were those of a backup: Endpoints that it brought without their Service stay until a start.
+    restored: bool,
+}
+
+impl Objects {
+    pub fn read(world: &World) -> Self {
+        Self {
+            services: world.objects("v1", "Service"),
+            pods: world.objects("v1", "Pod"),
+            nodes: world.objects("v1", "Node"),
+            endpoints: world.objects("v1", "Endpoints"),
+            slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
+            gate: world.with(|state| state.gate),
+            restored: world.with(|state| state.counts.of(Fault::Restore)) > 0,
+        }
+    }
+
+    /// The uid of a Service.
+    pub fn service_uid(&self, name: &str) -> Option<&str> {
+        self.services.get(name).map(|service| text(service, "/metadata/uid"))
+    }
+
+    /// The names of pods that are bound to nodes that do not exist.
+    pub fn pods_of_lost_nodes(&self) -> impl Iterator<Item = &String> {
+        let node = |pod: &Value| text(pod, "/spec/nodeName").to_owned();
+        let lost = move |pod: &Value| !node(pod).is_empty() && !self.nodes.contains_key(&node(pod));
+        self.pods.iter().filter(move |(_, pod)| lost(pod)).map(|(name, _)| name)
+    }
+
+    /// The uids of all that may own slices.
+    pub fn owners(&self) -> impl Iterator<Item = &str> {
+        self.services.values().chain(self.endpoints.values()).map(|owner| text(owner, "/metadata/uid"))
+    }
+
+    fn is_delegated(&self, service: &Value) -> bool {
+        self.gate && label(service, DELEGATED).is_some()
+    }
+
+    /// True if the controller of EndpointSlices maintains the slices of this Service.
+    pub fn is_kept(&self, name: &str) -> bool {
+        self.services.get(name).is_some_and(|service| has_selector(service) && !is_external(service))
+    }
+
+    /// What is expected and what is there, of all that is determined.
+    fn compare(&self) -> (Lines, Lines) {
+        let (mut expected, mut actual) = (Lines::new(), Lines::new());
+        for (name, service) in &self.services {
+            let kept = self.is_kept(name);
+            let delegated = self.is_delegated(service);
+            if delegated || kept {
+                let key = format!("slices of {name}");
+                expected.insert(
+                    key.clone(),
+                    if delegated { BTreeSet::new() } else { self.slice_lines(name, service) },
+                );
+                actual.insert(key, self.actual_slices(name, CONTROLLERS[0], false));
+            }
+            if kept {
+                let key = format!("Endpoints {name}");
+                let (wanted, there) = if delegated {
+                    (BTreeSet::new(), self.managed_endpoints(name))
+                } else {
+                    (self.endpoints_lines(service), self.actual_endpoints(name))
+                };
+                expected.insert(key.clone(), wanted);
+                actual.insert(key, there);
+            }
+        }
+        for (name, endpoints) in &self.endpoints {
+            let service = self.services.get(name);
+            let mirrored =
+                service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service));
+            let opts_out = label(endpoints, "endpointslice.kubernetes.io/skip-mirror") == Some("true")
+                || endpoints["metadata"]["annotations"]
+                    .get("control-plane.alpha.kubernetes.io/leader")
+                    .is_some();
+            let key = format!("mirror of {name}");
+            let mut lines = if mirrored && !opts_out { mirrored_lines(endpoints) } else { BTreeSet::new() };
+            let mut there = self.actual_slices(name, CONTROLLERS[1], true);
+            // Subsets without ports may be merged with others.
+            if list(endpoints, "/subsets").iter().any(|subset| !list(subset, "/ports").is_empty()) {
+                lines.retain(|line| !line.ends_with(" -"));
+                there.retain(|line| !line.ends_with(" -"));
+            }
+            expected.insert(key.clone(), lines);
+            actual.insert(key, there);
+            if service.is_none() && !self.restored && !self.managed_endpoints(name).is_empty() {
+                actual.insert(
+                    format!("Endpoints {name} without a Service"),
+                    BTreeSet::from(["there".to_owned()]),
+                );
+            }
+        }
+        (expected, actual)
+    }
+
+    /// Lines that differ.
+    pub fn differences(&self) -> Vec<String> {
+        let (expected, actual) = self.compare();
+        let keys: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
+        let none = BTreeSet::new();
+        let mut differences = Vec::new();
+        for key in keys {
+            let (expected, actual) = (expected.get(key).unwrap_or(&none), actual.get(key).unwrap_or(&none));
+            differences.extend(expected.difference(actual).map(|line| format!("missing in {key}: {line}")));
+            differences.extend(actual.difference(expected).map(|line| format!("too much in {key}: {line}")));
+        }
+        differences
+    }
+
+    fn selected(&self, service: &Value) -> impl Iterator<Item = (&String, &Value)> {
+        let selector = service["spec"]["selector"].as_object().cloned().unwrap_or_default();
+        self.pods.iter().filter(move |(_, pod)| {
+            selector.iter().all(|(key, value)| label(pod, key) == value.as_str())
+                && !matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
+                && !list(pod, "/status/podIPs").is_empty()
+        })
+    }
+
+    fn slice_lines(&self, name: &str, service: &Value) -> BTreeSet<String> {
+        let publish = flag(service, "/spec/publishNotReadyAddresses");
+        let mut lines = BTreeSet::new();
+        for family in list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str) {
+            lines.insert(format!("{family} has slices"));
+            lines.insert(labels(service, &OF_SLICES));
+            for (pod_name, pod) in self.selected(service) {
+                let node = text(pod, "/spec/nodeName");
+                let known = self.nodes.get(node);
+                if known.is_none() && !publish {
+                    continue;
+                }
+                let zone =
+                    known.and_then(|node| label(node, "topology.kubernetes.io/zone")).unwrap_or_default();
+                let addresses = addresses(pod, family);
+                if addresses.is_empty() {
+                    continue;
+                }
+                // A slice keeps the order of its ports when the Service's changes.
+                let ports: BTreeSet<String> =
+                    service_ports(service).filter_map(|port| resolved(pod, port)).collect();
+                let serving = is_ready(pod);
+                let terminating = is_terminating(pod);
+                let ready = publish || serving && !terminating;
+                let host = hostname(pod, name);
+                lines.insert(format!(
+                    "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
+                     host={host} node={node} zone={zone} pod={pod_name}"
+                ));
+            }
+        }
+        lines
+    }
+
+    /// The endpoints of the slices of a Service that a controller manages. Those of the mirroring controller are flattened
+    /// by port, as Endpoints are repacked.
+    fn actual_slices(&self, service: &str, controller: &str, by_port: bool) -> BTreeSet<String> {
+        let mut lines = BTreeSet::new();
+        let of = |slice: &&Value| {
+            label(slice, MANAGED_BY) == Some(controller) && label(slice, SERVICE_NAME) == Some(service)
+        };
+        for slice in self.slices.values().filter(of) {
+            let family = text(slice, "/addressType");
+            if !by_port {
+                lines.insert(format!("{family} has slices"));
+                lines.insert(labels(slice, &OF_SLICES));
+            }
+            let ports: BTreeSet<String> = list(slice, "/ports").iter().map(port_line).collect();
+            for endpoint in list(slice, "/endpoints") {
+                let condition = |name: &str| flag(endpoint, &format!("/conditions/{name}"));
+                let (host, node) = (text(endpoint, "/hostname"), text(endpoint, "/nodeName"));
+                let pod = text(endpoint, "/targetRef/name");
+                let addresses: Vec<&str> =
+                    list(endpoint, "/addresses").iter().filter_map(Value::as_str).collect();
+                if by_port {
+                    let ready = condition("ready");
+                    let flat =
+                        |port: &str| format!("{family} {addresses:?} {ready} host={host} node={node} {port}");
+                    lines.extend(ports.iter().map(|port| flat(port)));
+                    if ports.is_empty() {
+                        lines.insert(flat("-"));
+                    }
+                    continue;
+                }
+                let [ready, serving, terminating] = ["ready", "serving", "terminating"].map(condition);
+                let zone = text(endpoint, "/zone");
+                lines.insert(format!(
+                    "{family} {ports:?} {addresses:?} ready={ready} serving={serving} terminating={terminating} \
+                     host={host} node={node} zone={zone} pod={pod}"
+                ));
+            }
+        }
+        lines
+    }
+
+    fn endpoints_lines(&self, service: &Value) -> BTreeSet<String> {
+        let name = text(service, "/metadata/name");
+        let publish = flag(service, "/spec/publishNotReadyAddresses");
+        let family = list(service, "/spec/ipFamilies").first().and_then(Value::as_str).unwrap_or("IPv4");
+        let mut lines = BTreeSet::from([labels(service, &OF_ENDPOINTS), "managed".to_owned()]);
+        for (pod_name, pod) in self.selected(service) {
+            if is_terminating(pod) && !publish {
+                continue;
+            }
+            let Some(ip) = addresses(pod, family).into_iter().next() else { continue };
+            let ready = publish || is_ready(pod);
+            let (host, node) = (hostname(pod, name), text(pod, "/spec/nodeName"));
+            let line = |port: &str| format!("{ip} {ready} host={host} node={node} of={pod_name} {port}");
+            lines.extend(
+                service_ports(service).filter_map(|port| resolved(pod, port)).map(|port| line(&port)),
+            );
+            if service_ports(service).next().is_none() && text(service, "/spec/clusterIP") == "None" {
+                lines.insert(line("-"));
+            }
+        }
+        lines
+    }
+
+    fn actual_endpoints(&self, name: &str) -> BTreeSet<String> {
+        let Some(endpoints) = self.endpoints.get(name) else {
+            return BTreeSet::from(["no object".to_owned()]);
+        };
+        let mut lines = BTreeSet::from([labels(endpoints, &OF_ENDPOINTS)]);
+        if !self.managed_endpoints(name).is_empty() {
+            lines.insert("managed".to_owned());
+        }
+        for subset in list(endpoints, "/subsets") {
+            let ports: Vec<String> = list(subset, "/ports").iter().map(port_line).collect();
+            for (ready, field) in [(true, "/addresses"), (false, "/notReadyAddresses")] {
+                for address in list(subset, field) {
+                    let line = |port: &str| {
+                        format!("{} {ready} {} {port}", text(address, "/ip"), of_address(address))
+                    };
+                    lines.extend(ports.iter().map(|port| line(port)));
+                    if ports.is_empty() {
+                        lines.insert(line("-"));
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    /// Not empty if the Endpoints of this name are the controller's.
+    fn managed_endpoints(&self, name: &str) -> BTreeSet<String> {
+        let managed = self.endpoints.get(name).and_then(|it| label(it, "endpoints.kubernetes.io/managed-by"));
+        managed.filter(|by| *by == "endpoint-controller").map(|_| "there".to_owned()).into_iter().collect()
+    }
+}
+
+/// The labels that come from the Service. Which of the others an object has depends on what it was before.
+fn labels(object: &Value, reserved: &[&str]) -> String {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let labels = labels.filter(|(key, _)| !reserved.contains(&key.as_str()));
+    format!("labels {:?}", labels.collect::<Vec<_>>())
+}
+
+/// The slices of Endpoints; an address that is unready in one subset is unready for the same port in all.
+fn mirrored_lines(endpoints: &Value) -> BTreeSet<String> {
+    let mut readiness: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for subset in list(endpoints, "/subsets") {
+        let mut ports: Vec<String> = list(subset, "/ports").iter().map(port_line).collect();
+        if ports.is_empty() {
+            ports.push("-".to_owned());
+        }
+        for (ready, field) in [(true, "/addresses"), (false, "/notReadyAddresses")] {
+            for address in list(subset, field) {
+                for port in &ports {
+                    let ip = text(address, "/ip");
+                    let family = if ip.contains(':') { "IPv6" } else { "IPv4" };
+                    // The target of the first of several is kept.
+                    let (host, node) = (text(address, "/hostname"), text(address, "/nodeName"));
+                    let key = (format!("{family} {:?}", [ip]), format!("host={host} node={node} {port}"));
+                    let known = readiness.entry(key).or_insert(ready);
+                    *known &= ready;
+                }
+            }
+        }
+    }
+    readiness.into_iter().map(|((ip, of), ready)| format!("{ip} {ready} {of}")).collect()
+}
+
+fn of_address(address: &Value) -> String {
+    let (host, node) = (text(address, "/hostname"), text(address, "/nodeName"));
+    format!("host={host} node={node} of={}", text(address, "/targetRef/name"))
+}
+
+fn port_line(port: &Value) -> String {
+    let protocol = match text(port, "/protocol") {
+        "" => "TCP",
+        protocol => protocol,
+    };
+    format!("{}:{protocol}:{}:{}", text(port, "/name"), port["port"], text(port, "/appProtocol"))
+}
+
+fn service_ports(service: &Value) -> impl Iterator<Item = &Value> {
+    list(service, "/spec/ports").iter()
+}
+
+/// The port of a Service on a pod, unless the pod lacks it.
+fn resolved(pod: &Value, port: &Value) -> Option<String> {
+    let protocol = text(port, "/protocol");
+    let number = match &port["targetPort"] {
+        Value::String(name) => container_port(pod, name, protocol)?,
+        Value::Number(number) if number.as_u64() != Some(0) => number.as_u64()?,
+        _ => port["port"].as_u64()?,
+    };
+    Some(format!("{}:{protocol}:{number}:{}", text(port, "/name"), text(port, "/appProtocol")))
+}
+
+/// Containers first, then sidecars.
+fn container_port(pod: &Value, name: &str, protocol: &str) -> Option<u64> {
+    let sidecars = list(pod, "/spec/initContainers").iter();
+    let sidecars = sidecars.filter(|container| text(container, "/restartPolicy") == "Always");
+    let containers = list(pod, "/spec/containers").iter().chain(sidecars);
+    let mut ports = containers.flat_map(|container| list(container, "/ports"));
+    let port = ports.find(|port| text(port, "/name") == name && text(port, "/protocol") == protocol)?;
+    port["containerPort"].as_u64()
+}
+
+fn addresses(pod: &Value, family: &str) -> Vec<String> {
+    let ips = list(pod, "/status/podIPs").iter().filter_map(|ip| text(ip, "/ip").parse::<IpAddr>().ok());
+    ips.filter(|ip| ip.is_ipv6() == (family == "IPv6")).map(|ip| ip.to_string()).collect()
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = list(pod, "/status/conditions").iter();
+    conditions.filter(|it| text(it, "/type") == "Ready").any(|it| text(it, "/status") == "True")
+}
+
+fn is_terminating(pod: &Value) -> bool {
+    pod["metadata"].get("deletionTimestamp").is_some()
+}
+
+fn hostname<'a>(pod: &'a Value, service: &str) -> &'a str {
+    if text(pod, "/spec/subdomain") == service { text(pod, "/spec/hostname") } else { "" }
+}

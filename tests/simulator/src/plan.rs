@@ -1,0 +1,324 @@
+//! What a seed stands for, as data: the setup, the rates of faults, and the timeline.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use random_operations::rng::Rng;
+use random_operations::{Generator, NAMES, Operation, Step};
+
+use crate::action::{Action, Interference, KINDS};
+use crate::apply::BEDROCK_PODS;
+use crate::fault::Fault;
+
+/// The cluster and the configuration of the replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    pub replicas: usize,
+    /// API servers before the store.
+    pub fronts: usize,
+    pub election: bool,
+    /// `--max-endpoints-per-slice`.
+    pub max: usize,
+    /// The feature gate for delegated Services, at the start.
+    pub gate: bool,
+    pub json: bool,
+    /// The batch periods of the three controllers.
+    pub batch_milliseconds: u64,
+    /// The longest time that a request takes without a fault.
+    pub latency_milliseconds: u64,
+    /// Topology-aware hints.
+    pub topology: bool,
+    pub custom_endpoints: bool,
+    /// `--leader-elect-retry-period`; the other durations of the election are in proportion.
+    pub retry_seconds: u64,
+    /// The time without a write after which the history ends.
+    pub quiet_seconds: u64,
+}
+
+/// An action and its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The place in the full timeline, by which shrinking names it.
+    pub number: usize,
+    pub milliseconds: u64,
+    pub action: Action,
+}
+
+/// A history before it happens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub seed: u64,
+    pub setup: Setup,
+    /// Faults of requests and watches, each with its rate in 10,000.
+    pub rates: Vec<(Fault, u32)>,
+    pub timeline: Vec<Entry>,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ 0x5eed_0f51_1ca1_0000);
+        let setup = setup(&mut rng);
+        let calm = rng.percent(5);
+        let rates = if calm { Vec::new() } else { rates(&mut rng) };
+        let timeline = timeline(seed, &mut rng, &setup, calm);
+        Self { seed, setup, rates, timeline }
+    }
+
+    /// The kinds of faults that may happen.
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults: Vec<Fault> = self.rates.iter().map(|(fault, _)| *fault).collect();
+        faults.extend(self.timeline.iter().filter_map(|entry| entry.action.fault()));
+        faults.sort();
+        faults.dedup();
+        faults
+    }
+
+    /// The same without a kind of faults.
+    #[must_use]
+    pub fn without(mut self, fault: Fault) -> Self {
+        self.rates.retain(|(other, _)| *other != fault);
+        self.timeline.retain(|entry| entry.action.fault() != Some(fault));
+        self
+    }
+
+    /// The same with these entries of its timeline only.
+    #[must_use]
+    pub fn only(mut self, numbers: &[usize]) -> Self {
+        self.timeline.retain(|entry| numbers.contains(&entry.number));
+        self
+    }
+
+    /// The time of the last entry.
+    pub fn end(&self) -> u64 {
+        self.timeline.iter().map(|entry| entry.milliseconds).max().unwrap_or_default()
+    }
+
+    /// The plan as a script.
+    pub fn script(&self) -> String {
+        let mut text = format!("seed {}\n{:?}\n", self.seed, self.setup);
+        for (fault, rate) in &self.rates {
+            writeln!(text, "rate {fault} {}.{:02} %", rate / 100, rate % 100).unwrap();
+        }
+        for Entry { number, milliseconds, action } in &self.timeline {
+            writeln!(text, "#{number} {}.{:03} s  {action}", milliseconds / 1000, milliseconds % 1000)
+                .unwrap();
+        }
+        text
+    }
+
+    /// The command that runs it again with a trace.
+    pub fn command(&self) -> String {
+        let full = Self::of(self.seed);
+        let mut command = format!("hack/simulate --from {} --seeds 1 --trace", self.seed);
+        let left: Vec<Fault> = self.faults();
+        let numbers: Vec<usize> = self.timeline.iter().map(|entry| entry.number).collect();
+        if full.timeline.len() > numbers.len() {
+            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            write!(
+                command,
+                " --only {}",
+                if numbers.is_empty() { "none".to_owned() } else { numbers.join(",") }
+            )
+            .unwrap();
+        }
+        let rated = full.rates.iter().map(|(fault, _)| *fault);
+        let gone: Vec<String> = rated.filter(|fault| !left.contains(fault)).map(Fault::name).collect();
+        if !gone.is_empty() {
+            write!(command, " --without {}", gone.join(",")).unwrap();
+        }
+        if full.setup != self.setup {
+            write!(command, " --replicas {} --fronts {}", self.setup.replicas, self.setup.fronts).unwrap();
+        }
+        command
+    }
+}
+
+fn setup(rng: &mut Rng) -> Setup {
+    let replicas = *rng.pick(&[1, 1, 1, 2, 2, 3]);
+    Setup {
+        replicas,
+        fronts: *rng.pick(&[1, 1, 2, 3]),
+        election: replicas > 1 || rng.percent(50),
+        max: *rng.pick(&[2, 3, 5, 100]),
+        gate: rng.percent(50),
+        json: rng.percent(10),
+        batch_milliseconds: *rng.pick(&[0, 0, 0, 500, 1000]),
+        latency_milliseconds: *rng.pick(&[0, 1, 5, 20, 100]),
+        topology: rng.percent(30),
+        custom_endpoints: rng.percent(60),
+        retry_seconds: *rng.pick(&[2, 2, 5, 10]),
+        // Sometimes longer than the wait for a stale cache.
+        quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
+    }
+}
+
+/// A few kinds at a time, so that each also meets histories in which nothing else happens.
+fn rates(rng: &mut Rng) -> Vec<(Fault, u32)> {
+    let density = *rng.pick(&[5, 15, 40]);
+    let mut rates = Vec::new();
+    for fault in Fault::OF_REQUESTS.iter().chain(Fault::OF_WATCHES) {
+        if rng.percent(density) {
+            let of_watches = Fault::OF_WATCHES.contains(fault);
+            let choices: &[u32] = if of_watches { &[500, 1500, 4000] } else { &[50, 200, 800, 2500] };
+            rates.push((*fault, *rng.pick(choices)));
+        }
+    }
+    rates
+}
+
+fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
+    let mut generator = Generator::new(seed, setup.topology, setup.custom_endpoints);
+    let mut entries: Vec<(u64, Action)> = Vec::new();
+    // A cluster in use, before the controllers start or while they do.
+    let before = rng.below(25);
+    let operations = before + 8 + rng.below(28);
+    let span = *rng.pick(&[5_000, 20_000, 60_000]);
+    let mut time = 0;
+    for number in 0..operations {
+        // Bursts: rollouts, mass deletions.
+        let pause = if number < before || rng.percent(50) { 0 } else { rng.below(2 * span / 20) };
+        time += u64::try_from(pause).unwrap();
+        let Step { operation, touch, synced, .. } = generator.step();
+        let touch = if touch { synced } else { Vec::new() };
+        entries.push((time, Action::Operation { operation: Box::new(operation), touch }));
+    }
+    // Pods of the Service that must stay reachable come and go around those that stay.
+    let mut present = BTreeSet::new();
+    for _ in 0..rng.below(8) {
+        let number = BEDROCK_PODS + rng.below(6);
+        let comes = present.insert(number);
+        if !comes {
+            present.remove(&number);
+        }
+        time += u64::try_from(rng.below(1_500)).unwrap();
+        entries.push((time, Action::Extra { number, present: comes }));
+    }
+    let window = 0..time.max(5_000) + 10_000;
+    if rng.percent(30) {
+        rollout(rng, &window, &mut entries);
+    }
+    if !calm {
+        let density = *rng.pick(&[2, 6, 15]);
+        for fault in Fault::OF_TIMELINES {
+            // Restores cost time, and end much else.
+            let density = match fault {
+                // Without renewals of a Lease a restore may stay unnoticed.
+                Fault::Restore if !setup.election => 0,
+                Fault::Restore => density.min(3),
+                _ => density,
+            };
+            while rng.percent(density) {
+                entries.extend(fault_entries(*fault, rng, setup, &window));
+            }
+        }
+    }
+    entries.sort_by_key(|(time, _)| *time);
+    let numbered = entries.into_iter().enumerate();
+    numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }).collect()
+}
+
+/// All nodes change their zone at once, or go and come back.
+fn rollout(rng: &mut Rng, window: &Range<u64>, entries: &mut Vec<(u64, Action)>) {
+    use random_operations::Operation::{CreateNode, DeleteNode, LabelNode};
+    let time = at(rng, window);
+    let zone = *rng.pick(&["a", "b", "z"]);
+    for name in ["a", "b", "c"].map(ToOwned::to_owned) {
+        let labels = serde_json::json!({"topology.kubernetes.io/zone": zone});
+        if rng.percent(50) {
+            entries.push((time, of_node(LabelNode { name, labels })));
+        } else {
+            let back = time + 100 + u64::try_from(rng.below(8_000)).unwrap();
+            let node = CreateNode { name: name.clone(), zone: Some(zone.to_owned()), cpu: 2, ready: true };
+            entries.push((time, of_node(DeleteNode { name })));
+            entries.push((back, of_node(node)));
+        }
+    }
+}
+
+/// An operation on a node, which controllers notice for Services that they look at.
+fn of_node(operation: Operation) -> Action {
+    Action::Operation { operation: Box::new(operation), touch: NAMES.map(ToOwned::to_owned).to_vec() }
+}
+
+fn at(rng: &mut Rng, window: &Range<u64>) -> u64 {
+    let length = usize::try_from(window.end - window.start).unwrap();
+    window.start + u64::try_from(rng.below(length)).unwrap()
+}
+
+fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>) -> Vec<(u64, Action)> {
+    let time = at(rng, window);
+    let replica = rng.below(setup.replicas);
+    let front = rng.below(setup.fronts);
+    let pick = rng.below(1 << 20);
+    let milliseconds = u64::try_from(*rng.pick(&[300, 3_000, 9_000, 12_000, 20_000, 40_000])).unwrap();
+    let one = |action| vec![(time, action)];
+    let foreign = |what| vec![(time, Action::Foreign { what, pick })];
+    match fault {
+        Fault::Lag => {
+            let kind = rng.below(KINDS.len());
+            let later = *rng.pick(&[50, 500, 3_000, 15_000]);
+            let end = time + milliseconds;
+            vec![
+                (time, Action::Lag { front, kind, milliseconds: later }),
+                (end, Action::Lag { front, kind, milliseconds: 0 }),
+            ]
+        }
+        Fault::Compaction => one(Action::Compact),
+        Fault::Restart => one(Action::Restart { front, milliseconds }),
+        Fault::RollingRestart => one(Action::RollingRestart { milliseconds: milliseconds.min(5_000) }),
+        Fault::Restore => {
+            let later = time + 500 + u64::try_from(rng.below(20_000)).unwrap();
+            let bump = *rng.pick(&[0, 0, 3, 20, 1_000]);
+            vec![(time, Action::Backup), (later, Action::Restore { bump })]
+        }
+        Fault::Partition => one(Action::Partition { replica, milliseconds }),
+        Fault::ForbiddenWindow => one(Action::Forbid { milliseconds }),
+        Fault::Unauthorized => one(Action::Unauthorized { milliseconds }),
+        Fault::Crash => one(Action::Crash { replica }),
+        Fault::CrashAtPoll => {
+            let polls = 1 + u64::try_from(rng.below(400)).unwrap();
+            one(Action::CrashAtPoll { replica, polls })
+        }
+        Fault::Terminate => one(Action::Terminate { replica }),
+        Fault::Freeze => one(Action::Freeze { replica, milliseconds }),
+        Fault::ClockJump => {
+            let seconds = *rng.pick(&[-86_400, -20, -3, 3, 20, 86_400]);
+            one(Action::ClockJump { replica, seconds })
+        }
+        Fault::LeaseStolen => one(Action::StealLease),
+        Fault::LeaseDeleted => one(Action::DeleteLease),
+        Fault::LeaseEdited => one(Action::EditLease),
+        Fault::ForeignEdit => foreign(Interference::Edit),
+        Fault::ForeignDelete => foreign(Interference::Delete),
+        Fault::ForeignRelabel => foreign(Interference::Relabel),
+        Fault::ForeignOwner => foreign(Interference::Owner),
+        Fault::ForeignRecreate => foreign(Interference::Recreate),
+        Fault::LabelSwitch => {
+            let service = (*rng.pick(&NAMES)).to_owned();
+            let value = *rng.pick(&[Some("example.com/other"), Some(""), Some("x")]);
+            let mut entries = vec![(time, Action::Delegate { service: service.clone(), value })];
+            if rng.percent(60) {
+                entries.push((time + milliseconds, Action::Delegate { service, value: None }));
+            }
+            entries
+        }
+        Fault::GateSwitch => one(Action::SwitchGate),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_a_function_of_its_seed_and_every_fault_occurs() {
+        assert_eq!(Plan::of(7), Plan::of(7));
+        let mut faults: Vec<Fault> = (0..2_000).flat_map(|seed| Plan::of(seed).faults()).collect();
+        faults.sort();
+        faults.dedup();
+        assert_eq!(faults, Fault::ALL);
+    }
+}

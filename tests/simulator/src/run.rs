@@ -1,0 +1,156 @@
+//! Many histories on several threads, and what they were.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::fault::Fault;
+use crate::history::{Outcome, run};
+use crate::plan::Plan;
+
+/// Which histories to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub from: u64,
+    pub seeds: u64,
+    pub jobs: usize,
+    /// Ends after the first failure.
+    pub stop: bool,
+    /// Writes progress to stderr.
+    pub progress: bool,
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub histories: u64,
+    pub writes: u64,
+    pub virtual_seconds: f64,
+    /// The longest time from the last fault until the last write.
+    pub slowest: (f64, u64),
+    /// How often each fault happened, and in how many histories.
+    pub faults: BTreeMap<Fault, (u64, u64)>,
+    /// What failed, by seed.
+    pub failures: BTreeMap<u64, Vec<String>>,
+    pub took: Duration,
+}
+
+impl Report {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.histories += 1;
+        self.writes += outcome.writes;
+        self.virtual_seconds += outcome.seconds;
+        if outcome.recovery > self.slowest.0 {
+            self.slowest = (outcome.recovery, seed);
+        }
+        for fault in Fault::ALL {
+            let count = outcome.counts.of(*fault);
+            if count > 0 {
+                let total = self.faults.entry(*fault).or_default();
+                total.0 += count;
+                total.1 += 1;
+            }
+        }
+        if !outcome.failures.is_empty() {
+            self.failures.insert(seed, outcome.failures);
+        }
+    }
+
+    /// A table of faults.
+    pub fn table(&self) -> String {
+        let mut text = format!("{:<18} {:>10} {:>10}\n", "fault", "happened", "histories");
+        for fault in Fault::ALL {
+            let (happened, histories) = self.faults.get(fault).copied().unwrap_or_default();
+            writeln!(text, "{fault:<18} {happened:>10} {histories:>10}").expect("a String");
+        }
+        text
+    }
+
+    /// One line about all of it.
+    pub fn summary(&self) -> String {
+        let seconds = self.took.as_secs_f64();
+        format!(
+            "{} histories in {seconds:.1} s ({:.0}/s), {:.1} days of virtual time, {} writes, slowest recovery {:.0} s (seed {}), {} failed",
+            self.histories,
+            count(self.histories) / seconds,
+            self.virtual_seconds / 86_400.0,
+            self.writes,
+            self.slowest.0,
+            self.slowest.1,
+            self.failures.len()
+        )
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+/// Runs one seed. A panic is a failure.
+pub fn one(plan: &Plan) -> Outcome {
+    catch_unwind(AssertUnwindSafe(|| run(plan, false))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Outcome { failures: vec![format!("panic: {}", text.unwrap_or_default())], ..Outcome::default() }
+    })
+}
+
+/// Runs all of them.
+pub fn all(options: &Options) -> Report {
+    let (next, stop, report) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Report::default()));
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= options.seeds {
+                        break;
+                    }
+                    let seed = options.from + number;
+                    let outcome = one(&Plan::of(seed));
+                    let failed = !outcome.failures.is_empty();
+                    report.lock().add(seed, outcome);
+                    if failed && options.stop {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        if options.progress {
+            scope.spawn(|| {
+                let mut shown = 0;
+                loop {
+                    thread::sleep(Duration::from_millis(200));
+                    let (done, failed) = {
+                        let report = report.lock();
+                        (report.histories, report.failures.len())
+                    };
+                    let seconds = start.elapsed().as_secs();
+                    if done >= options.seeds || stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    if seconds >= shown + 5 {
+                        shown = seconds;
+                        let rate = count(done) / start.elapsed().as_secs_f64();
+                        let _ = writeln!(
+                            std::io::stderr(),
+                            "{done} of {} histories, {rate:.0}/s, {failed} failed",
+                            options.seeds
+                        );
+                    }
+                }
+            });
+        }
+    });
+    let mut report = report.into_inner();
+    report.took = start.elapsed();
+    report
+}

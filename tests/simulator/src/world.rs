@@ -1,0 +1,261 @@
+//! The cluster around the replicas: the API server, its fronts, the faults in force, the trace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use embedded_apiserver::environment::SystemEnvironment;
+use embedded_apiserver::{ApiServer, Environment};
+use futures::FutureExt as _;
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use random_operations::NAMESPACE;
+use random_operations::rng::Rng;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tower::Service as _;
+
+use crate::action::KINDS;
+use crate::fault::{Counts, Fault};
+use crate::oracle::Watcher;
+use crate::plan::Plan;
+
+/// The time at which every history begins.
+const BEGIN: i64 = 1_000_000_000;
+
+/// One API server before the store.
+pub struct Front {
+    /// Rises when its connections are closed.
+    pub epoch: watch::Sender<u64>,
+    pub down: bool,
+    /// How much later it shows events, by kind.
+    pub lag: [Duration; KINDS.len()],
+}
+
+/// The state of the API server at one moment.
+#[derive(Clone)]
+pub struct Backup {
+    pub snapshot: String,
+    pub version: u64,
+    pub lease_version: u64,
+}
+
+/// The state that requests and actions change.
+pub struct State {
+    /// Decides what happens to requests and watches.
+    pub rng: Rng,
+    pub rates: Vec<(Fault, u32)>,
+    pub fronts: Vec<Front>,
+    /// Until when requests of a replica get no answer.
+    pub partitioned: Vec<Instant>,
+    /// Until when writes of objects are refused.
+    pub forbidden: Instant,
+    pub unauthorized: Instant,
+    pub counts: Counts,
+    pub watcher: Watcher,
+    pub backup: Option<Backup>,
+    /// The version of the Lease, and the last one that each replica saw.
+    pub lease_version: u64,
+    pub lease_seen: Vec<u64>,
+    pub gate: bool,
+    /// Lines of the trace, if it is kept.
+    trace: Option<Vec<String>>,
+    /// A hash over all requests and their outcomes: two runs of a seed have the same.
+    pub digest: u64,
+}
+
+/// The cluster around the replicas.
+pub struct World {
+    pub plan: Plan,
+    pub server: ApiServer,
+    pub start: Instant,
+    state: Mutex<State>,
+    /// Becomes true when no more faults happen.
+    pub healed: watch::Sender<bool>,
+}
+
+/// Virtual time as the API server's clock, and seeded randomness.
+struct VirtualTime {
+    start: Instant,
+    random: SystemEnvironment,
+}
+
+impl Environment for VirtualTime {
+    fn now(&self) -> Timestamp {
+        wall_clock(self.start, 0)
+    }
+
+    fn random(&self) -> u64 {
+        self.random.random()
+    }
+}
+
+/// The wall clock that began with the history, ahead by some seconds.
+pub fn wall_clock(start: Instant, ahead: i64) -> Timestamp {
+    let elapsed = jiff::SignedDuration::try_from(start.elapsed()).unwrap_or_default();
+    let begin = Timestamp::from_second(BEGIN + ahead).unwrap_or_default();
+    begin.checked_add(elapsed).unwrap_or(begin)
+}
+
+impl World {
+    /// The cluster before anything has happened: three nodes and a namespace.
+    pub fn new(plan: Plan, traced: bool) -> Arc<Self> {
+        let start = Instant::now();
+        let random = SystemEnvironment::seeded(plan.seed);
+        let server = ApiServer::builder().environment(VirtualTime { start, random }).build().unwrap();
+        let front =
+            |_| Front { epoch: watch::Sender::new(0), down: false, lag: [Duration::ZERO; KINDS.len()] };
+        let state = State {
+            rng: Rng::new(plan.seed ^ 0xfa17),
+            rates: plan.rates.clone(),
+            fronts: (0..plan.setup.fronts).map(front).collect(),
+            partitioned: vec![start; plan.setup.replicas + 1],
+            forbidden: start,
+            unauthorized: start,
+            counts: Counts::default(),
+            watcher: Watcher::new(&plan),
+            backup: None,
+            lease_version: 0,
+            lease_seen: vec![0; plan.setup.replicas + 1],
+            gate: plan.setup.gate,
+            trace: traced.then(Vec::new),
+            digest: 0,
+        };
+        let world = Self { plan, server, start, state: Mutex::new(state), healed: watch::Sender::new(false) };
+        world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
+        for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
+            let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
+            let status = crate::apply::node_status(2, true);
+            let node = json!({"metadata": {"name": name, "labels": labels}, "status": status});
+            world.must(&Method::POST, "/api/v1/nodes", &node);
+        }
+        crate::apply::create_bedrock(&world);
+        Arc::new(world)
+    }
+
+    /// The time of the API server's clock.
+    pub fn now(&self) -> String {
+        // Seconds, as `metav1.Time` has them.
+        format!("{:.0}", wall_clock(self.start, 0))
+    }
+
+    /// Looks at the state. Never held across an await.
+    pub fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock())
+    }
+
+    /// Counts a fault.
+    pub fn count(&self, fault: Fault) {
+        self.state.lock().counts.add(fault);
+    }
+
+    /// A line of the trace.
+    pub fn log(&self, line: impl FnOnce() -> String) {
+        let elapsed = self.start.elapsed();
+        let mut state = self.state.lock();
+        if let Some(trace) = &mut state.trace {
+            trace.push(format!("{:>9.3} {}", elapsed.as_secs_f64(), line()));
+        }
+    }
+
+    /// Takes what is traced.
+    pub fn take_trace(&self) -> Vec<String> {
+        self.state.lock().trace.take().unwrap_or_default()
+    }
+
+    /// Adds to the digest.
+    pub fn digest(&self, parts: &[&[u8]]) {
+        let mut state = self.state.lock();
+        let time = u64::try_from(self.start.elapsed().as_micros()).unwrap_or_default();
+        let mut hash = state.digest ^ time;
+        for byte in parts.iter().copied().flatten() {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        state.digest = hash.rotate_left(5);
+    }
+
+    /// Notes that a rule was broken.
+    pub fn violation(&self, rule: impl Into<String>) {
+        let rule = rule.into();
+        self.log(|| format!("VIOLATION {rule}"));
+        let elapsed = self.start.elapsed().as_secs_f64();
+        self.with(|state| state.watcher.violations.push(format!("{rule} (at {elapsed:.3} s)")));
+    }
+
+    /// Ends all faults that are in force.
+    pub fn heal(&self) {
+        let now = Instant::now();
+        self.with(|state| {
+            state.rates.clear();
+            for front in &mut state.fronts {
+                front.down = false;
+                front.lag = [Duration::ZERO; KINDS.len()];
+            }
+            state.partitioned.fill(now);
+            state.forbidden = now;
+            state.unauthorized = now;
+        });
+        self.log(|| "faults end".to_owned());
+        self.healed.send_replace(true);
+    }
+
+    /// A request of another client, past all faults.
+    pub fn request(&self, method: &Method, path: &str, content: &str, body: &Value) -> (StatusCode, Value) {
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, content)
+            .header(http::header::ACCEPT, "application/json")
+            .header(http::header::USER_AGENT, "other-client/1.0")
+            .body(Full::<bytes::Bytes>::from(bytes))
+            .unwrap();
+        let answer = self.server.clone().call(request).now_or_never().expect("an answer without IO").unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().now_or_never().expect("a body without IO").unwrap();
+        (status, serde_json::from_slice(&body.to_bytes()).unwrap_or_default())
+    }
+
+    /// The same with a JSON body.
+    pub fn send(&self, method: &Method, path: &str, body: &Value) -> (StatusCode, Value) {
+        self.request(method, path, "application/json", body)
+    }
+
+    /// A merge patch.
+    pub fn merge(&self, path: &str, patch: &Value) -> (StatusCode, Value) {
+        self.request(&Method::PATCH, path, "application/merge-patch+json", patch)
+    }
+
+    fn must(&self, method: &Method, path: &str, body: &Value) {
+        let (status, answer) = self.send(method, path, body);
+        assert!(status.is_success(), "{method} {path}: {answer}");
+    }
+
+    /// The objects of a kind by name, in the namespace of the workload.
+    pub fn objects(&self, api_version: &str, kind: &str) -> BTreeMap<String, Value> {
+        let objects = self.server.objects(api_version, kind).into_iter();
+        let named = objects
+            .filter(|object| object["metadata"]["namespace"].as_str().is_none_or(|name| name == NAMESPACE));
+        named
+            .map(|object| (object["metadata"]["name"].as_str().unwrap_or_default().to_owned(), object))
+            .collect()
+    }
+}
+
+/// A clock that is ahead of the others.
+#[derive(Debug, Default)]
+pub struct Ahead(AtomicI64);
+
+impl Ahead {
+    pub fn jump(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    pub fn seconds(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

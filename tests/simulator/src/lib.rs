@@ -37,6 +37,9 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
+    clippy::needless_for_each,
+    clippy::too_many_lines,
+    clippy::match_same_arms,
     reason = "a test harness is never shipped: it fails by panicking"
 )]
 

@@ -52,7 +52,9 @@ impl SliceExpectations {
         let conflicted = mem::take(&mut *self.conflicted.lock());
         let mut due: Vec<ObjectKey> = waiting.into_iter().chain(conflicted).collect();
         due.sort();
-        due.into_iter().for_each(|key| self.queue.add(key));
+        for key in due {
+            self.queue.add(key);
+        }
     }
 
     pub(super) fn handle(&self, change: &Change<CachedSlice>) {

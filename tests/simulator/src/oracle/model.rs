@@ -306,7 +306,8 @@ impl Objects {
 /// The labels that come from the Service. Which of the others an object has depends on what it was before.
 fn labels(object: &Value, reserved: &[&str]) -> String {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-    let labels = labels.filter(|(key, _)| !reserved.contains(&key.as_str()));
+    // Neither upstream nor ours writes a slice because a label without a value comes or goes.
+    let labels = labels.filter(|(key, value)| !reserved.contains(&key.as_str()) && *value != "");
     format!("labels {:?}", labels.collect::<Vec<_>>())
 }
 

@@ -1,7 +1,7 @@
 //! The connections of a replica: requests to the fronts, with faults.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,13 +27,14 @@ type Answer = Result<Response<SimulatedBody>, BoxError>;
 /// One connection of a replica.
 #[derive(Clone)]
 pub struct Connection {
-    world: Arc<World>,
+    /// Weak, because a process may leave its clients behind: its cache and its controllers refer to each other.
+    world: Weak<World>,
     host: Arc<Host>,
 }
 
 impl Connection {
-    pub fn new(world: &Arc<World>, host: &Arc<Host>) -> Self {
-        Self { world: Arc::clone(world), host: Arc::clone(host) }
+    pub fn new(world: &Weak<World>, host: &Arc<Host>) -> Self {
+        Self { world: Weak::clone(world), host: Arc::clone(host) }
     }
 }
 
@@ -49,6 +50,7 @@ impl Service<Request<Body>> for Connection {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let Self { world, host } = self.clone();
         Box::pin(async move {
+            let world = world.upgrade().ok_or("the history is over")?;
             let (head, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
             let exchange = Exchange::new(world, host, head, body);

@@ -290,7 +290,7 @@ impl Supervisor {
                 *place.lock() = Some(registry);
             }
         });
-        let (world, connected) = (Arc::clone(&self.world), Arc::clone(host));
+        let (world, connected) = (Arc::downgrade(&self.world), Arc::clone(host));
         let connect: Connect =
             Arc::new(move |_| Ok(kube::Client::new(Connection::new(&world, &connected), "default")));
         let gate = self.world.with(|state| state.gate);

@@ -316,7 +316,8 @@ fn interfere(world: &World, what: Interference, pick: usize) {
         let labels = &slice["metadata"]["labels"];
         let is_bedrock = labels[SERVICE_NAME] == BEDROCK;
         // A slice without an owner is replaced, and its endpoints must stay reachable meanwhile.
-        CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name) && (!is_bedrock || what == Interference::Owner)
+        CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name)
+            && (!is_bedrock || what == Interference::Owner)
     };
     let mut ours: Vec<(&str, Value)> =
         slices.filter(is_ours).map(|slice| ("endpointslices", slice)).collect();

@@ -3,7 +3,8 @@
 //! A restored etcd counts its revisions on from those of the backup. A watch that is resumed from a later
 //! resourceVersion is accepted, stays silent until the revisions have caught up, and then continues without an error,
 //! while the cache keeps the changes that the restore has undone. No watch can show that, but other answers do: their
-//! resourceVersion is lower than possible without a restore. After one such answer, every list-watch relists.
+//! resourceVersion is lower than possible without a restore. After one such answer, every list-watch relists. A
+//! list-watch asks for one whenever it resumes a watch, because a restore ends all watches.
 //!
 //! # Which answers count
 //!

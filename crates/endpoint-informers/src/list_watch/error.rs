@@ -31,6 +31,9 @@ pub enum WatchError {
     /// A resumed watch was accepted, and then nothing arrived, not even a bookmark.
     #[error("resumed watch timed out before its first event or bookmark")]
     Mute,
+    /// A resumed watch could not be shown for a long time to continue the history that the cache shows.
+    #[error("resumed watch was not confirmed in time")]
+    Unconfirmed,
     /// The response ended before the list did.
     #[error("list is incomplete")]
     Incomplete,
@@ -70,9 +73,12 @@ impl WatchError {
     pub(super) fn requires_relist(&self) -> bool {
         match self {
             Self::Api(error) => error.is_expired() || error.is_invalid(),
-            Self::Protobuf(_) | Self::Json(_) | Self::UnknownEvent(_) | Self::TooLarge(_) | Self::Mute => {
-                true
-            }
+            Self::Protobuf(_)
+            | Self::Json(_)
+            | Self::UnknownEvent(_)
+            | Self::TooLarge(_)
+            | Self::Mute
+            | Self::Unconfirmed => true,
             Self::Cut | Self::Silent | Self::Incomplete | Self::NoVersion => false,
         }
     }

@@ -158,6 +158,13 @@ impl<K: CachedResource> ListWatch<K> {
     /// One list, if it is due and must be paged, and one watch.
     async fn attempt(&mut self) -> Result<(), WatchError> {
         self.reflector.accepted = None;
+        if self.reflector.resume.is_some() && self.reflector.confirmed.is_outdated() {
+            info!(
+                resource = K::RESOURCE,
+                "Relisting because nothing has confirmed the resourceVersion for long"
+            );
+            self.reflector.resume = None;
+        }
         if self.reflector.resume.is_none() && self.reflector.fallback.is_paged() {
             self.reflector.list_in_pages().await?;
         }

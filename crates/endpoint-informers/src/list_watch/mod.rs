@@ -29,11 +29,13 @@
 //! connection itself: see [`KeepAlive`](kube_api::KeepAlive).) If the new watch is silent from the start, its
 //! resourceVersion may be wrong: an API server that was restored from a backup accepts a watch from versions that it
 //! has not reached yet, and sends neither events nor bookmarks until then. So the next step is a list. If other
-//! responses prove a restore ([`version_guard`](kube_api::version_guard)), every kind is relisted at once.
+//! responses prove a restore ([`version_guard`](kube_api::version_guard)), every kind is relisted at once. Each resumed
+//! watch is followed by a request for such a response.
 //!
 //! kube's own watcher is not used; see ARCHITECTURE.md.
 
 mod backoff;
+mod confirmation;
 mod error;
 mod event;
 mod event_stream;

@@ -1,6 +1,7 @@
 //! A watch, with or without a streaming list, and what every list begins and ends with.
 
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +12,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tracing::{error, info, trace, warn};
 
+use super::confirmation::{Confirmed, versions_did_not_fall};
 use super::error::WatchError;
 use super::event::{Event, Unreadable};
 use super::event_stream::EventStream;
@@ -40,6 +42,8 @@ pub(super) struct Reflector<K> {
     before_list: Option<Baseline>,
     /// The resourceVersion to resume from; `None` requires a list.
     pub(super) resume: Option<String>,
+    /// When the API server last showed that its storage has the history up to there.
+    pub(super) confirmed: Confirmed,
     /// The time at which the watch of the current attempt was accepted.
     pub(super) accepted: Option<Instant>,
     pub(super) fallback: Fallback,
@@ -61,6 +65,7 @@ impl<K: CachedResource> Reflector<K> {
             restores: Arc::default(),
             before_list: None,
             resume: None,
+            confirmed: Confirmed::default(),
             accepted: None,
             fallback: Fallback::default(),
             metrics: ListWatchMetrics::default().of_kind::<K>(),
@@ -95,17 +100,32 @@ impl<K: CachedResource> Reflector<K> {
         };
         let response = self.client.open(&query, self.timing.header).await?;
         self.accepted = Some(Instant::now());
-        self.progress.set_live(self.resume.is_some());
+        self.confirmed.watch_begins();
         let origin = response.extensions().get::<Origin>().cloned();
         let encoding = Encoding::of_answer(response.headers());
         let mut events = EventStream::new(encoding, response.into_body());
-        let deadline = Instant::now() + lifetime + GRACE;
+        let (client, cache) = (self.client.clone(), Arc::clone(&self.cache));
+        let mut confirmation = pin!(versions_did_not_fall::<K>(client, cache, self.timing.header));
+        let mut heard = Instant::now();
+        let deadline = heard + lifetime + GRACE;
         loop {
             let silence =
                 if self.resume.is_some() { self.timing.silence } else { self.timing.initial_silence };
-            let next =
-                timeout_at(deadline.min(Instant::now() + silence), events.next::<K>(self.cache.interner()));
-            let Ok(next) = next.await else {
+            let until = deadline.min(heard + silence);
+            let next = tokio::select! {
+                biased;
+                () = &mut confirmation, if self.resume.is_some() && !self.confirmed.lasts() => {
+                    if self.confirmed.is_outdated() {
+                        return Err(WatchError::Unconfirmed);
+                    }
+                    self.confirmed.now();
+                    self.progress.set_live(true);
+                    continue;
+                }
+                next = timeout_at(until, events.next::<K>(self.cache.interner())) => next,
+            };
+            // A process that was stopped finds events that are as old as the silence.
+            let Some(next) = next.ok().filter(|_| Instant::now() <= until) else {
                 origin.iter().for_each(Origin::distrust);
                 return Err(on_silence);
             };
@@ -119,6 +139,7 @@ impl<K: CachedResource> Reflector<K> {
                         self.finish_list(require_version(resource_version)?).await;
                         self.fallback.streaming_worked();
                     }
+                    heard = Instant::now();
                 }
                 None if self.resume.is_none() => return Err(WatchError::Incomplete),
                 None => return Ok(()),
@@ -220,6 +241,7 @@ impl<K: CachedResource> Reflector<K> {
             // This list was read after the restore.
             self.restores.store(restores, Ordering::Relaxed);
         }
+        self.confirmed.now();
         let mut completion = self.cache.complete_list::<K>(resource_version.clone());
         while completion.step() {
             yield_now().await;
@@ -237,6 +259,7 @@ impl<K: CachedResource> Reflector<K> {
         let restores = self.restores.load(Ordering::Relaxed);
         self.client.version_guard().observe(restores, K::RESOURCE, &resource_version);
         self.metrics.at(&resource_version);
+        self.confirmed.watched();
         self.resume = Some(resource_version);
     }
 }

@@ -39,6 +39,9 @@ pub(super) const RESUME_JITTER: Duration = Duration::from_millis(500);
 /// Restores of the API server's storage that are noticed within this time of one another may be one restore noticed
 /// again, as while the watch cache of one of several API servers still shows the time before it.
 pub(super) const RESTORES_APART: Duration = Duration::from_secs(120);
+/// The longest time after which a version is resumed from that was not confirmed again. The API server forgets older
+/// versions at about this age, as the apiserver compacts etcd every five minutes (`--etcd-compaction-interval`).
+pub(super) const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 /// The longest wait for the header of a whole list. An API server gives a request 60 s (`--request-timeout`), and may
 /// need most of it before the first byte.
 pub(super) const WHOLE_LIST_HEADER: Duration = Duration::from_secs(68);

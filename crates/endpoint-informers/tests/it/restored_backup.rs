@@ -206,3 +206,77 @@ async fn every_kind_is_relisted_when_a_list_has_an_older_version() {
     assert!(listed < 20 * SECOND, "{listed:?}");
     drop(node_informers);
 }
+
+/// A list of at most one node, by which the current version is read.
+fn current(answer: Answer) -> Step {
+    Step::new(Method::GET, NODES, answer).has("limit=1").lacks("watch").lacks("resourceVersion")
+}
+
+fn version(version: &str) -> Answer {
+    WIRE.page(&[], version, "")
+}
+
+/// A restore ends every watch. Nothing else shows it to a process without writes and without an election, or to a
+/// standby that has seen no Lease newer than the backup's.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_resumed_after_a_restore_is_followed_by_a_relist() {
+    let open = || WIRE.watch(&[]).hang();
+    let steps = [
+        list(NODES, "5000", 2 * SECOND),
+        resume(NODES, "5000", WIRE.watch(&[]).pause(2 * SECOND)),
+        current(version("5001")),
+        // A lagging API server, and one that cannot answer at once.
+        resume(NODES, "5000", WIRE.watch(&[WIRE.bookmark("5002")]).pause(20 * SECOND)),
+        current(Answer::new(500, "text/plain", "no")),
+        current(version("5002")),
+        resume(NODES, "5002", open()),
+        current(version("1100")),
+        list(NODES, "1200", 2 * SECOND),
+        resume(NODES, "1200", open()),
+        current(version("1200")),
+    ];
+    let (script, guard) = (Script::new(steps), VersionGuard::default());
+    let informers = watch_nodes(&script, &guard);
+    script.played(LONG).await;
+    sleep(100 * SECOND).await;
+    script.check();
+    assert_eq!(*guard.restores().borrow(), 1);
+    drop(informers);
+}
+
+/// Then the restored storage may have written as much as the one before.
+#[tokio::test(start_paused = true)]
+async fn versions_that_nothing_confirmed_for_five_minutes_are_not_resumed_from() {
+    let begin = || list(NODES, "5000", 2 * SECOND);
+    let refusal = || Answer::new(503, "text/plain", "no").header("retry-after", "60");
+    let in_vain = [begin()].into_iter().chain((0..5).map(|_| resume(NODES, "5000", refusal())));
+    let alive = ["5001", "5002", "5003", "5004"]
+        .into_iter()
+        .fold(WIRE.watch(&[]), |answer, version| answer.pause(100 * SECOND).then(WIRE.bookmark(version)));
+    let late = [begin(), resume(NODES, "5000", alive.hang())].into_iter();
+    let late = late.chain((0..5).map(|_| current(refusal()))).chain([current(version("5003"))]);
+    for steps in [in_vain.collect::<Vec<_>>(), late.collect()] {
+        let script = Script::new(steps.into_iter().chain(list_again()));
+        let informers = watch_nodes(&script, &VersionGuard::default());
+        script.played(LONG).await;
+        let seen = script.seen();
+        let [.., list, _] = &*seen else { panic!("{seen:?}") };
+        let after = (list.at - seen.first().unwrap().at).as_secs_f64();
+        assert!((300.0..310.0).contains(&after), "{after}");
+        drop(informers);
+    }
+}
+
+/// SIGSTOP, or a paused container: events that arrived before a restore are read after it.
+#[tokio::test(start_paused = true)]
+async fn events_that_waited_for_a_stopped_process_count_as_silence() {
+    let waiting = WIRE.watch(&[]).pause(10 * SECOND).then(WIRE.bookmark("5001")).hang();
+    let script = Script::new(
+        [list(NODES, "5000", 2 * SECOND), resume(NODES, "5000", waiting)].into_iter().chain(list_again()),
+    );
+    let informers = watch_nodes(&script, &VersionGuard::default());
+    sleep(5 * SECOND).await;
+    tokio::time::advance(400 * SECOND).await;
+    script.played(LONG).await;
+    drop(informers);
+}

@@ -84,6 +84,18 @@ impl Cache {
         drop(state);
     }
 
+    /// Removes a handler, which receives no change that is applied later. Without this call, the cache and a handler that
+    /// refers to it keep each other in memory.
+    pub fn detach(&self, handler: &Arc<dyn Handler>) {
+        let mut handlers = self.handlers.write();
+        let (removed, kept): (Vec<_>, Vec<_>) =
+            handlers.drain(..).partition(|attached| Arc::ptr_eq(attached, handler));
+        *handlers = kept;
+        drop(handlers);
+        // Without the lock, which what the handler owns may need.
+        drop(removed);
+    }
+
     /// Adds or replaces an object, as a watch event does.
     ///
     /// For tests that play the API server.

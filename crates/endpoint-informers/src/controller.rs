@@ -107,15 +107,30 @@ pub trait Controller: Handler + 'static {
     }
 }
 
+/// A handler that is detached when this is dropped.
+struct Attached<'a> {
+    cache: &'a Cache,
+    handler: Arc<dyn Handler>,
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        self.cache.detach(&self.handler);
+    }
+}
+
 /// Syncs the initial keys and then whatever the handlers queue, until the queue is shut down and the syncs under way have
-/// finished. The cache must be synced. Must be called once only.
+/// finished. The cache must be synced. Must be called once only. The handlers are detached at the end, or when this is
+/// dropped.
 ///
 /// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
 /// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
-    controller.cache().attach(Arc::clone(&controller) as _, |state| {
+    let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
+    let _attached = Attached { cache: controller.cache(), handler: Arc::clone(&handler) };
+    controller.cache().attach(handler, |state| {
         keys = controller.initial_keys(state);
         keys.sort();
         for key in &keys {
@@ -132,5 +147,67 @@ pub async fn run<C: Controller>(controller: Arc<C>) {
         biased;
         _ = async { tokio::join!(workers, promotions) } => {}
         never = controller.background() => match never {},
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use controller_kit::queue::{Cause, RateLimit};
+    use futures::FutureExt as _;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    struct Idle {
+        cache: Arc<Cache>,
+        queue: WorkQueue<ObjectKey>,
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("never fails")]
+    struct Never;
+
+    impl SyncError for Never {
+        fn causes(&self) -> Vec<Cause> {
+            Vec::new()
+        }
+    }
+
+    impl Handler for Idle {}
+
+    impl Controller for Idle {
+        const NAME: &'static str = "idle";
+        type Error = Never;
+
+        fn cache(&self) -> &Cache {
+            &self.cache
+        }
+
+        fn queue(&self) -> &WorkQueue<ObjectKey> {
+            &self.queue
+        }
+
+        async fn sync(&self, _: &ObjectKey) -> Result<(), Never> {
+            Ok(())
+        }
+    }
+
+    /// The cache refers to the controller, and the controller to the cache.
+    #[tokio::test]
+    async fn a_controller_and_its_cache_are_freed_when_it_ends_or_is_dropped() {
+        for ends in [true, false] {
+            let (cache, queue) = (Arc::<Cache>::default(), WorkQueue::new(RateLimit::default()));
+            let weak = Arc::downgrade(&cache);
+            let mut running = Box::pin(run(Arc::new(Idle { cache, queue: queue.clone() })));
+            assert!(running.as_mut().now_or_never().is_none(), "it works");
+            if ends {
+                queue.shut_down();
+                running.await;
+            } else {
+                drop(running);
+            }
+            yield_now().await;
+            assert!(weak.upgrade().is_none(), "ends: {ends}");
+        }
     }
 }

@@ -90,7 +90,7 @@ impl EndpointsController {
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
-                self.tracker.lock().orphan(&key, Orphan { uid, selected: false });
+                self.tracker.lock().orphan(&key, Orphan { uid, selected: false, listed: false });
                 keys.push(key);
             }
         }
@@ -132,7 +132,7 @@ impl Controller for EndpointsController {
 }
 
 /// True if the Endpoints are the lock of a leader election, or can't be decoded; both are left alone.
-fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
+pub(crate) fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
     kube_protobuf::meta(&endpoints.encoded)
         .map_or(true, |meta| meta.annotations.iter().any(|(key, _)| *key == LEADER))
 }

@@ -10,7 +10,8 @@ use endpoint_informers::repairs::Author;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::{Pod, Service};
 
-use crate::controller::EndpointsController;
+use crate::controller::{EndpointsController, elects_a_leader};
+use crate::metadata::is_ours;
 use crate::sync::is_served;
 use crate::tracker::Orphan;
 
@@ -34,7 +35,8 @@ impl Handler for EndpointsController {
             Change::Deleted(service) => {
                 let stored = state.endpoints.get(&key.namespace, &key.name);
                 let uid = stored.map(|stored| stored.uid.clone());
-                tracker.orphan(&key, Orphan { uid, selected: service.selector.is_some() });
+                let selected = service.selector.is_some();
+                tracker.orphan(&key, Orphan { uid, selected, listed: false });
             }
             _ => tracker.adopt(&key),
         }
@@ -42,14 +44,17 @@ impl Handler for EndpointsController {
         self.queue.add(key);
     }
 
-    fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, _is_initial_list: bool) {
+    fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, is_initial_list: bool) {
+        if is_initial_list {
+            self.look_for_service(change.latest(), state);
+        }
         if !self.deferred.defer_if_syncing(&change.latest().key(), change) {
             self.handle(change, state);
         }
     }
 
     /// Versions that went back need no handling: a write based on an undone object is refused, because it names the
-    /// version or because the object exists.
+    /// version or because the object exists, and an undone deletion is noticed by what the list shows.
     fn endpoints_listed(&self, phase: ListPhase, state: &State) {
         let mut tracker = self.tracker.lock();
         let due = match phase {
@@ -66,6 +71,20 @@ impl Handler for EndpointsController {
 }
 
 impl EndpointsController {
+    /// Queues Endpoints of ours that a relist shows and that have no Service: a restored backup has brought them back.
+    /// Upstream deletes them at its next start.
+    fn look_for_service(&self, listed: &CachedEndpoints, state: &State) {
+        let key = listed.key();
+        if state.services.get(&key.namespace, &key.name).is_none()
+            && is_ours(listed)
+            && !elects_a_leader(listed)
+        {
+            let uid = Some(listed.uid.clone());
+            self.tracker.lock().orphan(&key, Orphan { uid, selected: false, listed: true });
+            self.queue.add(key);
+        }
+    }
+
     /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends.
     pub(crate) fn handle(&self, change: &Change<CachedEndpoints>, state: &State) {
         let object = change.latest();

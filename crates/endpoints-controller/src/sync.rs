@@ -47,8 +47,8 @@ enum Snapshot {
     NothingToDo,
     /// The Service was deleted; these are its Endpoints.
     Leftover(Arc<CachedEndpoints>),
-    /// The Service was deleted, or given to another controller, and the cache doesn't show which. The Endpoints may be
-    /// another client's.
+    /// The Service was deleted, or given to another controller, and the cache doesn't show which, or it exists and the cache
+    /// is behind. The Endpoints may be another client's.
     Unclear(Arc<CachedEndpoints>, Orphan),
     /// A Service with a selector.
     Service {
@@ -77,7 +77,8 @@ impl EndpointsController {
                     self.tracker.lock().orphan(key, orphan);
                 });
                 let service = service.map_err(|error| SyncError::Unclear(key.clone(), error))?;
-                if service.is_none_or(|service| is_ours(&endpoints) && is_delegated_with_selector(&service)) {
+                let may_be_delegated = self.config.services_may_be_delegated && is_ours(&endpoints);
+                if service.is_none_or(|service| may_be_delegated && is_delegated_with_selector(&service)) {
                     self.delete_leftover(key, &endpoints).await
                 } else {
                     Ok(())
@@ -103,13 +104,16 @@ impl EndpointsController {
         Ok(result?)
     }
 
-    /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry.
+    /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry, any other until its event.
     async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
-        let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false };
+        let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false, listed: false };
         let deleted = self.delete(key, endpoints).await;
         let mut tracker = self.tracker.lock();
         match &deleted {
-            Ok(()) => tracker.settled(key),
+            Ok(()) => {
+                tracker.settled(key);
+                tracker.deleted(key, endpoints.uid.clone());
+            }
             Err(_) => tracker.orphan(key, orphan),
         }
         deleted
@@ -158,8 +162,11 @@ impl EndpointsController {
         let late = tracker.may_be_late(key) && self.repairs.is_own(&stored.last_managers);
         let orphan = tracker.take_orphan(key, &stored.uid);
         drop(tracker);
-        let orphan = if late { Some(Orphan { uid: None, selected: true }) } else { orphan };
+        let orphan = if late { Some(Orphan { uid: None, selected: true, listed: false }) } else { orphan };
         let Some(orphan) = orphan else { return Snapshot::NothingToDo };
+        if orphan.listed {
+            return Snapshot::Unclear(Arc::clone(stored), orphan);
+        }
         if !self.config.services_may_be_delegated {
             return Snapshot::Leftover(Arc::clone(stored));
         }

@@ -23,6 +23,8 @@ pub(crate) struct Tracker {
     waiting: HashSet<ObjectKey>,
     /// Keys whose Service was deleted, or missing at start-up, and that were not synced since.
     orphaned: HashMap<ObjectKey, Orphan>,
+    /// Deletions whose event has not come, which the restore of a backup may undo.
+    deleted: HashMap<ObjectKey, Deletion>,
     /// Failed creates that may have been stored: the object may still appear.
     unanswered: HashMap<ObjectKey, Unanswered>,
 }
@@ -43,6 +45,13 @@ struct Write {
     lists: u64,
 }
 
+#[derive(Debug)]
+struct Deletion {
+    uid: Box<str>,
+    /// The number of lists that had begun when it was acknowledged.
+    lists: u64,
+}
+
 /// The Endpoints of a deleted Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orphan {
@@ -50,6 +59,8 @@ pub(crate) struct Orphan {
     pub(crate) uid: Option<Box<str>>,
     /// True if the last known Service had a selector.
     pub(crate) selected: bool,
+    /// True if a list has shown the Endpoints, and the cache of Services may be behind it.
+    pub(crate) listed: bool,
 }
 
 impl Tracker {
@@ -66,6 +77,11 @@ impl Tracker {
     /// Records that the object is in sync.
     pub(crate) fn settled(&mut self, key: &ObjectKey) {
         self.unanswered.remove(key);
+    }
+
+    /// Records that the object of this uid was deleted with its Service.
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: Box<str>) {
+        self.deleted.insert(key.clone(), Deletion { uid, lists: self.lists });
     }
 
     /// True if an object of this key may come from a create whose response was lost.
@@ -86,6 +102,7 @@ impl Tracker {
     /// Records a deletion; `last` is the last version that the cache showed. If it was as new as our write, nothing more is
     /// expected.
     pub(crate) fn gone(&mut self, key: &ObjectKey, last: ResourceVersion) {
+        self.deleted.remove(key);
         if !self.is_behind(key, Some(last), 0) {
             self.written.remove(key);
         }
@@ -115,11 +132,23 @@ impl Tracker {
     }
 
     /// Records that the last list is complete, which ends the expectations of earlier writes. Returns the keys that waited,
-    /// and those whose object is missing or older than it was written, for which no event may come, in order. A newer
-    /// object is another client's, and had its event.
+    /// those whose object is missing or older than it was written, for which no event may come, and those whose object was
+    /// deleted and is there, in order. A newer object is another client's, and had its event.
     pub(crate) fn listed(&mut self, shown: impl Fn(&ObjectKey) -> Option<ResourceVersion>) -> Vec<ObjectKey> {
         let mut due: Vec<ObjectKey> = self.waiting.drain().collect();
         self.unanswered.retain(|_, create| create.lists == self.lists);
+        let orphaned = &mut self.orphaned;
+        self.deleted.retain(|key, deletion| {
+            if deletion.lists == self.lists {
+                return true;
+            }
+            if shown(key).is_some() {
+                let uid = Some(deletion.uid.clone());
+                orphaned.insert(key.clone(), Orphan { uid, selected: false, listed: true });
+                due.push(key.clone());
+            }
+            false
+        });
         self.written.retain(|key, written| {
             if written.lists == self.lists {
                 return true;
@@ -131,6 +160,7 @@ impl Tracker {
             shown == Some(written.version)
         });
         due.sort();
+        due.dedup();
         due
     }
 
@@ -217,8 +247,9 @@ mod tests {
         tracker.unanswered(&key);
         tracker.settled(&key);
         assert!(!tracker.forget(&key, now), "another write was answered");
-        let Tracker { written, lists: _, waiting, unanswered, orphaned } = tracker;
-        assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty() && orphaned.is_empty());
+        let Tracker { written, lists: _, waiting, unanswered, orphaned, deleted } = tracker;
+        assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty());
+        assert!(orphaned.is_empty() && deleted.is_empty());
     }
 
     /// The state of an object that was written in version 8, in a list.
@@ -262,6 +293,28 @@ mod tests {
         assert!(!tracker.is_behind(&key, None, 7));
     }
 
+    /// A deletion whose event never comes, because a restored backup has undone it.
+    #[test]
+    fn a_deleted_object_that_a_later_list_shows_is_to_be_deleted_again() {
+        let key = ObjectKey::new("ns", "web");
+        let mut tracker = Tracker::default();
+        tracker.list_begins();
+        tracker.deleted(&key, "a".into());
+        assert!(tracker.listed(|_| Some("7".into())).is_empty(), "the list may be older");
+        tracker.list_begins();
+        assert_eq!(tracker.listed(|_| Some("7".into())), std::slice::from_ref(&key));
+        assert!(tracker.take_orphan(&key, "a").is_some_and(|orphan| orphan.listed));
+        for event in [true, false] {
+            tracker.deleted(&key, "a".into());
+            if event {
+                tracker.gone(&key, "7".into());
+            }
+            tracker.list_begins();
+            assert!(tracker.listed(|_| event.then(|| "9".into())).is_empty(), "it is gone: {event}");
+        }
+        assert!(tracker.deleted.is_empty() && tracker.orphaned.is_empty());
+    }
+
     #[test]
     fn only_existing_endpoints_or_ours_are_deleted_with_their_service() {
         let key = ObjectKey::new("ns", "web");
@@ -275,7 +328,7 @@ mod tests {
             if let Some(uid) = written {
                 tracker.wrote(&key, uid.to_owned(), "8".into());
             }
-            tracker.orphan(&key, Orphan { uid: known.map(Into::into), selected: true });
+            tracker.orphan(&key, Orphan { uid: known.map(Into::into), selected: true, listed: false });
             assert_eq!(tracker.take_orphan(&key, shown).is_some(), goes, "{what}");
             assert_eq!(tracker.take_orphan(&key, shown), None, "{what}: once");
         }

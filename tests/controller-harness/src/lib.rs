@@ -265,7 +265,9 @@ impl<T: Served> TestApi<T> {
 
     /// Completes a relist, and resumes the watch.
     pub fn finish_list(&self, list: Backup<T>) {
-        list.objects.values().for_each(|object| emit(&self.cache, object));
+        let read = |object| read::<T::Cached>(&serde_json::to_value(object).unwrap());
+        let deltas = list.objects.values().map(read).map(Delta::Upsert);
+        self.cache.apply(deltas.collect::<Vec<_>>(), "", true);
         self.cache.finish_list::<T::Cached>(&list.version.to_string());
         self.server.lock().broken = false;
     }

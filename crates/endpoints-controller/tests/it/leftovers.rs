@@ -105,6 +105,35 @@ async fn endpoints_that_appear_after_their_service_was_deleted_are_deleted() {
     }
 }
 
+/// A backup from between the deletion of a Service and that of its Endpoints.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_a_restored_backup_brings_back_are_deleted() {
+    for (bump, shown, exists) in
+        [(0, true, false), (1000, true, false), (0, false, false), (1000, false, false), (0, true, true)]
+    {
+        let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+        harness.api.settle().await;
+        let backup = harness.api.backup();
+        if !shown {
+            harness.api.break_watch();
+        }
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        assert!(harness.api.stored("web").is_none());
+        harness.api.forget_requests();
+        if exists {
+            // The cache of Services is behind that of Endpoints.
+            harness.api.has_service("web");
+        }
+        harness.api.restore(backup, bump);
+        harness.api.relist();
+        harness.api.settle().await;
+        let deleted: &[&str] = if exists { &[] } else { &["DELETE web"] };
+        assert_eq!(harness.api.requests(), deleted, "{bump} {shown}");
+        assert_eq!(harness.api.stored("web").is_some(), exists);
+    }
+}
+
 /// Other programs store data in Endpoints without a Service.
 #[tokio::test(start_paused = true)]
 async fn endpoints_created_without_a_service_are_left_alone() {

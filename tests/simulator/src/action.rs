@@ -60,7 +60,8 @@ pub enum Action {
         milliseconds: u64,
     },
     Backup,
-    /// The state of the last backup. Versions continue from there, plus `bump`.
+    /// The state of the last backup. Versions continue from there, plus `bump`, which is small or beyond all that were
+    /// written since.
     Restore {
         bump: u64,
     },

@@ -57,10 +57,10 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Backup => {
             let (snapshot, version) = (world.server.snapshot().expect("a snapshot"), world.server.version());
             world.with(|state| {
-                state.backup = Some(Backup { snapshot, version, lease_version: state.lease_version });
+                state.backup = Some(Backup { snapshot, version });
             });
         }
-        Action::Restore { bump } => restore(world, replicas, *bump),
+        Action::Restore { bump } => restore(world, *bump),
         Action::Partition { replica, milliseconds } => {
             world.with(|state| state.partitioned[*replica] = until(*milliseconds));
         }
@@ -135,20 +135,30 @@ fn restart(world: &Arc<World>, front: usize, before: Duration, milliseconds: u64
     tokio::spawn(restart);
 }
 
-fn restore(world: &World, replicas: &[Replica], bump: u64) {
-    let Some(Backup { snapshot, version, lease_version }) = world.with(|state| state.backup.clone()) else {
+/// The time between two writes of other clients, of kinds that nothing here watches.
+const OTHERS_WRITE: Duration = Duration::from_millis(500);
+
+/// Lets other clients write at an even rate until the history ends, so that a restored store reaches the versions of before
+/// about as long after the restore as the backup was old.
+pub fn others_write(world: &Arc<World>) {
+    let world = Arc::downgrade(world);
+    tokio::spawn(async move {
+        loop {
+            sleep(OTHERS_WRITE).await;
+            let Some(world) = world.upgrade() else { return };
+            let mark = world.server.version().to_string();
+            world.merge(
+                &format!("/api/v1/namespaces/{NAMESPACE}"),
+                &json!({"metadata": {"annotations": {"written": mark}}}),
+            );
+        }
+    });
+}
+
+fn restore(world: &World, bump: u64) {
+    let Some(Backup { snapshot, version }) = world.with(|state| state.backup.clone()) else {
         return;
     };
-    // A replica that has seen no later Lease than the backup has cannot notice the restore, and is restarted.
-    for replica in replicas {
-        let number = replica.number;
-        let blind = world.with(|state| std::mem::take(&mut state.lease_seen[number]) <= lease_version);
-        if let Some(host) = replica.host().filter(|_| blind) {
-            world.log(|| format!("  r{number} is restarted"));
-            host.kill();
-        }
-    }
-    world.with(|state| state.lease_version = lease_version);
     world.server.restore(&snapshot, Some(version + 1 + bump)).expect("a snapshot of this server");
     world.with(|state| {
         for front in &state.fronts {

@@ -8,7 +8,8 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::apply::apply;
+use crate::action::Action;
+use crate::apply::{apply, others_write};
 use crate::fault::Counts;
 use crate::oracle::end::broken_rules;
 use crate::oracle::model::Objects;
@@ -59,6 +60,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     let world = World::new(plan, traced);
     let mut replicas: Vec<Replica> =
         (0..world.plan.setup.replicas).map(|number| Replica::start(&world, number)).collect();
+    if world.plan.timeline.iter().any(|entry| entry.action == Action::Backup) {
+        others_write(&world);
+    }
     for entry in &world.plan.timeline {
         sleep_until(world.start + Duration::from_millis(entry.milliseconds)).await;
         apply(&world, &replicas, &entry.action);

@@ -203,20 +203,45 @@ fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
         let density = *rng.pick(&[2, 6, 15]);
         for fault in Fault::OF_TIMELINES {
             // Restores cost time, and end much else.
-            let density = match fault {
-                // Without renewals of a Lease a restore may stay unnoticed.
-                Fault::Restore if !setup.election => 0,
-                Fault::Restore => density.min(3),
-                _ => density,
-            };
+            let density = if *fault == Fault::Restore { density.min(3) } else { density };
             while rng.percent(density) {
                 entries.extend(fault_entries(*fault, rng, setup, &window));
             }
         }
     }
     entries.sort_by_key(|(time, _)| *time);
+    age_backups(rng, setup, &mut entries);
+    entries.sort_by_key(|(time, _)| *time);
     let numbered = entries.into_iter().enumerate();
     numbered.map(|(number, (milliseconds, action))| Entry { number, milliseconds, action }).collect()
+}
+
+/// The minimum age of a backup when it is restored. The program notices the restore of every backup that is older than
+/// five minutes and than the time in which the restored store catches up (`endpoint-informers` `CONFIRMED_FOR`).
+const BACKUP_AGE: u64 = 650_000;
+
+/// Inserts a pause somewhere between each backup and its restore. Sometimes a replica is then cut off until the restored
+/// store has caught up.
+fn age_backups(rng: &mut Rng, setup: &Setup, entries: &mut Vec<(u64, Action)>) {
+    let (mut since, mut cut_off) = (None, Vec::new());
+    for index in 0..entries.len() {
+        match (&entries[index].1, since) {
+            (Action::Backup, _) => since = Some(index),
+            (Action::Restore { .. }, Some(last)) => {
+                let later = last + 1 + rng.below(index - last);
+                entries[later..].iter_mut().for_each(|(time, _)| *time += BACKUP_AGE);
+                since = Some(index);
+                if rng.percent(30) {
+                    let (time, milliseconds) = (entries[index].0, BACKUP_AGE + 60_000);
+                    let replica = rng.below(setup.replicas);
+                    cut_off.push((time - 500, Action::Partition { replica, milliseconds }));
+                    cut_off.push((time + milliseconds, Action::Touch(NAMES.map(ToOwned::to_owned).to_vec())));
+                }
+            }
+            _ => {}
+        }
+    }
+    entries.extend(cut_off);
 }
 
 /// All nodes change their zone at once, or go and come back.
@@ -270,7 +295,7 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
         Fault::RollingRestart => one(Action::RollingRestart { milliseconds: milliseconds.min(5_000) }),
         Fault::Restore => {
             let later = time + 500 + u64::try_from(rng.below(20_000)).unwrap();
-            let bump = *rng.pick(&[0, 0, 3, 20, 1_000]);
+            let bump = *rng.pick(&[0, 0, 3, 20, 1_000_000]);
             vec![(time, Action::Backup), (later, Action::Restore { bump })]
         }
         Fault::Partition => one(Action::Partition { replica, milliseconds }),

@@ -248,7 +248,6 @@ impl Supervisor {
             let host = Host::new(&self.world, self.number, Arc::clone(&self.ahead));
             *self.current.lock() = Some(Arc::clone(&host));
             self.world.log(|| format!("r{} starts", self.number));
-            self.world.with(|state| state.lease_seen[self.number] = 0);
             let mut process = self.spawn(&host);
             tokio::select! {
                 biased;

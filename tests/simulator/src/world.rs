@@ -41,7 +41,6 @@ pub struct Front {
 pub struct Backup {
     pub snapshot: String,
     pub version: u64,
-    pub lease_version: u64,
 }
 
 /// The state that requests and actions change.
@@ -58,9 +57,6 @@ pub struct State {
     pub counts: Counts,
     pub watcher: Watcher,
     pub backup: Option<Backup>,
-    /// The version of the Lease, and the last one that each replica saw.
-    pub lease_version: u64,
-    pub lease_seen: Vec<u64>,
     pub gate: bool,
     /// Lines of the trace, if it is kept.
     trace: Option<Vec<String>>,
@@ -119,8 +115,6 @@ impl World {
             counts: Counts::default(),
             watcher: Watcher::new(&plan),
             backup: None,
-            lease_version: 0,
-            lease_seen: vec![0; plan.setup.replicas + 1],
             gate: plan.setup.gate,
             trace: traced.then(Vec::new),
             digest: 0,

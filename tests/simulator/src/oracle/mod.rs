@@ -203,7 +203,6 @@ impl World {
                 lease.map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned());
             let held = holder.is_some_and(|holder| !holder.is_empty());
             self.with(|state| {
-                state.lease_version = self.server.version();
                 state.watcher.holder = held.then_some(write.replica);
                 state.watcher.released_by = (!held).then_some(write.replica);
             });

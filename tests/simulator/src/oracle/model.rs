@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::CONTROLLERS;
 use crate::apply::DELEGATED;
-use crate::fault::Fault;
 use crate::world::World;
 
 /// Lines by the object or group that they belong to.
@@ -54,8 +53,6 @@ pub struct Objects {
     pub endpoints: BTreeMap<String, Value>,
     pub slices: BTreeMap<String, Value>,
     gate: bool,
-    /// True if the objects were those of a backup: Endpoints that it brought without their Service stay until a start.
-    restored: bool,
 }
 
 impl Objects {
@@ -67,7 +64,6 @@ impl Objects {
             endpoints: world.objects("v1", "Endpoints"),
             slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
             gate: world.with(|state| state.gate),
-            restored: world.with(|state| state.counts.of(Fault::Restore)) > 0,
         }
     }
 
@@ -140,7 +136,7 @@ impl Objects {
             }
             expected.insert(key.clone(), lines);
             actual.insert(key, there);
-            if service.is_none() && !self.restored && !self.managed_endpoints(name).is_empty() {
+            if service.is_none() && !self.managed_endpoints(name).is_empty() {
                 actual.insert(
                     format!("Endpoints {name} without a Service"),
                     BTreeSet::from(["there".to_owned()]),

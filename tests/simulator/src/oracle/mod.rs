@@ -2,6 +2,7 @@
 
 pub mod end;
 pub mod model;
+pub mod ports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

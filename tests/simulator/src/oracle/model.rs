@@ -10,24 +10,16 @@ use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
 use super::CONTROLLERS;
+use super::ports::{has_ambiguous_ports, list, port_line, text};
 use crate::apply::DELEGATED;
 use crate::world::World;
 
 /// Lines by the object or group that they belong to.
 type Lines = BTreeMap<String, BTreeSet<String>>;
 
-const NOTHING: &[Value] = &[];
 /// The labels that the controllers decide themselves.
 const OF_SLICES: [&str; 3] = [MANAGED_BY, SERVICE_NAME, "service.kubernetes.io/headless"];
 const OF_ENDPOINTS: [&str; 2] = ["service.kubernetes.io/headless", "endpoints.kubernetes.io/managed-by"];
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(NOTHING, Vec::as_slice)
-}
 
 fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["labels"].get(key)?.as_str()
@@ -126,6 +118,9 @@ impl Objects {
                 || endpoints["metadata"]["annotations"]
                     .get("control-plane.alpha.kubernetes.io/leader")
                     .is_some();
+            if mirrored && has_ambiguous_ports(endpoints) {
+                continue;
+            }
             let key = format!("mirror of {name}");
             let mut lines = if mirrored && !opts_out { mirrored_lines(endpoints) } else { BTreeSet::new() };
             let mut there = self.actual_slices(name, CONTROLLERS[1], true);
@@ -335,14 +330,6 @@ fn mirrored_lines(endpoints: &Value) -> BTreeSet<String> {
 fn of_address(address: &Value) -> String {
     let (host, node) = (text(address, "/hostname"), text(address, "/nodeName"));
     format!("host={host} node={node} of={}", text(address, "/targetRef/name"))
-}
-
-fn port_line(port: &Value) -> String {
-    let protocol = match text(port, "/protocol") {
-        "" => "TCP",
-        protocol => protocol,
-    };
-    format!("{}:{protocol}:{}:{}", text(port, "/name"), port["port"], text(port, "/appProtocol"))
 }
 
 fn service_ports(service: &Value) -> impl Iterator<Item = &Value> {

@@ -302,9 +302,10 @@ fn labels(object: &Value, reserved: &[&str]) -> String {
     format!("labels {:?}", labels.collect::<Vec<_>>())
 }
 
-/// The slices of Endpoints; an address that is unready in one subset is unready for the same port in all.
+/// The slices of Endpoints; an address of one target that is unready in one subset is unready for the same port in all
+/// (`pkg/api/v1/endpoints/util.go` `addressKey`).
 fn mirrored_lines(endpoints: &Value) -> BTreeSet<String> {
-    let mut readiness: BTreeMap<(String, String), bool> = BTreeMap::new();
+    let mut readiness: BTreeMap<(String, String, &str), bool> = BTreeMap::new();
     for subset in list(endpoints, "/subsets") {
         let mut ports: Vec<String> = list(subset, "/ports").iter().map(port_line).collect();
         if ports.is_empty() {
@@ -317,14 +318,15 @@ fn mirrored_lines(endpoints: &Value) -> BTreeSet<String> {
                     let family = if ip.contains(':') { "IPv6" } else { "IPv4" };
                     // The target of the first of several is kept.
                     let (host, node) = (text(address, "/hostname"), text(address, "/nodeName"));
-                    let key = (format!("{family} {:?}", [ip]), format!("host={host} node={node} {port}"));
+                    let of = format!("host={host} node={node} {port}");
+                    let key = (format!("{family} {:?}", [ip]), of, text(address, "/targetRef/uid"));
                     let known = readiness.entry(key).or_insert(ready);
                     *known &= ready;
                 }
             }
         }
     }
-    readiness.into_iter().map(|((ip, of), ready)| format!("{ip} {ready} {of}")).collect()
+    readiness.into_iter().map(|((ip, of, _), ready)| format!("{ip} {ready} {of}")).collect()
 }
 
 fn of_address(address: &Value) -> String {

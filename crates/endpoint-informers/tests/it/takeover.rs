@@ -120,7 +120,7 @@ impl Cluster {
             return Err(std::io::ErrorKind::ConnectionRefused.into());
         }
         if query == "limit=1" {
-            return Ok(empty_page(b"11"));
+            return Ok(empty_page(b"10"));
         }
         if query.contains("resourceVersion=") {
             // A bookmark a minute.

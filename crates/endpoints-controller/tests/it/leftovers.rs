@@ -121,11 +121,11 @@ async fn endpoints_that_a_restored_backup_brings_back_are_deleted() {
         harness.api.settle().await;
         assert!(harness.api.stored("web").is_none());
         harness.api.forget_requests();
+        harness.api.restore(backup, bump);
         if exists {
             // The cache of Services is behind that of Endpoints.
             harness.api.has_service("web");
         }
-        harness.api.restore(backup, bump);
         harness.api.relist();
         harness.api.settle().await;
         let deleted: &[&str] = if exists { &[] } else { &["DELETE web"] };

@@ -1,9 +1,9 @@
 //! Tasks and the wall clock of a process, and the seam at which a simulation replaces both.
 //!
-//! Tasks of a process are spawned with [`spawn_on`] and [`spawn_in`], and the time that is written to objects is [`now`].
-//! In a program these are the runtime and the system clock. A simulation that runs several processes on one runtime, on a
+//! Tasks of a process are spawned with [`spawn_on`] and [`spawn_in`], the time that is written to objects is [`now`], and
+//! intervals are measured by [`kube_api::time`]. In a program these are the runtime and the system's clocks. A simulation that runs several processes on one runtime, on a
 //! paused clock, starts each with [`within`]: all its tasks then have the same [`Environment`], which can stop them at any
-//! await, together, as SIGSTOP and SIGKILL do, and has a wall clock of its own.
+//! await, together, as SIGSTOP and SIGKILL do, and has clocks of its own.
 //!
 //! Randomness needs no seam: it is that of the thread (`fastrand::seed`) and of hash tables, whose order reaches no output.
 
@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use jiff::Timestamp;
+use kube_api::time::{Clock, with_clock};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The surroundings of a simulated process.
-pub trait Environment: Send + Sync + 'static {
+pub trait Environment: Clock + 'static {
     /// Pending while the process is stopped. Called before each poll of a task; wakes the context when the process may
     /// continue.
     fn poll_running(&self, context: &mut Context<'_>) -> Poll<()>;
@@ -34,7 +35,9 @@ pub async fn within<F: Future>(environment: Arc<dyn Environment>, future: F) -> 
     let mut future = pin!(future);
     std::future::poll_fn(|context| {
         ready!(environment.poll_running(context));
-        CURRENT.sync_scope(Arc::clone(&environment), || future.as_mut().poll(context))
+        let clock: Arc<dyn Clock> = Arc::clone(&environment) as _;
+        let poll = || with_clock(clock, || future.as_mut().poll(context));
+        CURRENT.sync_scope(Arc::clone(&environment), poll)
     })
     .await
 }
@@ -61,7 +64,7 @@ where
     };
 }
 
-/// The time of the wall clock, for objects. Intervals are measured by `tokio::time`.
+/// The time of the wall clock, for objects. Intervals are measured by [`kube_api::time`].
 pub fn now() -> Timestamp {
     current().map_or_else(Timestamp::now, |environment| environment.now())
 }
@@ -75,12 +78,14 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use tokio::time::{Instant, sleep};
+    use kube_api::time::{Instant, sleep};
 
     use super::*;
 
     #[derive(Default)]
     struct Stopped(AtomicBool);
+
+    impl Clock for Stopped {}
 
     impl Environment for Stopped {
         fn poll_running(&self, context: &mut Context<'_>) -> Poll<()> {

@@ -59,9 +59,9 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use kube_api::time::{Instant, sleep_until};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 pub use self::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
 use self::core::{Core, Next};
@@ -234,7 +234,7 @@ impl<K: QueueKey> WorkQueue<K> {
                     biased;
                     () = woken => {}
                     () = self.shared.deadline_waiter.notified() => {}
-                    () = tokio::time::sleep_until(deadline.into()) => {}
+                    () = sleep_until(Instant::from_std(deadline)) => {}
                 },
             }
         }

@@ -7,8 +7,8 @@ use http::Uri;
 use http::uri::InvalidUri;
 use kube::config::{Cluster, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube_api::error_chain;
+use kube_api::time::{Instant, sleep, timeout_at};
 use kube_api::{ApiClient, ApiError, ConnectError};
-use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 
 use crate::config::ApiServer;

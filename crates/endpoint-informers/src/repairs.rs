@@ -19,8 +19,8 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::{EventType, Recorder};
+use kube_api::time::Instant;
 use parking_lot::Mutex;
-use tokio::time::Instant;
 use tracing::warn;
 
 pub use self::author::Author;

@@ -13,7 +13,7 @@ use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
-use tokio::time::Instant;
+use kube_api::time::Instant;
 use tracing::debug;
 
 use crate::controller::EndpointsController;

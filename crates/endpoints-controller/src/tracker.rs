@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use endpointslice::model::ResourceVersion;
-use tokio::time::Instant;
+use kube_api::time::Instant;
 
 /// The time for which a create without a response is expected to appear in the cache: longer than any request, and
 /// than most gaps of a watch.

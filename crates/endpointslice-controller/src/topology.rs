@@ -8,7 +8,7 @@ use endpoint_informers::cache::{Change, State};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::{Hints, Node, Service, SlicePlan};
-use tokio::time::sleep;
+use kube_api::time::sleep;
 
 use crate::controller::EndpointSliceController;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use crate::time::timeout;
 
 use crate::error::ApiError;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::time::{Instant, sleep_until, timeout_at};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// The state of an election. It only goes forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod proxy;
 mod rate_limit;
 mod service_account;
 mod status;
+pub mod time;
 pub mod token_bucket;
 mod token_cache;
 pub mod version_guard;

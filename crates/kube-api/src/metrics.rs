@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::time::Instant;
 use http::{Method, StatusCode, Uri};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use tokio::time::Instant;
 
 use crate::plain_counter::PlainCounter;
 

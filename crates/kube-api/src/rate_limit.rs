@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::time::{Instant, sleep};
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
 
 use crate::token_bucket::{Rate, TokenBucket};
 

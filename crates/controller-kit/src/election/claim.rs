@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use tokio::time::Instant;
+use kube_api::time::Instant;
 
 /// The Lease as last read or written.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use kube_api::time::{Instant, sleep, sleep_until, timeout};
 use kube_api::{ApiError, Leadership, LeadershipState as State, error_chain};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info, warn};
 
 use super::claim::{self, Claim, Observation};

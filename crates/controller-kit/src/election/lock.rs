@@ -7,9 +7,9 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_api::time::timeout;
 use kube_api::{ApiClient, ApiError};
 use kube_protobuf::Message;
-use tokio::time::timeout;
 
 /// The name with which a process contends; unique among all processes, past and future.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
+use kube_api::time::{Instant, sleep_until, timeout};
 use kube_api::{ApiClient, ApiError, error_chain};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, info};
 
 use super::correlator::{Correlator, Verb, Write};

@@ -8,10 +8,10 @@ use controller_kit::environment::spawn_in;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::EventWriter;
+use kube_api::time::{Instant, timeout};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use crate::controller::{Controller, run};

@@ -8,10 +8,10 @@ use controller_kit::election::{
 };
 use controller_kit::environment::spawn_on;
 use controller_kit::recorder::{EventWriter, Recorder};
+use kube_api::time::{Instant, timeout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use super::controllers::EVENTS_TIMEOUT;

@@ -2,7 +2,7 @@
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
-use tokio::time::Instant;
+use kube_api::time::Instant;
 
 use crate::list_watch::{Caches, RelistTimeout};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use kube_api::time::Instant;
 
 /// Delays that double with each failure, with jitter, and start again from the first after two minutes without one.
 ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use kube_api::time::Instant;
 
 /// Remembers for a while that streaming lists failed.
 ///

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kube_api::ApiClient;
+use kube_api::time::{Instant, sleep, sleep_until};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
 use super::backoff::Backoff;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kube_api::Encoding;
+use kube_api::time::Instant;
 use tokio::task::yield_now;
-use tokio::time::Instant;
 use tracing::info;
 
 use super::error::WatchError;

@@ -1,8 +1,8 @@
 //! The progress of the lists of one kind.
 
+use kube_api::time::Instant;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// Written by a list-watch, read by callers that wait for its lists.
 #[derive(Debug)]

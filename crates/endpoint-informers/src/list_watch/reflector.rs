@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kube_api::time::{Instant, timeout_at};
 use kube_api::version_guard::Baseline;
 use kube_api::{ApiClient, Encoding, Origin};
 use tokio::sync::watch;
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout_at};
 use tracing::{error, info, trace, warn};
 
 use super::confirmation::{Confirmed, versions_did_not_fall};

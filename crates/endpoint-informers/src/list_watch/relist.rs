@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_api::time::{Instant, sleep_until};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::list_watch::ListWatch;

@@ -6,8 +6,8 @@ use std::mem;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use kube_api::time::Instant;
 use kube_api::token_bucket::{Rate, TokenBucket};
-use tokio::time::Instant;
 
 use super::author::Author;
 

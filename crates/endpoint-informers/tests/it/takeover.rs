@@ -18,10 +18,11 @@ use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube::client::Body;
+use kube_api::time::Instant;
 use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
 use tokio::sync::watch as channel;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use scripted_api::candidates::Candidate;
 use scripted_api::leases::LeaseServer;

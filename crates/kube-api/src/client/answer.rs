@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::time::Duration;
 
+use crate::time::timeout;
 use bytes::{Bytes, BytesMut};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
-use tokio::time::timeout;
 
 use crate::encoding::Encoding;
 use crate::error::ApiError;

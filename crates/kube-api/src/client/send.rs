@@ -4,12 +4,12 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::time::{Instant, sleep, sleep_until};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use kube::client::Body;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answer::{read_all, refusal, retry_after};
 use crate::deadline::within;

@@ -74,8 +74,17 @@ pub enum Action {
     Forbid {
         milliseconds: u64,
     },
+    /// Slices and Endpoints cannot be created, because a quota is exceeded.
+    Quota {
+        milliseconds: u64,
+    },
     Unauthorized {
         milliseconds: u64,
+    },
+    /// From now on connections without traffic for this long are dropped: with a reset, or silently.
+    IdleTimeout {
+        seconds: u64,
+        silent: bool,
     },
     Crash {
         replica: usize,
@@ -95,6 +104,11 @@ pub enum Action {
     ClockJump {
         replica: usize,
         seconds: i64,
+    },
+    /// From now on the clocks of a replica run at this rate, 100 being the API server's.
+    ClockRate {
+        replica: usize,
+        percent: u32,
     },
     StealLease,
     DeleteLease,
@@ -120,12 +134,15 @@ impl Action {
             Self::Restore { .. } => Fault::Restore,
             Self::Partition { .. } => Fault::Partition,
             Self::Forbid { .. } => Fault::ForbiddenWindow,
+            Self::Quota { .. } => Fault::Quota,
             Self::Unauthorized { .. } => Fault::Unauthorized,
+            Self::IdleTimeout { .. } => Fault::IdleTimeout,
             Self::Crash { .. } => Fault::Crash,
             Self::CrashAtPoll { .. } => Fault::CrashAtPoll,
             Self::Terminate { .. } => Fault::Terminate,
             Self::Freeze { .. } => Fault::Freeze,
             Self::ClockJump { .. } => Fault::ClockJump,
+            Self::ClockRate { .. } => Fault::ClockRate,
             Self::StealLease => Fault::LeaseStolen,
             Self::DeleteLease => Fault::LeaseDeleted,
             Self::EditLease => Fault::LeaseEdited,

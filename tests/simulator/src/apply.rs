@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::action::{Action, Interference};
 use crate::oracle::CONTROLLERS;
 use crate::replica::Replica;
-use crate::world::{Backup, World, wall_clock};
+use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
 /// The label that delegates a Service.
 pub const DELEGATED: &str = "service.kubernetes.io/endpoint-controller-name";
@@ -65,8 +65,13 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
             world.with(|state| state.partitioned[*replica] = until(*milliseconds));
         }
         Action::Forbid { milliseconds } => world.with(|state| state.forbidden = until(*milliseconds)),
+        Action::Quota { milliseconds } => world.with(|state| state.quota = until(*milliseconds)),
         Action::Unauthorized { milliseconds } => {
             world.with(|state| state.unauthorized = until(*milliseconds));
+        }
+        Action::IdleTimeout { seconds, silent } => {
+            let after = Duration::from_secs(*seconds);
+            world.idle_timeout.send_replace(Some(IdleTimeout { after, silent: *silent }));
         }
         Action::Crash { replica } => host(*replica).iter().for_each(|host| host.kill()),
         Action::CrashAtPoll { replica, polls } => {
@@ -91,8 +96,11 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::ClockJump { replica, seconds } => {
             replicas.iter().skip(*replica).take(1).for_each(|replica| replica.jump(*seconds));
         }
+        Action::ClockRate { replica, percent } => {
+            replicas.iter().skip(*replica).take(1).for_each(|replica| replica.set_rate(*percent));
+        }
         Action::StealLease => {
-            let spec = json!({"holderIdentity": "thief", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", wall_clock(world.start, 0))});
+            let spec = json!({"holderIdentity": "thief", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", wall_clock(world.start))});
             world.merge(LEASE, &json!({"spec": spec}));
             world.with(|state| state.watcher.lease_disturbed());
         }

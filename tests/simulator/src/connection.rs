@@ -10,17 +10,18 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
-use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
 use crate::action::KINDS;
-use crate::fault::Fault;
+use crate::fate::{Fate, refusal, refused, watch_fate};
+use crate::fault::{Accident, Fault};
 use crate::oracle::Write;
 use crate::replica::Host;
-use crate::stream::{SimulatedBody, WatchFate};
-use crate::world::{State, World};
+use crate::steps::Change;
+use crate::stream::{SimulatedBody, Traffic};
+use crate::world::World;
 
 type Answer = Result<Response<SimulatedBody>, BoxError>;
 
@@ -30,11 +31,12 @@ pub struct Connection {
     /// Weak, because a process may leave its clients behind: its cache and its controllers refer to each other.
     world: Weak<World>,
     host: Arc<Host>,
+    traffic: Traffic,
 }
 
 impl Connection {
     pub fn new(world: &Weak<World>, host: &Arc<Host>) -> Self {
-        Self { world: Weak::clone(world), host: Arc::clone(host) }
+        Self { world: Weak::clone(world), host: Arc::clone(host), traffic: Traffic::default() }
     }
 }
 
@@ -48,41 +50,36 @@ impl Service<Request<Body>> for Connection {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { world, host } = self.clone();
+        let Self { world, host, traffic } = self.clone();
         Box::pin(async move {
             let world = world.upgrade().ok_or("the history is over")?;
             let (head, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
-            let exchange = Exchange::new(world, host, head, body);
+            let exchange = Exchange::new(world, host, traffic, head, body);
             exchange.run().await
         })
     }
 }
 
-/// What happens to one request.
-#[derive(Debug, Clone, Copy)]
-struct Fate {
-    front: usize,
-    before: Duration,
-    after: Duration,
-    fault: Option<Fault>,
-    retry_after: u32,
-}
-
 struct Exchange {
     world: Arc<World>,
     host: Arc<Host>,
+    traffic: Traffic,
     head: Parts,
     body: Bytes,
     fate: Fate,
 }
 
 impl Exchange {
-    fn new(world: Arc<World>, host: Arc<Host>, head: Parts, body: Bytes) -> Self {
-        let longest = world.plan.setup.latency_milliseconds;
-        let is_put = head.method == Method::PUT;
-        let fate = world.with(|state| Fate::draw(state, longest, is_put));
-        Self { world, host, head, body, fate }
+    fn new(world: Arc<World>, host: Arc<Host>, traffic: Traffic, head: Parts, body: Bytes) -> Self {
+        let mut fate = Fate::draw(&world, host.replica, &head);
+        let policy = *world.idle_timeout.borrow();
+        if let Some(policy) = policy.filter(|policy| traffic.idle() >= policy.after) {
+            // The balancer has forgotten the connection; the client replaces it.
+            fate.fault = Some(if policy.silent { Fault::LostRequest } else { Fault::BrokenBefore });
+        }
+        traffic.seen();
+        Self { world, host, traffic, head, body, fate }
     }
 
     async fn run(self) -> Answer {
@@ -96,7 +93,9 @@ impl Exchange {
             let fault = fate.fault.map(|fault| format!(" [{fault}]")).unwrap_or_default();
             format!("r{} -> {name}{fault}", host.replica)
         });
+        let traffic = self.traffic.clone();
         let answer = self.exchange().await;
+        traffic.seen();
         world.log(|| match &answer {
             Ok(answer) => format!("r{} <- {} {name}", host.replica, answer.status()),
             Err(error) => format!("r{} <- {error}: {name}", host.replica),
@@ -124,6 +123,10 @@ impl Exchange {
             Some(Fault::BrokenBefore) => return Err("connection reset by peer".into()),
             _ => {}
         }
+        if fate.accident == Some(Accident::CrashBefore) {
+            host.kill();
+            return hang().await;
+        }
         // Once sent, a request arrives whatever happens to its sender, unless the sender cancels it.
         let (fate, world, host) = (*fate, Arc::clone(world), Arc::clone(host));
         let answer = if fate.before.is_zero() {
@@ -131,6 +134,15 @@ impl Exchange {
         } else {
             Cancelled(tokio::spawn(self.deliver())).await??
         };
+        match fate.accident {
+            Some(Accident::CrashAfter) => {
+                host.kill();
+                return hang().await;
+            }
+            Some(Accident::LostAnswer) => return hang().await,
+            Some(Accident::BrokenAnswer) => return Err("connection closed before message completed".into()),
+            _ => {}
+        }
         sleep(fate.after).await;
         let cut_off = world.with(|state| state.partitioned[host.replica] > Instant::now());
         match fate.fault {
@@ -144,12 +156,12 @@ impl Exchange {
 
     /// The request at the API server.
     async fn deliver(self) -> Answer {
-        let Self { world, host, mut head, body, fate } = self;
+        let Self { world, host, traffic, mut head, body, fate } = self;
         sleep(fate.before).await;
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
         }
-        let write = Write::of(&world, host.replica, &head);
+        let (write, change) = (Write::of(&world, host.replica, &head), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
         let kind = KINDS.iter().position(|kind| head.uri.path().ends_with(kind)).filter(|_| is_watch);
@@ -159,14 +171,17 @@ impl Exchange {
         let Ok(answer) = world.server.clone().call(request).await;
         let (head, body) = answer.into_parts();
         if let Some(kind) = kind {
-            let watch = world.with(|state| watch_fate(state, is_list));
-            let body = SimulatedBody::watch(&world, &host, [fate.front, kind], body, watch);
+            let watch = watch_fate(&world, host.replica, kind, is_list);
+            let body = SimulatedBody::watch(&world, &host, &traffic, [fate.front, kind], body, watch);
             return Ok(Response::from_parts(head, body));
         }
         let Ok(body) = body.collect().await;
         let body = body.to_bytes();
         if let Some(write) = write.filter(|_| head.status.is_success() && method != Method::GET) {
             world.committed(&write, &head.headers, &body);
+            if world.plan.measured {
+                world.with(|state| change.iter().for_each(|it| state.steps.add(it, &head.headers, &body)));
+            }
         }
         Ok(Response::from_parts(head, SimulatedBody::whole(body)))
     }
@@ -176,92 +191,6 @@ impl Exchange {
         let target = target.trim_start_matches("/apis/").trim_start_matches("/api/");
         format!("{} {target}", self.head.method)
     }
-}
-
-impl Fate {
-    fn draw(state: &mut State, longest: u64, is_put: bool) -> Self {
-        let rng = &mut state.rng;
-        let mut latency = || {
-            let most = usize::try_from(longest).unwrap_or_default();
-            if most == 0 { 0 } else { u64::try_from(rng.below(most)).unwrap_or_default() }
-        };
-        let (mut before, after) = (latency(), latency());
-        let front = rng.below(state.fronts.len());
-        let retry_after = u32::try_from(rng.below(3)).unwrap_or_default();
-        let dice = u32::try_from(rng.below(10_000)).unwrap_or_default();
-        let mut left = dice;
-        let of_requests = state.rates.iter().filter(|(fault, _)| Fault::OF_REQUESTS.contains(fault));
-        let mut fault = None;
-        for (candidate, rate) in of_requests {
-            if left < *rate {
-                fault = Some(*candidate);
-                break;
-            }
-            left -= rate;
-        }
-        fault = fault.filter(|fault| *fault != Fault::Conflict || is_put);
-        if let Some(fault) = fault {
-            state.counts.add(fault);
-        }
-        if fault == Some(Fault::Slow) {
-            before += 200 + 40 * u64::from(dice % 500);
-        }
-        let [before, after] = [before, after].map(Duration::from_millis);
-        Self { front, before, after, fault, retry_after }
-    }
-}
-
-/// The answer of an API server that does nothing.
-fn refused(world: &World, head: &Parts, fate: Fate) -> Option<Response<SimulatedBody>> {
-    let now = Instant::now();
-    let is_write = head.method != Method::GET && !head.uri.path().contains("/leases");
-    let (forbidden, unauthorized) =
-        world.with(|state| (state.forbidden > now && is_write, state.unauthorized > now));
-    let seconds = (fate.retry_after > 0).then_some(fate.retry_after);
-    Some(match fate.fault {
-        _ if unauthorized => refusal(StatusCode::UNAUTHORIZED, "Unauthorized", None),
-        _ if forbidden => refusal(StatusCode::FORBIDDEN, "Forbidden", None),
-        Some(Fault::Conflict) => refusal(StatusCode::CONFLICT, "Conflict", None),
-        Some(Fault::TooManyRequests) => refusal(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", seconds),
-        Some(Fault::InternalError) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", None),
-        Some(Fault::Unavailable) => refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", seconds),
-        Some(Fault::TimeoutBefore) => refusal(StatusCode::GATEWAY_TIMEOUT, "Timeout", None),
-        Some(Fault::Forbidden) if is_write => refusal(StatusCode::FORBIDDEN, "Forbidden", None),
-        _ => return None,
-    })
-}
-
-fn refusal(code: StatusCode, reason: &str, retry_after: Option<u32>) -> Response<SimulatedBody> {
-    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(),
-        "reason": reason, "message": "a fault"});
-    let mut answer = Response::builder().status(code).header(http::header::CONTENT_TYPE, "application/json");
-    if let Some(seconds) = retry_after {
-        answer = answer.header(http::header::RETRY_AFTER, seconds);
-    }
-    answer.body(SimulatedBody::whole(status.to_string().into())).expect("a valid answer")
-}
-
-/// What will happen to a watch that begins now.
-fn watch_fate(state: &mut State, is_list: bool) -> WatchFate {
-    let mut fate = WatchFate::default();
-    for (fault, rate) in &state.rates {
-        let happens = || u32::try_from(state.rng.below(10_000)).unwrap_or_default() < *rate;
-        if !Fault::OF_WATCHES.contains(fault) || !{ happens }() {
-            continue;
-        }
-        match fault {
-            Fault::PartialList if is_list => fate.frames = Some(1 + state.rng.below(3)),
-            Fault::PartialList => {}
-            Fault::DuplicateBookmark => fate.duplicates_bookmarks = true,
-            fault => {
-                let longest = [500, 5_000, 40_000][state.rng.below(3)];
-                let after =
-                    Duration::from_millis(u64::try_from(state.rng.below(longest)).unwrap_or_default());
-                fate.end = Some((*fault, Instant::now() + after));
-            }
-        }
-    }
-    fate
 }
 
 async fn hang() -> Answer {

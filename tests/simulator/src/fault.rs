@@ -33,13 +33,17 @@ pub enum Fault {
     Restore,
     Partition,
     ForbiddenWindow,
+    Quota,
     Unauthorized,
+    // of a balancer before it
+    IdleTimeout,
     // of a replica
     Crash,
     CrashAtPoll,
     Terminate,
     Freeze,
     ClockJump,
+    ClockRate,
     // of other clients
     LeaseStolen,
     LeaseDeleted,
@@ -82,12 +86,15 @@ impl Fault {
         Self::Restore,
         Self::Partition,
         Self::ForbiddenWindow,
+        Self::Quota,
         Self::Unauthorized,
+        Self::IdleTimeout,
         Self::Crash,
         Self::CrashAtPoll,
         Self::Terminate,
         Self::Freeze,
         Self::ClockJump,
+        Self::ClockRate,
         Self::LeaseStolen,
         Self::LeaseDeleted,
         Self::LeaseEdited,
@@ -128,6 +135,40 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name())
+    }
+}
+
+/// A fault at one request of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pin {
+    /// The number of the request, from 0, without those of the recorder of events.
+    pub request: u64,
+    pub accident: Accident,
+}
+
+/// What happens there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accident {
+    /// The process is killed before the request is sent.
+    CrashBefore,
+    /// The process is killed when the request has had its effect.
+    CrashAfter,
+    /// There is no answer, and no end of the connection.
+    LostAnswer,
+    /// The connection is reset instead of an answer.
+    BrokenAnswer,
+}
+
+impl Accident {
+    pub const ALL: [Self; 4] = [Self::CrashBefore, Self::CrashAfter, Self::LostAnswer, Self::BrokenAnswer];
+
+    /// Its kind.
+    pub fn fault(self) -> Fault {
+        match self {
+            Self::CrashBefore | Self::CrashAfter => Fault::Crash,
+            Self::LostAnswer => Fault::LostAnswer,
+            Self::BrokenAnswer => Fault::BrokenAfter,
+        }
     }
 }
 

@@ -10,11 +10,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::action::Action;
 use crate::apply::{apply, others_write};
-use crate::fault::Counts;
+use crate::fault::{Counts, Fault};
 use crate::oracle::end::broken_rules;
 use crate::oracle::model::Objects;
 use crate::plan::Plan;
 use crate::replica::Replica;
+use crate::steps::Steps;
 use crate::world::World;
 
 /// The time after the last fault within which the objects are right: a list-watch may notice a dead peer after 150 s and
@@ -39,6 +40,10 @@ pub struct Outcome {
     /// From the last fault until the objects were right for good.
     pub recovery: f64,
     pub digest: u64,
+    /// What each step wrote, if that was measured.
+    pub steps: Steps,
+    /// The number of requests before faults ended, without those of the recorder of events.
+    pub requests: u64,
     pub trace: Vec<String>,
 }
 
@@ -65,12 +70,15 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     }
     for entry in &world.plan.timeline {
         sleep_until(world.start + Duration::from_millis(entry.milliseconds)).await;
+        if entry.action.fault().is_none() {
+            world.with(|state| state.steps.begin(entry.number));
+        }
         apply(&world, &replicas, &entry.action);
     }
     // Faults of requests and watches go on for a while after the last change.
     sleep(Duration::from_secs(1)).await;
     world.heal();
-    let healed = Instant::now();
+    let (healed, requests) = (Instant::now(), world.with(|state| state.requests));
     let mut failures = settle(&world, &replicas, healed).await;
     let recovery = world.with(|state| state.watcher.last_write).saturating_duration_since(healed);
     if failures.is_empty() {
@@ -87,9 +95,10 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     if failures.is_empty() && world.with(|state| state.watcher.violations.is_empty()) {
         failures = fresh_start(&world).await;
     }
-    let (violations, counts, writes, digest) = world.with(|state| {
+    let (violations, counts, writes, digest, steps) = world.with(|state| {
         let violations = std::mem::take(&mut state.watcher.violations);
-        (violations, state.counts.clone(), state.watcher.writes, state.digest)
+        let steps = std::mem::take(&mut state.steps);
+        (violations, state.counts.clone(), state.watcher.writes, state.digest, steps)
     });
     Outcome {
         failures: violations.into_iter().chain(failures).collect(),
@@ -98,6 +107,8 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
         seconds: world.start.elapsed().as_secs_f64(),
         recovery: recovery.as_secs_f64(),
         digest,
+        steps,
+        requests,
         trace: world.take_trace(),
     }
 }
@@ -136,13 +147,19 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if wrong.is_empty() && quiet_since.elapsed() >= quiet {
             return wrong;
         }
-        if healed.elapsed() > BOUND + quiet {
+        if healed.elapsed() > bound(world) + quiet {
             if wrong.is_empty() {
                 wrong.push("writes go on without changes".to_owned());
             }
             return wrong;
         }
     }
+}
+
+/// Timers of a replica whose clock is slow take up to a quarter longer.
+fn bound(world: &World) -> Duration {
+    let is_slow = world.with(|state| state.counts.of(Fault::ClockRate)) > 0;
+    if is_slow { BOUND * 5 / 4 } else { BOUND }
 }
 
 /// A fresh process has nothing to write.

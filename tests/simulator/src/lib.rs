@@ -19,12 +19,20 @@
 //! | [`plan`] | what a seed stands for, as data |
 //! | [`action`] | one entry of a timeline |
 //! | [`world`] | the API server, its fronts, the faults in force, the trace |
+//! | [`decode`] | objects and resources of requests |
+//! | [`dice`] | random numbers, by what they are for |
+//! | [`fate`] | what happens to a request or a watch |
+//! | [`clocks`] | the clocks of a replica's machine |
 //! | [`connection`] | the connections of a replica, with faults of requests |
 //! | [`stream`] | bodies of watches: lag, cuts, silence |
 //! | [`replica`] | processes: start, crash, freeze, restart |
 //! | [`apply`] | actions on the cluster |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |
+//! | [`steps`] | the outcome of each step, and the faults that change it |
+//! | [`mattered`] | the faults that change an outcome |
+//! | [`exhaustive`] | short scenarios with every crash, lost answer and order of events |
+//! | [`scenarios`] | these scenarios |
 //! | [`shrink`] | a failing history made short |
 //! | [`run`] | many histories on several threads |
 //!
@@ -45,13 +53,21 @@
 
 pub mod action;
 pub mod apply;
+pub mod clocks;
 pub mod connection;
+pub mod decode;
+pub mod dice;
+pub mod exhaustive;
+pub mod fate;
 pub mod fault;
 pub mod history;
+pub mod mattered;
 pub mod oracle;
 pub mod plan;
 pub mod replica;
 pub mod run;
+pub mod scenarios;
 pub mod shrink;
+pub mod steps;
 pub mod stream;
 pub mod world;

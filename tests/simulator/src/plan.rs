@@ -9,7 +9,7 @@ use random_operations::{Generator, NAMES, Operation, Step};
 
 use crate::action::{Action, Interference, KINDS};
 use crate::apply::BEDROCK_PODS;
-use crate::fault::Fault;
+use crate::fault::{Fault, Pin};
 
 /// The cluster and the configuration of the replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,12 @@ pub struct Plan {
     /// Faults of requests and watches, each with its rate in 10,000.
     pub rates: Vec<(Fault, u32)>,
     pub timeline: Vec<Entry>,
+    /// Requests and watches do not meet this fault, though it is drawn.
+    pub muted: Option<Fault>,
+    /// A fault at one request.
+    pub pin: Option<Pin>,
+    /// The outcomes of steps are kept.
+    pub measured: bool,
 }
 
 impl Plan {
@@ -63,7 +69,7 @@ impl Plan {
         let calm = rng.percent(5);
         let rates = if calm { Vec::new() } else { rates(&mut rng) };
         let timeline = timeline(seed, &mut rng, &setup, calm);
-        Self { seed, setup, rates, timeline }
+        Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false }
     }
 
     /// The kinds of faults that may happen.
@@ -80,6 +86,14 @@ impl Plan {
     pub fn without(mut self, fault: Fault) -> Self {
         self.rates.retain(|(other, _)| *other != fault);
         self.timeline.retain(|entry| entry.action.fault() != Some(fault));
+        self
+    }
+
+    /// The same without a kind of faults, and with the same fates of all other requests and watches.
+    #[must_use]
+    pub fn muting(mut self, fault: Fault) -> Self {
+        self.timeline.retain(|entry| entry.action.fault() != Some(fault));
+        self.muted = Some(fault);
         self
     }
 
@@ -300,7 +314,14 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
         }
         Fault::Partition => one(Action::Partition { replica, milliseconds }),
         Fault::ForbiddenWindow => one(Action::Forbid { milliseconds }),
+        Fault::Quota => one(Action::Quota { milliseconds }),
         Fault::Unauthorized => one(Action::Unauthorized { milliseconds }),
+        Fault::IdleTimeout => {
+            let silent = rng.percent(50);
+            // A client's pings, every 15 s, keep a connection that a balancer forgets without a word.
+            let seconds = *rng.pick(if silent { &[3, 8, 14] } else { &[3, 8, 30] });
+            one(Action::IdleTimeout { seconds, silent })
+        }
         Fault::Crash => one(Action::Crash { replica }),
         Fault::CrashAtPoll => {
             let polls = 1 + u64::try_from(rng.below(400)).unwrap();
@@ -311,6 +332,11 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
         Fault::ClockJump => {
             let seconds = *rng.pick(&[-86_400, -20, -3, 3, 20, 86_400]);
             one(Action::ClockJump { replica, seconds })
+        }
+        // Most often the extremes, and often from the beginning.
+        Fault::ClockRate => {
+            let percent = *rng.pick(&[80, 80, 90, 110, 120, 120]);
+            vec![(if rng.percent(50) { 0 } else { time }, Action::ClockRate { replica, percent })]
         }
         Fault::LeaseStolen => one(Action::StealLease),
         Fault::LeaseDeleted => one(Action::DeleteLease),

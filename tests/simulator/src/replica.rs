@@ -9,23 +9,24 @@ use std::time::Duration;
 use controller_kit::environment::{Environment, within};
 use endpoint_controller_manager::process::{Configuration, Connect, Process};
 use jiff::Timestamp;
+use kube_api::time::Clock;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::clocks::Clocks;
 use crate::connection::Connection;
 use crate::plan::Setup;
-use crate::world::{Ahead, World, wall_clock};
+use crate::world::World;
 
 /// The environment of one process.
 pub struct Host {
     pub replica: usize,
-    start: Instant,
     state: Mutex<HostState>,
     dead: Notify,
-    ahead: Arc<Ahead>,
+    clocks: Arc<Clocks>,
     /// The number of requests that the process waits for.
     requests: AtomicUsize,
     /// The number of its watches that work.
@@ -44,13 +45,12 @@ struct HostState {
 }
 
 impl Host {
-    fn new(world: &World, replica: usize, ahead: Arc<Ahead>) -> Arc<Self> {
+    fn new(replica: usize, clocks: Arc<Clocks>) -> Arc<Self> {
         Arc::new(Self {
             replica,
-            start: world.start,
             state: Mutex::default(),
             dead: Notify::new(),
-            ahead,
+            clocks,
             requests: AtomicUsize::new(0),
             watches: AtomicUsize::new(0),
             terminate: Mutex::new(None),
@@ -139,6 +139,16 @@ impl Drop for Counted {
     }
 }
 
+impl Clock for Host {
+    fn shown_at(&self, runtime: Instant) -> Instant {
+        self.clocks.shown_at(runtime)
+    }
+
+    fn when_shown(&self, shown: Instant) -> Instant {
+        self.clocks.when_shown(shown)
+    }
+}
+
 impl Environment for Host {
     fn poll_running(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock();
@@ -160,7 +170,7 @@ impl Environment for Host {
     }
 
     fn now(&self) -> Timestamp {
-        wall_clock(self.start, self.ahead.seconds())
+        self.clocks.wall_clock()
     }
 }
 
@@ -169,7 +179,7 @@ pub struct Replica {
     pub number: usize,
     world: Arc<World>,
     current: Arc<Mutex<Option<Arc<Host>>>>,
-    ahead: Arc<Ahead>,
+    clocks: Arc<Clocks>,
     /// True while it is to be restarted.
     wanted: watch::Sender<bool>,
     supervisor: JoinHandle<()>,
@@ -190,18 +200,18 @@ impl Replica {
     /// Starts a replica.
     pub fn start(world: &Arc<World>, number: usize) -> Self {
         let (current, metrics) = (Arc::<Mutex<Option<Arc<Host>>>>::default(), Arc::default());
-        let ahead = Arc::<Ahead>::default();
+        let clocks = Arc::new(Clocks::new(world.start));
         let wanted = watch::Sender::new(true);
         let supervisor = Supervisor {
             world: Arc::clone(world),
             number,
             current: Arc::clone(&current),
-            ahead: Arc::clone(&ahead),
+            clocks: Arc::clone(&clocks),
             wanted: wanted.subscribe(),
             metrics: Arc::clone(&metrics),
         };
         let supervisor = tokio::spawn(supervisor.run());
-        Self { number, world: Arc::clone(world), current, ahead, wanted, supervisor, metrics }
+        Self { number, world: Arc::clone(world), current, clocks, wanted, supervisor, metrics }
     }
 
     /// The host of its process, if one runs.
@@ -216,7 +226,12 @@ impl Replica {
 
     /// Moves its wall clock.
     pub fn jump(&self, seconds: i64) {
-        self.ahead.jump(seconds);
+        self.clocks.jump(seconds);
+    }
+
+    /// Changes the rate of its clocks.
+    pub fn set_rate(&self, percent: u32) {
+        self.clocks.set_rate(percent);
     }
 
     /// Ends it for good by SIGTERM.
@@ -235,7 +250,7 @@ struct Supervisor {
     world: Arc<World>,
     number: usize,
     current: Arc<Mutex<Option<Arc<Host>>>>,
-    ahead: Arc<Ahead>,
+    clocks: Arc<Clocks>,
     wanted: watch::Receiver<bool>,
     metrics: Arc<Mutex<Option<Arc<Registry>>>>,
 }
@@ -245,7 +260,7 @@ impl Supervisor {
         // What a killed process left behind is neither run nor dropped: its requests on the way arrive.
         let mut killed = Vec::new();
         while *self.wanted.borrow() {
-            let host = Host::new(&self.world, self.number, Arc::clone(&self.ahead));
+            let host = Host::new(self.number, Arc::clone(&self.clocks));
             *self.current.lock() = Some(Arc::clone(&host));
             self.world.log(|| format!("r{} starts", self.number));
             let mut process = self.spawn(&host);
@@ -269,8 +284,8 @@ impl Supervisor {
             }
             *self.current.lock() = None;
             *self.metrics.lock() = None;
-            let delay =
-                self.world.with(|state| 200 + 20 * u64::try_from(state.rng.below(200)).unwrap_or_default());
+            let mut rng = self.world.with(|state| state.dice.roll(format!("r{} restarts", self.number)));
+            let delay = 200 + 20 * u64::try_from(rng.below(200)).unwrap_or_default();
             tokio::select! {
                 biased;
                 _ = self.wanted.wait_for(|wanted| !wanted) => {}

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::fault::Fault;
 use crate::history::{Outcome, run};
+use crate::mattered::mattered;
 use crate::plan::Plan;
 
 /// Which histories to run.
@@ -20,10 +21,24 @@ pub struct Options {
     pub from: u64,
     pub seeds: u64,
     pub jobs: usize,
+    /// In this many of the histories, the first ones, each fault that happened is checked for whether it mattered.
+    pub mattered: u64,
     /// Ends after the first failure.
     pub stop: bool,
     /// Writes progress to stderr.
     pub progress: bool,
+}
+
+/// How often a fault happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub happened: u64,
+    /// In how many histories.
+    pub histories: u64,
+    /// In how many of those that were checked.
+    pub checked: u64,
+    /// In how many of these it mattered: see [`crate::mattered`].
+    pub mattered: u64,
 }
 
 /// What happened.
@@ -34,8 +49,7 @@ pub struct Report {
     pub virtual_seconds: f64,
     /// The longest time from the last fault until the last write.
     pub slowest: (f64, u64),
-    /// How often each fault happened, and in how many histories.
-    pub faults: BTreeMap<Fault, (u64, u64)>,
+    pub faults: BTreeMap<Fault, Tally>,
     /// What failed, by seed.
     pub failures: BTreeMap<u64, Vec<String>>,
     pub took: Duration,
@@ -52,9 +66,9 @@ impl Report {
         for fault in Fault::ALL {
             let count = outcome.counts.of(*fault);
             if count > 0 {
-                let total = self.faults.entry(*fault).or_default();
-                total.0 += count;
-                total.1 += 1;
+                let tally = self.faults.entry(*fault).or_default();
+                tally.happened += count;
+                tally.histories += 1;
             }
         }
         if !outcome.failures.is_empty() {
@@ -62,12 +76,27 @@ impl Report {
         }
     }
 
+    fn add_mattered(&mut self, faults: &[(Fault, bool)]) {
+        for (fault, mattered) in faults {
+            let tally = self.faults.entry(*fault).or_default();
+            tally.checked += 1;
+            tally.mattered += u64::from(*mattered);
+        }
+    }
+
     /// A table of faults.
     pub fn table(&self) -> String {
-        let mut text = format!("{:<18} {:>10} {:>10}\n", "fault", "happened", "histories");
+        let is_checked = self.faults.values().any(|tally| tally.checked > 0);
+        let mut text = format!("{:<18} {:>10} {:>10}", "fault", "happened", "histories");
+        text.push_str(if is_checked { "  mattered in\n" } else { "\n" });
         for fault in Fault::ALL {
-            let (happened, histories) = self.faults.get(fault).copied().unwrap_or_default();
-            writeln!(text, "{fault:<18} {happened:>10} {histories:>10}").expect("a String");
+            let Tally { happened, histories, checked, mattered } =
+                self.faults.get(fault).copied().unwrap_or_default();
+            write!(text, "{fault:<18} {happened:>10} {histories:>10}").expect("a String");
+            if is_checked {
+                write!(text, "  {mattered:>4} of {checked}").expect("a String");
+            }
+            text.push('\n');
         }
         text
     }
@@ -102,8 +131,13 @@ pub fn one(plan: &Plan) -> Outcome {
     })
 }
 
-/// Runs all of them.
+/// Runs the histories of the seeds.
 pub fn all(options: &Options) -> Report {
+    all_of(options, &Plan::of)
+}
+
+/// Runs the histories of some plans, by number.
+pub fn all_of(options: &Options, plan_of: &(dyn Fn(u64) -> Plan + Sync)) -> Report {
     let (next, stop, report) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(Report::default()));
     let start = Instant::now();
     thread::scope(|scope| {
@@ -115,9 +149,14 @@ pub fn all(options: &Options) -> Report {
                         break;
                     }
                     let seed = options.from + number;
-                    let outcome = one(&Plan::of(seed));
+                    let plan = plan_of(seed);
+                    let outcome = one(&plan);
                     let failed = !outcome.failures.is_empty();
-                    report.lock().add(seed, outcome);
+                    let faults = if number < options.mattered { mattered(&plan, &one) } else { Vec::new() };
+                    let mut report = report.lock();
+                    report.add(seed, outcome);
+                    report.add_mattered(&faults);
+                    drop(report);
                     if failed && options.stop {
                         stop.store(true, Ordering::Relaxed);
                     }

@@ -10,16 +10,39 @@ use bytes::Bytes;
 use embedded_apiserver::Body as ServerBody;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
 use crate::fault::Fault;
 use crate::replica::Host;
-use crate::world::World;
+use crate::world::{IdleTimeout, World};
 
 /// The time after which a client's HTTP/2 ping shows that its peer is dead.
 const PING: Duration = Duration::from_secs(25);
+
+/// The time of the last traffic of a connection.
+#[derive(Debug, Clone)]
+pub struct Traffic(Arc<Mutex<Instant>>);
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+}
+
+impl Traffic {
+    /// Notes traffic.
+    pub fn seen(&self) {
+        *self.0.lock() = Instant::now();
+    }
+
+    /// The time without traffic until now.
+    pub fn idle(&self) -> Duration {
+        self.0.lock().elapsed()
+    }
+}
 
 /// The body of an answer.
 pub struct SimulatedBody(Content);
@@ -69,12 +92,14 @@ impl SimulatedBody {
     pub fn watch(
         world: &Arc<World>,
         host: &Arc<Host>,
+        traffic: &Traffic,
         [front, kind]: [usize; 2],
         body: ServerBody,
         fate: WatchFate,
     ) -> Self {
         let (sender, pieces) = mpsc::unbounded_channel();
-        let pump = Pump { world: Arc::clone(world), host: Arc::clone(host), front, kind, sender, fate };
+        let (world, host, traffic) = (Arc::clone(world), Arc::clone(host), traffic.clone());
+        let pump = Pump { world, host, traffic, front, kind, sender, fate };
         tokio::spawn(pump.run(body));
         let sleep = Box::pin(sleep_until(Instant::now()));
         Self(Content::Watch(Box::new(Watch { pieces, arrived: VecDeque::new(), end: None, sleep })))
@@ -85,6 +110,7 @@ impl SimulatedBody {
 struct Pump {
     world: Arc<World>,
     host: Arc<Host>,
+    traffic: Traffic,
     front: usize,
     kind: usize,
     sender: mpsc::UnboundedSender<Piece>,
@@ -109,6 +135,7 @@ impl Pump {
         let mut epoch = self.world.with(|state| state.fronts[self.front].epoch.subscribe());
         let (mut due, mut frames) = (Instant::now(), 0);
         let mut end_at = Box::pin(at(self.fate.end.map(|(_, time)| time)));
+        let mut idle = Box::pin(self.idled_out());
         loop {
             tokio::select! {
                 biased;
@@ -123,7 +150,15 @@ impl Pump {
                     self.world.log(|| format!("r{} {fault}: {}", self.host.replica, crate::action::KINDS[self.kind]));
                     return Err(fault);
                 }
+                silent = &mut idle => {
+                    self.world.log(|| format!("r{} was idle: {}", self.host.replica, crate::action::KINDS[self.kind]));
+                    if silent {
+                        return Err(Fault::WatchDead);
+                    }
+                    return Ok(End::Broken("the balancer closed an idle connection"));
+                }
                 frame = body.frame() => {
+                    self.traffic.seen();
                     let Some(Ok(frame)) = frame else { return Ok(End::Clean) };
                     let Ok(data) = frame.into_data() else { continue };
                     let lag = self.world.with(|state| state.fronts[self.front].lag[self.kind]);
@@ -139,6 +174,26 @@ impl Pump {
                         return Ok(End::Broken("the connection broke in a list"));
                     }
                 }
+            }
+        }
+    }
+
+    /// Waits until the balancer drops the connection; true if without a reset.
+    async fn idled_out(&self) -> bool {
+        let mut policy = self.world.idle_timeout.subscribe();
+        loop {
+            let Some(IdleTimeout { after, silent }) = *policy.borrow_and_update() else {
+                // The history ends before its cluster.
+                let _ = policy.changed().await;
+                continue;
+            };
+            let Some(left) = after.checked_sub(self.traffic.idle()).filter(|left| !left.is_zero()) else {
+                return silent;
+            };
+            tokio::select! {
+                biased;
+                _ = policy.changed() => {}
+                () = tokio::time::sleep(left) => {}
             }
         }
     }

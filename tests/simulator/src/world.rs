@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
@@ -13,19 +12,18 @@ use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use random_operations::NAMESPACE;
-use random_operations::rng::Rng;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::Service as _;
 
 use crate::action::KINDS;
+use crate::clocks;
+use crate::dice::Dice;
 use crate::fault::{Counts, Fault};
 use crate::oracle::Watcher;
 use crate::plan::Plan;
-
-/// The time at which every history begins.
-const BEGIN: i64 = 1_000_000_000;
+use crate::steps::Steps;
 
 /// One API server before the store.
 pub struct Front {
@@ -43,16 +41,29 @@ pub struct Backup {
     pub version: u64,
 }
 
+/// A balancer that drops connections without traffic.
+#[derive(Debug, Clone, Copy)]
+pub struct IdleTimeout {
+    pub after: Duration,
+    /// Without a reset, so that the client has to find out.
+    pub silent: bool,
+}
+
 /// The state that requests and actions change.
 pub struct State {
     /// Decides what happens to requests and watches.
-    pub rng: Rng,
+    pub dice: Dice,
+    /// The number of requests so far, without those of the recorder of events.
+    pub requests: u64,
+    pub steps: Steps,
     pub rates: Vec<(Fault, u32)>,
     pub fronts: Vec<Front>,
     /// Until when requests of a replica get no answer.
     pub partitioned: Vec<Instant>,
     /// Until when writes of objects are refused.
     pub forbidden: Instant,
+    /// Until when slices and Endpoints cannot be created.
+    pub quota: Instant,
     pub unauthorized: Instant,
     pub counts: Counts,
     pub watcher: Watcher,
@@ -70,6 +81,7 @@ pub struct World {
     pub server: ApiServer,
     pub start: Instant,
     state: Mutex<State>,
+    pub idle_timeout: watch::Sender<Option<IdleTimeout>>,
     /// Becomes true when no more faults happen.
     pub healed: watch::Sender<bool>,
 }
@@ -82,7 +94,7 @@ struct VirtualTime {
 
 impl Environment for VirtualTime {
     fn now(&self) -> Timestamp {
-        wall_clock(self.start, 0)
+        wall_clock(self.start)
     }
 
     fn random(&self) -> u64 {
@@ -90,11 +102,9 @@ impl Environment for VirtualTime {
     }
 }
 
-/// The wall clock that began with the history, ahead by some seconds.
-pub fn wall_clock(start: Instant, ahead: i64) -> Timestamp {
-    let elapsed = jiff::SignedDuration::try_from(start.elapsed()).unwrap_or_default();
-    let begin = Timestamp::from_second(BEGIN + ahead).unwrap_or_default();
-    begin.checked_add(elapsed).unwrap_or(begin)
+/// The wall clock of the API server.
+pub fn wall_clock(start: Instant) -> Timestamp {
+    clocks::wall_clock(start, Instant::now(), 0)
 }
 
 impl World {
@@ -106,11 +116,14 @@ impl World {
         let front =
             |_| Front { epoch: watch::Sender::new(0), down: false, lag: [Duration::ZERO; KINDS.len()] };
         let state = State {
-            rng: Rng::new(plan.seed ^ 0xfa17),
+            dice: Dice::new(plan.seed ^ 0xfa17),
+            requests: 0,
+            steps: Steps::default(),
             rates: plan.rates.clone(),
             fronts: (0..plan.setup.fronts).map(front).collect(),
             partitioned: vec![start; plan.setup.replicas + 1],
             forbidden: start,
+            quota: start,
             unauthorized: start,
             counts: Counts::default(),
             watcher: Watcher::new(&plan),
@@ -119,7 +132,8 @@ impl World {
             trace: traced.then(Vec::new),
             digest: 0,
         };
-        let world = Self { plan, server, start, state: Mutex::new(state), healed: watch::Sender::new(false) };
+        let (idle_timeout, healed) = (watch::Sender::new(None), watch::Sender::new(false));
+        let world = Self { plan, server, start, state: Mutex::new(state), idle_timeout, healed };
         world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
         for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
             let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
@@ -134,7 +148,7 @@ impl World {
     /// The time of the API server's clock.
     pub fn now(&self) -> String {
         // Seconds, as `metav1.Time` has them.
-        format!("{:.0}", wall_clock(self.start, 0))
+        format!("{:.0}", wall_clock(self.start))
     }
 
     /// Looks at the state. Never held across an await.
@@ -191,8 +205,10 @@ impl World {
             }
             state.partitioned.fill(now);
             state.forbidden = now;
+            state.quota = now;
             state.unauthorized = now;
         });
+        self.idle_timeout.send_replace(None);
         self.log(|| "faults end".to_owned());
         self.healed.send_replace(true);
     }
@@ -237,19 +253,5 @@ impl World {
         named
             .map(|object| (object["metadata"]["name"].as_str().unwrap_or_default().to_owned(), object))
             .collect()
-    }
-}
-
-/// A clock that is ahead of the others.
-#[derive(Debug, Default)]
-pub struct Ahead(AtomicI64);
-
-impl Ahead {
-    pub fn jump(&self, seconds: i64) {
-        self.0.fetch_add(seconds, Ordering::Relaxed);
-    }
-
-    pub fn seconds(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
     }
 }

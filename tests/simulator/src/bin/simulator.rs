@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use simulator::exhaustive::Cases;
 use simulator::fault::Fault;
 use simulator::history::run;
 use simulator::plan::Plan;
-use simulator::run::{Options, all, one};
+use simulator::run::{Options, all, all_of, one};
 use simulator::shrink::shrink;
 
 /// Runs histories of a cluster with faults on virtual time.
@@ -46,9 +47,25 @@ struct Arguments {
     /// Run each history twice, and fail if the two differ.
     #[arg(long)]
     twice: bool,
+    /// In this many histories, check each fault that happened for whether it mattered: the history runs again without it.
+    #[arg(long, default_value_t = 0)]
+    mattered: u64,
+    /// Run the short scenarios, with every crash, lost answer and order of events, instead of seeds.
+    #[arg(long)]
+    exhaustive: bool,
+    /// One case of these, by number.
+    #[arg(long, requires = "exhaustive")]
+    case: Option<usize>,
 }
 
 impl Arguments {
+    fn options(&self, seeds: u64) -> Options {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.jobs.unwrap_or_else(cores);
+        let Self { from, stop, mattered, .. } = *self;
+        Options { from, seeds, jobs, mattered, stop, progress: true }
+    }
+
     fn plan(&self) -> Plan {
         let mut plan = Plan::of(self.from);
         if !self.only.is_empty() {
@@ -69,6 +86,9 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.exhaustive {
+        return exhaustive(&arguments);
+    }
     if arguments.script {
         println!("{}", arguments.plan().script());
         return ExitCode::SUCCESS;
@@ -79,9 +99,7 @@ fn main() -> ExitCode {
     if arguments.twice {
         return twice(&arguments);
     }
-    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let Arguments { from, seeds, stop, .. } = arguments;
-    let report = all(&Options { from, seeds, jobs, stop, progress: true });
+    let report = all(&arguments.options(arguments.seeds));
     println!("{}", report.table());
     println!("{}", report.summary());
     for (seed, failures) in &report.failures {
@@ -94,6 +112,28 @@ fn main() -> ExitCode {
         println!("\n{}{}\n{}", plan.script(), outcome.failures.join("\n"), plan.command());
     }
     ExitCode::FAILURE
+}
+
+fn exhaustive(arguments: &Arguments) -> ExitCode {
+    let cases = Cases::new();
+    if let Some(number) = arguments.case {
+        if number >= cases.len() {
+            eprintln!("there is no case {number}: there are {}", cases.len());
+            return ExitCode::FAILURE;
+        }
+        println!("{}", cases.describe(number));
+        return trace(&cases.plan(number));
+    }
+    let number = |seed: u64| usize::try_from(seed).unwrap_or(usize::MAX);
+    let left = (cases.len() as u64).saturating_sub(arguments.from);
+    let report = all_of(&arguments.options(left), &|seed| cases.plan(number(seed)));
+    println!("{}", cases.summary());
+    println!("{}", report.summary());
+    for (seed, failures) in &report.failures {
+        println!("case {seed}: {}: {}", cases.describe(number(*seed)), failures.join("\n    "));
+        println!("    hack/simulate --exhaustive --case {seed}");
+    }
+    if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn trace(plan: &Plan) -> ExitCode {

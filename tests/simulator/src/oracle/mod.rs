@@ -12,12 +12,12 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube_protobuf::{Message, Unknown};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::apply::{BEDROCK, BEDROCK_PODS};
+use crate::decode::decode;
 use crate::plan::Plan;
 use crate::replica::renew_deadline;
 use crate::world::World;
@@ -106,7 +106,8 @@ impl Watcher {
             holder: None,
             released_by: None,
             disturbed: now,
-            disturbance: Duration::from_secs(renew_deadline(&plan.setup) + ON_THE_WAY),
+            // The slowest clock shows four seconds of five.
+            disturbance: Duration::from_secs(renew_deadline(&plan.setup) * 5 / 4 + ON_THE_WAY),
             bedrock: BTreeMap::new(),
             bedrock_slices: BTreeSet::new(),
             bedrock_endpoints: BTreeSet::new(),
@@ -262,15 +263,5 @@ impl World {
     fn typed<T: DeserializeOwned>(&self, api_version: &str, kind: &str) -> Vec<T> {
         let objects = self.server.objects(api_version, kind).into_iter();
         objects.filter_map(|object| serde_json::from_value(object).ok()).collect()
-    }
-}
-
-/// The object of an answer.
-fn decode<T: Message + DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Option<T> {
-    let content = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
-    if content.contains("protobuf") {
-        T::decode(Unknown::parse(body).ok()?.raw).ok()
-    } else {
-        serde_json::from_slice(body).ok()
     }
 }

@@ -1,5 +1,6 @@
 //! Histories as tests.
 
+use simulator::exhaustive::Cases;
 use simulator::plan::Plan;
 use simulator::run::{Options, all, one};
 
@@ -18,5 +19,18 @@ fn a_seed_is_one_history() {
     for seed in 0..10 {
         let plan = Plan::of(seed);
         assert_eq!(one(&plan).digest, one(&plan).digest, "seed {seed}");
+    }
+}
+
+/// Continuous integration runs all of them: `hack/simulate --exhaustive`.
+#[test]
+fn short_scenarios_end_well() {
+    let cases = Cases::new();
+    for number in (0..cases.len()).step_by(67) {
+        let (plan, about) = (cases.plan(number), cases.describe(number));
+        let outcome = one(&plan);
+        assert!(outcome.failures.is_empty(), "case {number}: {about}: {:?}", outcome.failures);
+        let missed = plan.pin.filter(|pin| outcome.counts.of(pin.accident.fault()) == 0);
+        assert_eq!(missed, None, "case {number}: {about}: the fault did not happen");
     }
 }

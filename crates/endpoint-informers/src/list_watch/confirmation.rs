@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_api::ApiClient;
-use tokio::time::{Instant, sleep};
+use kube_api::time::{Instant, sleep};
 use tracing::warn;
 
 use super::backoff::Backoff;

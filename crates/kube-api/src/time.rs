@@ -6,11 +6,10 @@
 
 use std::fmt::{self, Debug};
 use std::ops::{Add, AddAssign, Sub};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::error::Elapsed;
+use tokio::time::{Sleep, Timeout};
 
 /// The clock of a simulated process, relative to that of the runtime. Without a method of its own it is the same clock.
 pub trait Clock: Send + Sync {
@@ -128,27 +127,21 @@ impl Sub for Instant {
     }
 }
 
-/// Waits for a duration, from this call on.
-pub fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
+/// Waits for a duration, from this call on. A timer that is set keeps the rate that the clock has at this call.
+pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(Instant::in_future(duration))
 }
 
 /// Waits until a time.
-pub async fn sleep_until(deadline: Instant) {
-    loop {
-        tokio::time::sleep_until(deadline.of_runtime()).await;
-        // Sooner only if the clock was slowed meanwhile.
-        if Instant::now() >= deadline {
-            return;
-        }
-    }
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    tokio::time::sleep_until(deadline.of_runtime())
 }
 
 /// Waits for a future for a duration at most, from this call on.
 ///
 /// # Errors
 /// The future is not complete by then.
-pub fn timeout<F: Future>(duration: Duration, future: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
+pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     timeout_at(Instant::in_future(duration), future)
 }
 
@@ -156,15 +149,8 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> impl Future<Output =
 ///
 /// # Errors
 /// The future is not complete by then.
-pub async fn timeout_at<F: Future>(deadline: Instant, future: F) -> Result<F::Output, Elapsed> {
-    let mut future = pin!(future);
-    loop {
-        match tokio::time::timeout_at(deadline.of_runtime(), future.as_mut()).await {
-            // As in `sleep_until`.
-            Err(_) if Instant::now() < deadline => {}
-            outcome => return outcome,
-        }
-    }
+pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
+    tokio::time::timeout_at(deadline.of_runtime(), future)
 }
 
 #[cfg(test)]

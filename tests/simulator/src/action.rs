@@ -105,7 +105,7 @@ pub enum Action {
         replica: usize,
         seconds: i64,
     },
-    /// From now on the clocks of a replica run at this rate, 100 being the API server's.
+    /// From now on the clocks of a replica run at this rate, 100 being the API server's. Timers that are set keep theirs.
     ClockRate {
         replica: usize,
         percent: u32,

@@ -188,6 +188,11 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.core.lock().failures(key)
     }
 
+    /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
+    pub fn failing(&self) -> Vec<K> {
+        self.shared.core.lock().failing().cloned().collect()
+    }
+
     /// The number of keys ready to be handed out, without delayed keys and those to be processed again.
     pub fn len(&self) -> usize {
         self.shared.with(Core::len)

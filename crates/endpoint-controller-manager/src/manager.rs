@@ -7,7 +7,7 @@ use component_server::Checks;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, Phase};
+use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, Memory, Phase};
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::{connect, error_chain};
 use prometheus_client::registry::Registry;
@@ -56,8 +56,13 @@ pub(crate) fn main(config: Config) -> ExitCode {
     let outcome = runtimes.and_then(|runtimes| {
         let logs = logs.metrics();
         runtimes.run(|handles| async {
-            let surroundings =
-                Surroundings { handles, connect: Arc::new(connect), logs: Some(logs), metrics: None };
+            let surroundings = Surroundings {
+                handles,
+                connect: Arc::new(connect),
+                logs: Some(logs),
+                metrics: None,
+                memory: None,
+            };
             run(config, surroundings, StopSignals::listen().map_err(ManagerError::Runtime)?).await
         })
     });
@@ -78,6 +83,8 @@ pub(crate) struct Surroundings {
     pub(crate) logs: Option<LogMetrics>,
     /// Receives the metrics if they are not served.
     pub(crate) metrics: Option<oneshot::Sender<Arc<Registry>>>,
+    /// Receives the memory of each controller.
+    pub(crate) memory: Option<oneshot::Sender<Vec<Memory>>>,
 }
 
 /// Runs a process until `stop`.
@@ -131,7 +138,7 @@ impl Background {
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
     async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
-        let Surroundings { handles, connect, logs, metrics } = surroundings;
+        let Surroundings { handles, connect, logs, metrics, memory } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
@@ -166,6 +173,10 @@ impl Manager {
             deps.prepare(*which, client)
         };
         let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
+        if let Some(memory) = memory {
+            // Nothing is lost if the receiver is gone.
+            let _ = memory.send(controllers.iter().map(ControllerTask::memory).collect());
+        }
 
         let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
         let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);

@@ -19,6 +19,7 @@ use crate::runtimes::Handles;
 use crate::signals::StopSignals;
 
 pub use crate::api_clients::Connect;
+pub use endpoint_informers::lifecycle::Memory;
 
 /// A checked configuration. Clones are cheap beside parsing.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ impl Configuration {
 pub struct Process {
     /// Receives the metrics once the caches are synced. Only without a server (`--secure-port=0`), which would serve them.
     pub metrics: oneshot::Sender<Arc<Registry>>,
+    /// Receives the memory of each controller before they run.
+    pub memory: oneshot::Sender<Vec<Memory>>,
     /// Asks the process to stop, as SIGTERM does; dropped unused, nothing does.
     pub terminate: oneshot::Receiver<()>,
 }
@@ -59,7 +62,13 @@ impl Process {
         let runtime = Handle::current();
         let handles = Handles { control: runtime.clone(), server: runtime.clone(), work: runtime };
         let stop = StopSignals::channel(self.terminate);
-        let surroundings = Surroundings { handles, connect, logs: None, metrics: Some(self.metrics) };
+        let surroundings = Surroundings {
+            handles,
+            connect,
+            logs: None,
+            metrics: Some(self.metrics),
+            memory: Some(self.memory),
+        };
         Ok(manager::run(config, surroundings, stop).await?)
     }
 }

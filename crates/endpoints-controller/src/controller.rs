@@ -7,7 +7,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::repairs::Repairs;
@@ -128,6 +128,15 @@ impl Controller for EndpointsController {
 
     fn would_write(&self, key: &ObjectKey) -> bool {
         self.is_out_of_sync(key)
+    }
+
+    fn remembered(&self) -> Vec<Remembered> {
+        let mut remembered = self.tracker.lock().remembered();
+        let trigger_times = self.trigger_times.lock();
+        let services = trigger_times.services();
+        let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
+        remembered.extend(Remembered::in_table("trigger times", keys));
+        remembered
     }
 }
 

@@ -137,6 +137,8 @@ impl EndpointsController {
                     Ok(left)
                 }
                 Some(service) => {
+                    // A deletion that failed after the Service came back has recorded it as deleted.
+                    self.tracker.lock().adopt(key);
                     let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
                         return Ok(Snapshot::NothingToDo);
                     };

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use endpoint_informers::controller::Remembered;
 use endpointslice::model::ResourceVersion;
 use kube_api::time::Instant;
 
@@ -64,6 +65,15 @@ pub(crate) struct Orphan {
 }
 
 impl Tracker {
+    /// The keys of every table but that of lost creates, which forgets them after [`LATE`].
+    pub(crate) fn remembered(&self) -> Vec<Remembered> {
+        let mut remembered: Vec<Remembered> =
+            Remembered::in_table("written", self.written.keys().cloned()).collect();
+        remembered.extend(Remembered::in_table("waiting", self.waiting.iter().cloned()));
+        remembered.extend(Remembered::in_table("orphaned", self.orphaned.keys().cloned()));
+        remembered
+    }
+
     /// Records a write: the API server stored the object in this version.
     pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: ResourceVersion) {
         self.written.insert(key.clone(), Write { uid, version, lists: self.lists });

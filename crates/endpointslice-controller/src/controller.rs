@@ -9,7 +9,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
@@ -127,5 +127,20 @@ impl Controller for EndpointSliceController {
 
     async fn background(&self) -> Infallible {
         self.follow_nodes().await
+    }
+
+    fn remembered(&self) -> Vec<Remembered> {
+        let mut remembered = self.slices.expectations.remembered();
+        let trigger_times = self.trigger_times.lock();
+        let services = trigger_times.services();
+        let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
+        remembered.extend(Remembered::in_table("trigger times", keys));
+        let topology = self.topology.lock();
+        let services = topology.services();
+        let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
+        remembered.extend(Remembered::in_table("topology", keys));
+        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        remembered.extend(Remembered::in_table("metrics", self.metrics.services()));
+        remembered
     }
 }

@@ -79,6 +79,13 @@ impl Metrics {
         self.count_traffic(key, None);
     }
 
+    /// The Services that the metrics count, those with an effective `trafficDistribution` twice.
+    pub(crate) fn services(&self) -> Vec<ObjectKey> {
+        let mut services = self.common.owners();
+        services.extend(self.traffic.lock().keys().cloned());
+        services
+    }
+
     /// A label value that was used once stays, possibly with 0.
     fn count_traffic(&self, key: &ObjectKey, new: Option<String>) {
         let mut services = self.traffic.lock();

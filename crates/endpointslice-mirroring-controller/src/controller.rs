@@ -8,7 +8,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
-use endpoint_informers::controller::Controller;
+use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SliceMetrics, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
@@ -104,5 +104,12 @@ impl Controller for EndpointSliceMirroringController {
 
     fn would_write(&self, key: &ObjectKey) -> bool {
         self.is_out_of_sync(key)
+    }
+
+    fn remembered(&self) -> Vec<Remembered> {
+        let mut remembered = self.slices.expectations.remembered();
+        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().iter().cloned()));
+        remembered.extend(Remembered::in_table("metrics", self.metrics.owners()));
+        remembered
     }
 }

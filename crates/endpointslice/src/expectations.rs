@@ -285,6 +285,11 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
         self.objects.keys()
     }
 
+    /// Keys whose sync [waits](Self::wait) for the cache.
+    pub fn waiting(&self) -> impl Iterator<Item = &K> {
+        self.waiting.iter()
+    }
+
     /// True if there is an expectation of this object.
     pub fn contains(&self, key: &K, uid: &Uid) -> bool {
         self.expected(key, uid).is_some()

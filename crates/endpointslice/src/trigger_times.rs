@@ -61,6 +61,11 @@ impl TriggerTimes {
         format_time(earliest?)
     }
 
+    /// The Services that are remembered, by namespace and name.
+    pub fn services(&self) -> impl Iterator<Item = &(Arc<str>, Arc<str>)> {
+        self.services.keys()
+    }
+
     /// Forgets a Service that was deleted.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         self.services.remove(&(namespace.into(), name.into()));

@@ -6,8 +6,8 @@ use random_operations::Operation;
 
 use crate::fault::Fault;
 
-/// A kind of objects that is watched.
-pub const KINDS: [&str; 5] = ["pods", "services", "nodes", "endpointslices", "endpoints"];
+/// A kind of objects that is watched. Services of other controllers have a watch of their own, `delegated`.
+pub const KINDS: [&str; 6] = ["pods", "services", "nodes", "endpointslices", "endpoints", "delegated"];
 
 /// What other clients do to an object of ours, which `pick` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

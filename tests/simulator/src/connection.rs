@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
 use tokio::task::JoinHandle;
@@ -17,7 +17,7 @@ use tower::{BoxError, Service};
 use crate::action::KINDS;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
-use crate::oracle::Write;
+use crate::oracle::{Created, Write};
 use crate::replica::Host;
 use crate::steps::Change;
 use crate::stream::{SimulatedBody, Traffic};
@@ -150,7 +150,12 @@ impl Exchange {
             Some(Fault::LostAnswer) => hang().await,
             Some(Fault::BrokenAfter) => Err("connection closed before message completed".into()),
             Some(Fault::TimeoutAfter) => Ok(refusal(StatusCode::GATEWAY_TIMEOUT, "Timeout", None)),
-            _ => Ok(answer),
+            _ => {
+                if let Some(Created(name)) = answer.extensions().get() {
+                    world.with(|state| state.watcher.acknowledged(name));
+                }
+                Ok(answer)
+            }
         }
     }
 
@@ -161,15 +166,15 @@ impl Exchange {
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
         }
-        let (write, change) = (Write::of(&world, host.replica, &head), Change::of(&head));
+        let (write, change) = (Write::of(host.replica, host.started, &head), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
-        let kind = KINDS.iter().position(|kind| head.uri.path().ends_with(kind)).filter(|_| is_watch);
+        let kind = kind(&head.uri).filter(|_| is_watch);
         let is_list = head.uri.query().is_some_and(|query| query.contains("sendInitialEvents"));
         head.headers.remove(http::header::CONTENT_LENGTH);
         let request = Request::from_parts(head, Full::new(body));
         let Ok(answer) = world.server.clone().call(request).await;
-        let (head, body) = answer.into_parts();
+        let (mut head, body) = answer.into_parts();
         if let Some(kind) = kind {
             let watch = watch_fate(&world, host.replica, kind, is_list);
             let body = SimulatedBody::watch(&world, &host, &traffic, [fate.front, kind], body, watch);
@@ -178,7 +183,9 @@ impl Exchange {
         let Ok(body) = body.collect().await;
         let body = body.to_bytes();
         if let Some(write) = write.filter(|_| head.status.is_success() && method != Method::GET) {
-            world.committed(&write, &head.headers, &body);
+            if let Some(created) = world.committed(&write, &head.headers, &body) {
+                head.extensions.insert(created);
+            }
             if world.plan.measured {
                 world.with(|state| change.iter().for_each(|it| state.steps.add(it, &head.headers, &body)));
             }
@@ -191,6 +198,15 @@ impl Exchange {
         let target = target.trim_start_matches("/apis/").trim_start_matches("/api/");
         format!("{} {target}", self.head.method)
     }
+}
+
+/// The kind of objects that a request is about.
+fn kind(uri: &Uri) -> Option<usize> {
+    // The other watch of Services has `!` before the label.
+    let is_delegated = uri.query().is_some_and(|query| query.contains("labelSelector=service"));
+    let is_of =
+        |kind: &str| uri.path().ends_with(kind) && !is_delegated || kind == "delegated" && is_delegated;
+    KINDS.iter().position(|kind| is_of(kind))
 }
 
 async fn hang() -> Answer {

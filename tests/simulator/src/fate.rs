@@ -122,8 +122,10 @@ fn answer(
 /// What will happen to a watch of a kind that begins now.
 pub fn watch_fate(world: &World, replica: usize, kind: usize, is_list: bool) -> WatchFate {
     let mut fate = WatchFate::default();
+    let longest = usize::try_from(world.plan.setup.latency_milliseconds).unwrap_or_default();
     world.with(|state| {
         let mut rng = state.dice.roll(format!("r{replica} watch {}", KINDS[kind]));
+        fate.delay = Duration::from_millis(u64::try_from(rng.below(longest.max(1))).unwrap_or_default());
         for (fault, rate) in &state.rates {
             if !Fault::OF_WATCHES.contains(fault) {
                 continue;

@@ -10,18 +10,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::action::Action;
 use crate::apply::{apply, others_write};
-use crate::fault::{Counts, Fault};
+use crate::fault::Counts;
+use crate::oracle::bound::bound;
 use crate::oracle::end::broken_rules;
+use crate::oracle::memory::{is_failing, kept_memory};
 use crate::oracle::model::Objects;
 use crate::plan::Plan;
 use crate::replica::Replica;
 use crate::steps::Steps;
 use crate::world::World;
 
-/// The time after the last fault within which the objects are right: a list-watch may notice a dead peer after 150 s and
-/// retry its list after 60 s, a Lease expires after 15 s, a refused key is retried after up to 1000 s, and then a batch
-/// period passes.
-pub const BOUND: Duration = Duration::from_secs(150 + 60 + 15 + 1000 + 1);
+/// The time between two rounds of the garbage collector.
+const COLLECTIONS: Duration = Duration::from_secs(4);
 /// The time that a fresh process gets to write what it thinks is missing.
 const FRESH: Duration = Duration::from_secs(4);
 /// The time between two looks at the objects.
@@ -68,6 +68,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     if world.plan.timeline.iter().any(|entry| entry.action == Action::Backup) {
         others_write(&world);
     }
+    if !world.plan.setup.collects_at_once {
+        tokio::spawn(collect(Arc::clone(&world)));
+    }
     for entry in &world.plan.timeline {
         sleep_until(world.start + Duration::from_millis(entry.milliseconds)).await;
         if entry.action.fault().is_none() {
@@ -88,6 +91,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
             sleep(Duration::from_millis(300)).await;
             failures = busy_queues(&replicas);
         }
+    }
+    if failures.is_empty() {
+        failures = forget(&world, &replicas, healed).await;
     }
     for replica in replicas.drain(..) {
         replica.stop().await;
@@ -110,6 +116,26 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
         steps,
         requests,
         trace: world.take_trace(),
+    }
+}
+
+/// Waits until no retry is left, and nothing is remembered of what is gone. Returns what is after the bound.
+async fn forget(world: &World, replicas: &[Replica], healed: Instant) -> Vec<String> {
+    loop {
+        let kept = kept_memory(world, replicas);
+        let is_done = kept.is_empty() && !is_failing(replicas);
+        if is_done || healed.elapsed() > bound(&world.plan) {
+            return kept;
+        }
+        sleep(5 * STEP).await;
+    }
+}
+
+/// The garbage collector until faults end; then [`settle`] does its work.
+async fn collect(world: Arc<World>) {
+    let mut healed = world.healed.subscribe();
+    while tokio::time::timeout(COLLECTIONS, healed.wait_for(|healed| *healed)).await.is_err() {
+        world.collect_slices(&Objects::read(&world));
     }
 }
 
@@ -147,19 +173,13 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if wrong.is_empty() && quiet_since.elapsed() >= quiet {
             return wrong;
         }
-        if healed.elapsed() > bound(world) + quiet {
+        if healed.elapsed() > bound(&world.plan) + quiet {
             if wrong.is_empty() {
                 wrong.push("writes go on without changes".to_owned());
             }
             return wrong;
         }
     }
-}
-
-/// Timers of a replica whose clock is slow take up to a quarter longer.
-fn bound(world: &World) -> Duration {
-    let is_slow = world.with(|state| state.counts.of(Fault::ClockRate)) > 0;
-    if is_slow { BOUND * 5 / 4 } else { BOUND }
 }
 
 /// A fresh process has nothing to write.

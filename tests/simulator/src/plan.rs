@@ -30,6 +30,8 @@ pub struct Setup {
     /// Topology-aware hints.
     pub topology: bool,
     pub custom_endpoints: bool,
+    /// The garbage collector works at once; else it comes by every few seconds.
+    pub collects_at_once: bool,
     /// `--leader-elect-retry-period`; the other durations of the election are in proportion.
     pub retry_seconds: u64,
     /// The time without a write after which the history ends.
@@ -76,6 +78,7 @@ impl Plan {
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults: Vec<Fault> = self.rates.iter().map(|(fault, _)| *fault).collect();
         faults.extend(self.timeline.iter().filter_map(|entry| entry.action.fault()));
+        faults.extend(self.pin.map(|pin| pin.accident.fault()));
         faults.sort();
         faults.dedup();
         faults
@@ -162,6 +165,7 @@ fn setup(rng: &mut Rng) -> Setup {
         latency_milliseconds: *rng.pick(&[0, 1, 5, 20, 100]),
         topology: rng.percent(30),
         custom_endpoints: rng.percent(60),
+        collects_at_once: rng.percent(60),
         retry_seconds: *rng.pick(&[2, 2, 5, 10]),
         // Sometimes longer than the wait for a stale cache.
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
@@ -195,7 +199,9 @@ fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
         let pause = if number < before || rng.percent(50) { 0 } else { rng.below(2 * span / 20) };
         time += u64::try_from(pause).unwrap();
         let Step { operation, touch, synced, .. } = generator.step();
-        let touch = if touch { synced } else { Vec::new() };
+        // Unlike upstream, a node that comes or moves to another zone is noticed.
+        let noticed = matches!(operation, Operation::CreateNode { .. } | Operation::LabelNode { .. });
+        let touch = if touch && !(noticed && rng.percent(50)) { synced } else { Vec::new() };
         entries.push((time, Action::Operation { operation: Box::new(operation), touch }));
     }
     // Pods of the Service that must stay reachable come and go around those that stay.
@@ -276,9 +282,11 @@ fn rollout(rng: &mut Rng, window: &Range<u64>, entries: &mut Vec<(u64, Action)>)
     }
 }
 
-/// An operation on a node, which controllers notice for Services that they look at.
+/// An operation on a node. That a node is gone is noticed for Services that are looked at.
 fn of_node(operation: Operation) -> Action {
-    Action::Operation { operation: Box::new(operation), touch: NAMES.map(ToOwned::to_owned).to_vec() }
+    let is_gone = matches!(operation, Operation::DeleteNode { .. });
+    let touch = if is_gone { NAMES.map(ToOwned::to_owned).to_vec() } else { Vec::new() };
+    Action::Operation { operation: Box::new(operation), touch }
 }
 
 fn at(rng: &mut Rng, window: &Range<u64>) -> u64 {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use controller_kit::environment::{Environment, within};
-use endpoint_controller_manager::process::{Configuration, Connect, Process};
+use endpoint_controller_manager::process::{Configuration, Connect, Memory, Process};
 use jiff::Timestamp;
 use kube_api::time::Clock;
 use parking_lot::Mutex;
@@ -19,11 +19,12 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::clocks::Clocks;
 use crate::connection::Connection;
 use crate::plan::Setup;
-use crate::world::World;
+use crate::world::{Started, World};
 
 /// The environment of one process.
 pub struct Host {
     pub replica: usize,
+    pub started: Started,
     state: Mutex<HostState>,
     dead: Notify,
     clocks: Arc<Clocks>,
@@ -45,9 +46,10 @@ struct HostState {
 }
 
 impl Host {
-    fn new(replica: usize, clocks: Arc<Clocks>) -> Arc<Self> {
+    fn new(world: &World, replica: usize, clocks: Arc<Clocks>) -> Arc<Self> {
         Arc::new(Self {
             replica,
+            started: world.started(),
             state: Mutex::default(),
             dead: Notify::new(),
             clocks,
@@ -184,6 +186,7 @@ pub struct Replica {
     wanted: watch::Sender<bool>,
     supervisor: JoinHandle<()>,
     metrics: Arc<Mutex<Option<Arc<Registry>>>>,
+    memory: Arc<Mutex<Vec<Memory>>>,
 }
 
 /// The ends of processes that are not failures of this program.
@@ -201,6 +204,7 @@ impl Replica {
     pub fn start(world: &Arc<World>, number: usize) -> Self {
         let (current, metrics) = (Arc::<Mutex<Option<Arc<Host>>>>::default(), Arc::default());
         let clocks = Arc::new(Clocks::new(world.start));
+        let memory = Arc::<Mutex<Vec<Memory>>>::default();
         let wanted = watch::Sender::new(true);
         let supervisor = Supervisor {
             world: Arc::clone(world),
@@ -209,9 +213,10 @@ impl Replica {
             clocks: Arc::clone(&clocks),
             wanted: wanted.subscribe(),
             metrics: Arc::clone(&metrics),
+            memory: Arc::clone(&memory),
         };
         let supervisor = tokio::spawn(supervisor.run());
-        Self { number, world: Arc::clone(world), current, clocks, wanted, supervisor, metrics }
+        Self { number, world: Arc::clone(world), current, clocks, wanted, supervisor, metrics, memory }
     }
 
     /// The host of its process, if one runs.
@@ -222,6 +227,11 @@ impl Replica {
     /// The metrics of its process, if its caches were synced.
     pub fn metrics(&self) -> Option<Arc<Registry>> {
         self.metrics.lock().clone()
+    }
+
+    /// The memory of the controllers of its process.
+    pub fn memory(&self) -> Vec<Memory> {
+        self.memory.lock().clone()
     }
 
     /// Moves its wall clock.
@@ -253,6 +263,7 @@ struct Supervisor {
     clocks: Arc<Clocks>,
     wanted: watch::Receiver<bool>,
     metrics: Arc<Mutex<Option<Arc<Registry>>>>,
+    memory: Arc<Mutex<Vec<Memory>>>,
 }
 
 impl Supervisor {
@@ -260,7 +271,7 @@ impl Supervisor {
         // What a killed process left behind is neither run nor dropped: its requests on the way arrive.
         let mut killed = Vec::new();
         while *self.wanted.borrow() {
-            let host = Host::new(self.number, Arc::clone(&self.clocks));
+            let host = Host::new(&self.world, self.number, Arc::clone(&self.clocks));
             *self.current.lock() = Some(Arc::clone(&host));
             self.world.log(|| format!("r{} starts", self.number));
             let mut process = self.spawn(&host);
@@ -284,6 +295,7 @@ impl Supervisor {
             }
             *self.current.lock() = None;
             *self.metrics.lock() = None;
+            self.memory.lock().clear();
             let mut rng = self.world.with(|state| state.dice.roll(format!("r{} restarts", self.number)));
             let delay = 200 + 20 * u64::try_from(rng.below(200)).unwrap_or_default();
             tokio::select! {
@@ -296,6 +308,7 @@ impl Supervisor {
 
     fn spawn(&self, host: &Arc<Host>) -> JoinHandle<Result<(), String>> {
         let (metrics, registry) = oneshot::channel();
+        let (memory, memories) = oneshot::channel();
         let (terminate, terminated) = oneshot::channel();
         *host.terminate.lock() = Some(terminate);
         let place = Arc::clone(&self.metrics);
@@ -304,12 +317,18 @@ impl Supervisor {
                 *place.lock() = Some(registry);
             }
         });
+        let place = Arc::clone(&self.memory);
+        tokio::spawn(async move {
+            if let Ok(memories) = memories.await {
+                *place.lock() = memories;
+            }
+        });
         let (world, connected) = (Arc::downgrade(&self.world), Arc::clone(host));
         let connect: Connect =
             Arc::new(move |_| Ok(kube::Client::new(Connection::new(&world, &connected), "default")));
         let gate = self.world.with(|state| state.gate);
         let configuration = configuration(&self.world.plan.setup, gate);
-        let process = Process { metrics, terminate: terminated };
+        let process = Process { metrics, memory, terminate: terminated };
         let process = process.run(configuration, connect);
         let process = async { process.await.map_err(|error| kube_api::error_chain(&*error)) };
         tokio::spawn(within(Arc::clone(host) as _, process))

@@ -76,6 +76,8 @@ enum End {
 /// What will happen to a watch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchFate {
+    /// How much later than others this watch shows events, all the time.
+    pub delay: Duration,
     pub end: Option<(Fault, Instant)>,
     /// Breaks after this many frames.
     pub frames: Option<usize>,
@@ -162,7 +164,7 @@ impl Pump {
                     let Some(Ok(frame)) = frame else { return Ok(End::Clean) };
                     let Ok(data) = frame.into_data() else { continue };
                     let lag = self.world.with(|state| state.fronts[self.front].lag[self.kind]);
-                    due = due.max(Instant::now() + lag);
+                    due = due.max(Instant::now() + lag + self.fate.delay);
                     if self.fate.duplicates_bookmarks && is_bookmark(&data) {
                         self.world.count(Fault::DuplicateBookmark);
                         let _ = self.sender.send(Piece::Data(due, data.clone()));

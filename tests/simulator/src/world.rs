@@ -49,6 +49,15 @@ pub struct IdleTimeout {
     pub silent: bool,
 }
 
+/// The cluster at the moment when a process started.
+#[derive(Debug, Clone, Copy)]
+pub struct Started {
+    pub version: u64,
+    /// The number of restores until then, which lower versions.
+    pub restores: u64,
+    pub gate: bool,
+}
+
 /// The state that requests and actions change.
 pub struct State {
     /// Decides what happens to requests and watches.
@@ -112,7 +121,8 @@ impl World {
     pub fn new(plan: Plan, traced: bool) -> Arc<Self> {
         let start = Instant::now();
         let random = SystemEnvironment::seeded(plan.seed);
-        let server = ApiServer::builder().environment(VirtualTime { start, random }).build().unwrap();
+        let server = ApiServer::builder().environment(VirtualTime { start, random });
+        let server = server.garbage_collection(plan.setup.collects_at_once).build().unwrap();
         let front =
             |_| Front { epoch: watch::Sender::new(0), down: false, lag: [Duration::ZERO; KINDS.len()] };
         let state = State {
@@ -226,6 +236,9 @@ impl World {
             .unwrap();
         let answer = self.server.clone().call(request).now_or_never().expect("an answer without IO").unwrap();
         let status = answer.status();
+        if status.is_success() && *method != Method::GET {
+            self.state.lock().watcher.changed_by_others(path);
+        }
         let body = answer.into_body().collect().now_or_never().expect("a body without IO").unwrap();
         (status, serde_json::from_slice(&body.to_bytes()).unwrap_or_default())
     }
@@ -243,6 +256,15 @@ impl World {
     fn must(&self, method: &Method, path: &str, body: &Value) {
         let (status, answer) = self.send(method, path, body);
         assert!(status.is_success(), "{method} {path}: {answer}");
+    }
+
+    /// The cluster for a process that starts now.
+    pub fn started(&self) -> Started {
+        let version = self.server.version();
+        self.with(|state| {
+            state.watcher.starts += 1;
+            Started { version, restores: state.watcher.restores, gate: state.gate }
+        })
     }
 
     /// The objects of a kind by name, in the namespace of the workload.

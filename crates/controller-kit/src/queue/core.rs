@@ -179,6 +179,11 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
+    /// The keys whose last sync failed.
+    pub(super) fn failing(&self) -> impl Iterator<Item = &K> {
+        self.limiter.failing()
+    }
+
     pub(super) fn failures(&self, key: &K) -> u32 {
         self.limiter.failures(key)
     }

@@ -123,6 +123,11 @@ impl<K: QueueKey> Limiter<K> {
         self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max_delay, rate, now).is_some())
     }
 
+    /// The keys whose last sync failed.
+    pub(super) fn failing(&self) -> impl Iterator<Item = &K> {
+        self.failing.keys()
+    }
+
     #[cfg(test)]
     pub(super) fn is_blank(&self) -> bool {
         self.failing.is_empty()

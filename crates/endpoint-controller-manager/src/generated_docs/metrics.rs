@@ -132,8 +132,13 @@ fn metrics_md_is_current() {
     let Parsed::Run(config) = options::parse(words) else { panic!("the command line is wrong") };
     let logs = Logs::to(std::io::sink(), 1);
     let (metrics, slis) = Runtimes::start().unwrap().run(async |handles: Handles| {
-        let surroundings =
-            Surroundings { handles, connect: Arc::new(connect), logs: Some(logs.metrics()), metrics: None };
+        let surroundings = Surroundings {
+            handles,
+            connect: Arc::new(connect),
+            logs: Some(logs.metrics()),
+            metrics: None,
+            memory: None,
+        };
         let stop = StopSignals::listen().unwrap();
         tokio::select! {
             ended = manager::run(*config, surroundings, stop) => panic!("{ended:?}"),

@@ -1,7 +1,8 @@
 //! Controllers as tasks.
 
+use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use controller_kit::environment::spawn_in;
@@ -14,10 +15,38 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use crate::controller::{Controller, run};
+use crate::controller::{Controller, Remembered, run};
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
 pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The memory of a controller between syncs, to look into while it runs. Does not keep the controller.
+#[derive(Clone)]
+pub struct Memory(Arc<dyn Fn() -> Vec<Remembered> + Send + Sync>);
+
+impl Memory {
+    fn of<C: Controller>(controller: Weak<C>) -> Self {
+        Self(Arc::new(move || {
+            let Some(controller) = controller.upgrade() else { return Vec::new() };
+            let mut remembered = controller.remembered();
+            remembered.extend(Remembered::in_table("failing", controller.queue().failing()));
+            remembered.sort();
+            remembered
+        }))
+    }
+
+    /// Everything that the controller remembers, in order: see [`Controller::remembered`], and the keys in its queue whose
+    /// last sync failed, as the table `failing`. Empty once the controller is gone.
+    pub fn remembered(&self) -> Vec<Remembered> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.remembered()).finish()
+    }
+}
 
 /// A controller that has not started yet.
 pub struct ControllerTask {
@@ -26,13 +55,20 @@ pub struct ControllerTask {
     run: Pin<Box<dyn Future<Output = ()> + Send>>,
     queue: WorkQueue<ObjectKey>,
     events: EventWriter,
+    memory: Memory,
 }
 
 impl ControllerTask {
     /// A controller, and the task that writes its events.
     pub fn new<C: Controller>((controller, events): (Arc<C>, EventWriter)) -> Self {
         let queue = controller.queue().clone();
-        Self { name: C::NAME, run: Box::pin(run(controller)), queue, events }
+        let memory = Memory::of(Arc::downgrade(&controller));
+        Self { name: C::NAME, run: Box::pin(run(controller)), queue, events, memory }
+    }
+
+    /// The memory of this controller.
+    pub fn memory(&self) -> Memory {
+        self.memory.clone()
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -58,7 +94,7 @@ impl RunningControllers {
     pub(super) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
         let (mut controllers, mut queues, mut events) = (JoinSet::new(), Vec::new(), JoinSet::new());
         let last_event = watch::Sender::new(false);
-        for ControllerTask { name, run, queue, events: writer } in tasks {
+        for ControllerTask { name, run, queue, events: writer, memory: _ } in tasks {
             let run = async move {
                 run.await;
                 name

@@ -21,8 +21,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::list_watch::Caches;
-pub use controllers::ControllerTask;
 use controllers::RunningControllers;
+pub use controllers::{ControllerTask, Memory};
 use election::LeaseHandle;
 pub use election::PendingElection;
 pub use error::LifecycleError;

@@ -45,6 +45,7 @@ use super::budget::{MAX_WRITES, WriteBudget};
 use super::sync_error::StaleCache;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
+use crate::controller::Remembered;
 use crate::deferred_events::{DeferredEvents, SyncGuard};
 use crate::kinds::CachedSlice;
 use crate::repairs::{Author, Repairs};
@@ -264,6 +265,18 @@ impl SliceExpectations {
         expectations.wake(key);
         drop(expectations);
         self.repairs.forget(key);
+    }
+
+    /// Everything that is remembered between syncs, except the repairs of other clients' changes, which end after minutes.
+    /// The tables `expected` and `unfinished` are about slices that exist; the others are empty when nothing is left to do.
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let expectations = self.expectations.lock();
+        let mut remembered: Vec<Remembered> =
+            Remembered::in_table("expected", expectations.keys().cloned()).collect();
+        remembered.extend(Remembered::in_table("waiting", expectations.waiting().cloned()));
+        remembered.extend(Remembered::in_table("conflicted", self.conflicted.lock().iter().cloned()));
+        remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        remembered
     }
 
     /// True if this controller manages the slice.

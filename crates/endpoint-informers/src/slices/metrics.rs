@@ -116,6 +116,11 @@ fn default_buckets() -> Histogram {
 }
 
 impl SliceMetrics {
+    /// The owners that the totals count.
+    pub fn owners(&self) -> Vec<ObjectKey> {
+        self.totals.lock().owners.keys().cloned().collect()
+    }
+
     /// Registers the metrics in `registry`, whose prefix is the controller's. `owner` is the kind that is synced.
     /// `stability` is the stability level, in the help, of the metrics that upstream promoted for one controller only.
     pub fn register(registry: &mut Registry, owner: &str, stability: &str) -> Self {

@@ -124,6 +124,11 @@ impl TopologyCache {
         Recorded { events, sync_again }
     }
 
+    /// The Services that are remembered.
+    pub fn services(&self) -> impl Iterator<Item = &ServiceKey> {
+        self.services.keys()
+    }
+
     /// Forgets a Service that was deleted. Upstream never does.
     pub fn forget(&mut self, namespace: &str, name: &str) {
         self.services.remove(&(namespace.into(), name.into()));

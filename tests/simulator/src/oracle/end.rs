@@ -11,11 +11,11 @@ use super::model::Objects;
 use crate::world::World;
 
 impl World {
-    /// Deletes slices whose owner is gone, which the garbage collector does. The API server deletes only those that exist
+    /// Deletes slices whose owner is gone, which the garbage collector does. The API server deletes at most those that exist
     /// when their owner is deleted; one that was under way comes later. Also deletes pods whose node is gone, as the
     /// collector of pods does: a controller need not look at a Service again because a node went.
     pub fn collect_garbage(&self, objects: Objects) -> Objects {
-        let mut collected = false;
+        let mut collected = self.collect_slices(&objects);
         for pod in objects.pods_of_lost_nodes() {
             let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}");
             let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0});
@@ -24,6 +24,12 @@ impl World {
             self.log(|| format!("  garbage: {pod}"));
             collected = true;
         }
+        if collected { Objects::read(self) } else { objects }
+    }
+
+    /// Deletes slices whose owner is gone. Returns true if there were some.
+    pub fn collect_slices(&self, objects: &Objects) -> bool {
+        let mut collected = false;
         for (name, slice) in &objects.slices {
             let owner = slice["metadata"]["ownerReferences"][0]["uid"].as_str();
             if owner.is_some_and(|owner| !objects.owners().any(|uid| uid == owner)) {
@@ -33,7 +39,7 @@ impl World {
                 collected = true;
             }
         }
-        if collected { Objects::read(self) } else { objects }
+        collected
     }
 }
 
@@ -63,7 +69,10 @@ pub fn broken_rules(world: &World, objects: &Objects) -> Vec<String> {
             }
         }
         let uid = match controller {
-            _ if tampered.contains(name) => continue,
+            // Owner references are not compared, except those to older owners, which only other clients leave.
+            controller if controller != CONTROLLERS[0] && tampered.contains(name) => continue,
+            // A lone slice without endpoints is kept whoever owns it, and so is all of a Service that is not looked at.
+            _ if tampered.contains(name) && (endpoints.is_empty() || !kept) => continue,
             name if name == CONTROLLERS[0] => objects.service_uid(service),
             _ => objects.endpoints.get(service).and_then(|it| it["metadata"]["uid"].as_str()),
         };

@@ -1,26 +1,30 @@
 //! What must hold at each write ([`Watcher`]), and in the end ([`model`], [`end`]).
 
+pub mod bound;
+pub mod commit;
 pub mod end;
+pub mod lasting;
+pub mod memory;
 pub mod model;
 pub mod ports;
+pub mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bytes::Bytes;
+use http::Method;
 use http::request::Parts;
-use http::{HeaderMap, Method};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
-use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use self::published::{Effect, Published};
 use crate::apply::{BEDROCK, BEDROCK_PODS};
-use crate::decode::decode;
+use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::replica::renew_deadline;
-use crate::world::World;
+use crate::world::Started;
 
 /// The controllers of slices of this program, by the label on their slices.
 pub const CONTROLLERS: [&str; 2] =
@@ -33,10 +37,15 @@ const ON_THE_WAY: u64 = 10;
 #[derive(Debug, Clone)]
 pub struct Write {
     pub replica: usize,
+    started: Started,
     method: Method,
     path: String,
     kind: Kind,
 }
+
+/// The name of the object that a request created, to be acknowledged by its answer.
+#[derive(Debug, Clone)]
+pub struct Created(pub String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -47,7 +56,7 @@ enum Kind {
 
 impl Write {
     /// The write that a request is, if it is one of objects that controllers keep.
-    pub fn of(_: &World, replica: usize, head: &Parts) -> Option<Self> {
+    pub fn of(replica: usize, started: Started, head: &Parts) -> Option<Self> {
         let path = head.uri.path();
         let kind = if path.contains("/endpointslices") {
             Kind::Slice
@@ -59,7 +68,7 @@ impl Write {
             return None;
         };
         let write = head.method != Method::GET;
-        write.then(|| Self { replica, method: head.method.clone(), path: path.to_owned(), kind })
+        write.then(|| Self { replica, started, method: head.method.clone(), path: path.to_owned(), kind })
     }
 }
 
@@ -77,6 +86,15 @@ pub struct Watcher {
     pub last_write: Instant,
     /// Names of objects that other clients have changed.
     pub tampered: BTreeSet<String>,
+    /// The number of processes that have started.
+    pub starts: u64,
+    /// The number of restores.
+    pub restores: u64,
+    /// The number of changes by other clients.
+    changes: u64,
+    published: Published,
+    /// Answers to writes may be lost, which are then made again.
+    loses_answers: bool,
     max: usize,
     /// The replica that holds the Lease, by the last write of it.
     holder: Option<usize>,
@@ -102,6 +120,11 @@ impl Watcher {
             leftovers: 0,
             last_write: now,
             tampered: BTreeSet::new(),
+            starts: 0,
+            restores: 0,
+            changes: 0,
+            published: Published::default(),
+            loses_answers: plan.faults().into_iter().any(loses_answers),
             max: plan.setup.max,
             holder: None,
             released_by: None,
@@ -121,9 +144,24 @@ impl Watcher {
         self.disturbed = Instant::now() + self.disturbance;
     }
 
+    /// Another client has changed the object of this path.
+    pub fn changed_by_others(&mut self, path: &str) {
+        self.changes += 1;
+        if path.contains("/endpoint") {
+            self.published.forget(path.rsplit('/').next().unwrap_or_default());
+        }
+    }
+
+    /// The answer to the create of this slice has arrived.
+    pub fn acknowledged(&mut self, name: &str) {
+        self.published.acknowledged(name);
+    }
+
     /// All objects are those of a backup.
     pub fn restored(&mut self) {
         self.lease_disturbed();
+        self.restores += 1;
+        self.published = Published::default();
         self.bedrock.clear();
         self.bedrock_slices.clear();
         self.bedrock_endpoints.clear();
@@ -140,6 +178,45 @@ impl Watcher {
         if self.holder.is_none() && self.released_by == Some(replica) {
             self.violations.push(format!("r{replica} writes after it released the Lease"));
         }
+    }
+
+    /// Looks at what a write has done.
+    fn written(
+        &mut self,
+        write: &Write,
+        name: &str,
+        slice: Option<EndpointSlice>,
+        endpoints: Option<Endpoints>,
+    ) -> Effect {
+        // Each process may write again what one before it has written, at most.
+        let changes = self.changes + self.starts;
+        let is_shared = Instant::now() < self.disturbed;
+        let mut effect = match (write.kind, slice, endpoints) {
+            (Kind::Slice, Some(slice), _) => {
+                self.slice(&slice);
+                self.published.slice(slice, changes, write.method == Method::POST, is_shared)
+            }
+            (Kind::Slice, None, _) if write.method == Method::DELETE => {
+                self.slice_deleted(name);
+                self.published.slice_deleted(name)
+            }
+            (Kind::Endpoints, _, Some(endpoints)) => {
+                self.endpoints(&endpoints);
+                self.published.endpoints(endpoints, changes, is_shared)
+            }
+            (Kind::Endpoints, _, None) if write.method == Method::DELETE => {
+                if name == BEDROCK {
+                    let known = &mut self.bedrock_endpoints;
+                    reachable(&mut self.violations, known, BTreeSet::new(), "its Endpoints");
+                }
+                self.published.endpoints_deleted(name)
+            }
+            _ => Effect::default(),
+        };
+        if self.loses_answers {
+            effect.violations.retain(|rule| !rule.ends_with("changes nothing"));
+        }
+        effect
     }
 
     fn slice(&mut self, slice: &EndpointSlice) {
@@ -183,6 +260,11 @@ impl Watcher {
     }
 }
 
+fn loses_answers(fault: Fault) -> bool {
+    use Fault::{BrokenAfter, LostAnswer, Partition, TimeoutAfter};
+    matches!(fault, LostAnswer | BrokenAfter | TimeoutAfter | Partition)
+}
+
 /// Checks that no address of a pod that is always there goes.
 fn reachable(violations: &mut Vec<String>, known: &mut BTreeSet<String>, now: BTreeSet<String>, of: &str) {
     for number in 0..BEDROCK_PODS {
@@ -193,75 +275,4 @@ fn reachable(violations: &mut Vec<String>, known: &mut BTreeSet<String>, now: BT
         }
     }
     *known = now;
-}
-
-impl World {
-    /// Looks at a write that was committed.
-    pub fn committed(&self, write: &Write, headers: &HeaderMap, body: &Bytes) {
-        self.digest(&[body]);
-        if write.kind == Kind::Lease {
-            let lease = self.server.objects("coordination.k8s.io/v1", "Lease").pop();
-            let holder =
-                lease.map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned());
-            let held = holder.is_some_and(|holder| !holder.is_empty());
-            self.with(|state| {
-                state.watcher.holder = held.then_some(write.replica);
-                state.watcher.released_by = (!held).then_some(write.replica);
-            });
-            return;
-        }
-        let name = write.path.rsplit('/').next().unwrap_or_default();
-        // At a start, Endpoints without a Service are deleted, whoever made them.
-        let leftover = write.kind == Kind::Endpoints
-            && write.method == Method::DELETE
-            && !self.objects("v1", "Service").contains_key(name);
-        self.with(|state| {
-            let watcher = &mut state.watcher;
-            watcher.last_write = Instant::now();
-            if leftover {
-                watcher.leftovers += 1;
-            } else {
-                watcher.writes += 1;
-                watcher.last_replica_writes += u64::from(write.replica == self.plan.setup.replicas);
-            }
-            if self.plan.setup.election {
-                watcher.check_writer(write.replica);
-            }
-            if name.starts_with("foreign-") {
-                watcher.violations.push(format!("{} {} is not ours", write.method, write.path));
-            }
-            match (write.kind, &write.method) {
-                (Kind::Slice, &Method::DELETE) => watcher.slice_deleted(name),
-                (Kind::Slice, _) => decode(headers, body).iter().for_each(|slice| watcher.slice(slice)),
-                (Kind::Endpoints, &Method::DELETE) if name == BEDROCK => {
-                    reachable(
-                        &mut watcher.violations,
-                        &mut watcher.bedrock_endpoints,
-                        BTreeSet::new(),
-                        "its Endpoints",
-                    );
-                }
-                (Kind::Endpoints, &Method::DELETE) => {}
-                (Kind::Endpoints, _) => {
-                    decode(headers, body).iter().for_each(|endpoints| watcher.endpoints(endpoints));
-                }
-                (Kind::Lease, _) => {}
-            }
-        });
-    }
-
-    /// Reads what is reachable from the objects, after a restore.
-    pub fn look_again(&self) {
-        let slices: Vec<EndpointSlice> = self.typed("discovery.k8s.io/v1", "EndpointSlice");
-        let endpoints: Vec<Endpoints> = self.typed("v1", "Endpoints");
-        self.with(|state| {
-            slices.iter().for_each(|slice| state.watcher.slice(slice));
-            endpoints.iter().for_each(|endpoints| state.watcher.endpoints(endpoints));
-        });
-    }
-
-    fn typed<T: DeserializeOwned>(&self, api_version: &str, kind: &str) -> Vec<T> {
-        let objects = self.server.objects(api_version, kind).into_iter();
-        objects.filter_map(|object| serde_json::from_value(object).ok()).collect()
-    }
 }

@@ -39,9 +39,9 @@ fn is_external(service: &Value) -> bool {
 
 /// The objects of the cluster at one moment.
 pub struct Objects {
-    services: BTreeMap<String, Value>,
-    pods: BTreeMap<String, Value>,
-    nodes: BTreeMap<String, Value>,
+    pub services: BTreeMap<String, Value>,
+    pub pods: BTreeMap<String, Value>,
+    pub nodes: BTreeMap<String, Value>,
     pub endpoints: BTreeMap<String, Value>,
     pub slices: BTreeMap<String, Value>,
     gate: bool,
@@ -76,7 +76,7 @@ impl Objects {
         self.services.values().chain(self.endpoints.values()).map(|owner| text(owner, "/metadata/uid"))
     }
 
-    fn is_delegated(&self, service: &Value) -> bool {
+    pub fn is_delegated(&self, service: &Value) -> bool {
         self.gate && label(service, DELEGATED).is_some()
     }
 
@@ -164,7 +164,7 @@ impl Objects {
         })
     }
 
-    fn slice_lines(&self, name: &str, service: &Value) -> BTreeSet<String> {
+    pub fn slice_lines(&self, name: &str, service: &Value) -> BTreeSet<String> {
         let publish = flag(service, "/spec/publishNotReadyAddresses");
         let mut lines = BTreeSet::new();
         for family in list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str) {
@@ -239,7 +239,7 @@ impl Objects {
         lines
     }
 
-    fn endpoints_lines(&self, service: &Value) -> BTreeSet<String> {
+    pub fn endpoints_lines(&self, service: &Value) -> BTreeSet<String> {
         let name = text(service, "/metadata/name");
         let publish = flag(service, "/spec/publishNotReadyAddresses");
         let family = list(service, "/spec/ipFamilies").first().and_then(Value::as_str).unwrap_or("IPv4");

@@ -1,0 +1,52 @@
+//! The time within which the objects are right after the last fault.
+
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::replica::renew_deadline;
+
+/// A list-watch may notice a dead peer after 150 s, and retry its list after 60 s.
+const WATCHES: u64 = 150 + 60;
+/// A contested repair waits for two minutes at most.
+const REPAIRS: u64 = 120;
+/// A conflict is retried after a minute at most.
+const CONFLICTS: u64 = 60;
+/// A refused key is retried after up to 1000 s.
+const REFUSALS: u64 = 1_000;
+/// A batch period passes.
+const BATCH: u64 = 1;
+
+/// The sum of the bounds in `docs/reliability.md` for the faults that this history has.
+pub fn bound(plan: &Plan) -> Duration {
+    let election = if plan.setup.election { renew_deadline(&plan.setup) * 3 / 2 } else { 0 };
+    let refused = plan.faults().into_iter().any(refuses);
+    let refusals = if refused { REFUSALS } else { 0 };
+    let bound = Duration::from_secs(WATCHES + election + REPAIRS + CONFLICTS + BATCH + refusals);
+    // Timers of a replica whose clock is slow take up to a quarter longer.
+    if plan.faults().contains(&Fault::ClockRate) { bound * 5 / 4 } else { bound }
+}
+
+/// True for faults that refuse writes or leave them without an answer: only these make a back-off grow.
+fn refuses(fault: Fault) -> bool {
+    let harmless = Fault::OF_WATCHES.contains(&fault)
+        || matches!(
+            fault,
+            Fault::Conflict
+                | Fault::Lag
+                | Fault::Compaction
+                | Fault::Crash
+                | Fault::CrashAtPoll
+                | Fault::Terminate
+                | Fault::ClockJump
+                | Fault::ClockRate
+                | Fault::ForeignEdit
+                | Fault::ForeignDelete
+                | Fault::ForeignRelabel
+                | Fault::ForeignOwner
+                | Fault::ForeignRecreate
+                | Fault::LabelSwitch
+                | Fault::GateSwitch
+        );
+    !harmless
+}

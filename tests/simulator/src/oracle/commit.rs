@@ -1,0 +1,132 @@
+//! Looks at each write when it is committed.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use random_operations::{NAMESPACE, SERVICE_NAME};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::lasting::{is_ready_since, version};
+use super::model::Objects;
+use super::published::{Effect, Lost};
+use super::{Created, Kind, Write};
+use crate::apply::DELEGATED;
+use crate::decode::decode;
+use crate::world::World;
+
+impl World {
+    /// Looks at a write that was committed. Returns what it created, if that is a slice.
+    pub fn committed(&self, write: &Write, headers: &HeaderMap, body: &Bytes) -> Option<Created> {
+        self.digest(&[body]);
+        if write.kind == Kind::Lease {
+            self.lease_written(write);
+            return None;
+        }
+        let name = write.path.rsplit('/').next().unwrap_or_default();
+        // At a start, Endpoints without a Service are deleted, whoever made them.
+        let leftover = write.kind == Kind::Endpoints
+            && write.method == Method::DELETE
+            && !self.objects("v1", "Service").contains_key(name);
+        let is_of = |kind| write.kind == kind && write.method != Method::DELETE;
+        let slice: Option<EndpointSlice> = is_of(Kind::Slice).then(|| decode(headers, body)).flatten();
+        let endpoints: Option<Endpoints> = is_of(Kind::Endpoints).then(|| decode(headers, body)).flatten();
+        let service =
+            slice.as_ref().and_then(|slice| slice.metadata.labels.as_ref()?.get(SERVICE_NAME).cloned());
+        let service = service.or_else(|| endpoints.as_ref()?.metadata.name.clone());
+        let created = slice.as_ref().filter(|_| write.method == Method::POST);
+        let created = created.and_then(|slice| slice.metadata.name.clone()).map(Created);
+        let effect = self.with(|state| {
+            let watcher = &mut state.watcher;
+            watcher.last_write = Instant::now();
+            if leftover {
+                watcher.leftovers += 1;
+            } else {
+                watcher.writes += 1;
+                watcher.last_replica_writes += u64::from(write.replica == self.plan.setup.replicas);
+            }
+            if self.plan.setup.election {
+                watcher.check_writer(write.replica);
+            }
+            if name.starts_with("foreign-") {
+                watcher.violations.push(format!("{} {} is not ours", write.method, write.path));
+            }
+            watcher.written(write, name, slice, endpoints)
+        });
+        let Effect { violations, doubled, lost } = effect;
+        violations.into_iter().for_each(|rule| self.violation(rule));
+        for (name, endpoint) in doubled {
+            let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{name}");
+            if self.send(&Method::GET, &path, &Value::Null).0.is_success() {
+                self.violation(format!("a new slice has an endpoint that {name} has: {endpoint}"));
+            }
+        }
+        self.check_lost(write, &lost);
+        service.iter().for_each(|service| self.check_delegated(write, service));
+        created
+    }
+
+    fn lease_written(&self, write: &Write) {
+        let lease = self.server.objects("coordination.k8s.io/v1", "Lease").pop();
+        let holder =
+            lease.map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned());
+        let held = holder.is_some_and(|holder| !holder.is_empty());
+        self.with(|state| {
+            state.watcher.holder = held.then_some(write.replica);
+            state.watcher.released_by = (!held).then_some(write.replica);
+        });
+    }
+
+    /// True if versions still mean what they did when the process of this write started.
+    fn is_comparable(&self, write: &Write) -> bool {
+        self.with(|state| state.watcher.restores) == write.started.restores
+    }
+
+    /// Checks that no ready address went whose Service, pod and node have been as they are since before the process
+    /// started: its cache has shown them from the beginning.
+    fn check_lost(&self, write: &Write, lost: &[Lost]) {
+        if lost.is_empty() || !self.is_comparable(write) {
+            return;
+        }
+        let objects = Objects::read(self);
+        for Lost { service, place, in_slices } in lost {
+            if is_ready_since(write.started.version, &objects, service, place, *in_slices) {
+                let of = if *in_slices { "slices" } else { "Endpoints" };
+                self.violation(format!(
+                    "{} went from the {of} of {service} though it is ready all along",
+                    place.address
+                ));
+            }
+        }
+    }
+
+    /// Checks that nothing but a deletion is written for a Service that was delegated before the process started.
+    fn check_delegated(&self, write: &Write, service: &str) {
+        if !write.started.gate || !self.is_comparable(write) {
+            return;
+        }
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/services/{service}");
+        let (_, object) = self.send(&Method::GET, &path, &Value::Null);
+        let is_delegated = !object["metadata"]["labels"][DELEGATED].is_null();
+        if is_delegated && version(&object).is_some_and(|version| version <= write.started.version) {
+            self.violation(format!("{} {} for {service}, which is delegated", write.method, write.path));
+        }
+    }
+
+    /// Reads what is reachable from the objects, after a restore.
+    pub fn look_again(&self) {
+        let slices: Vec<EndpointSlice> = self.typed("discovery.k8s.io/v1", "EndpointSlice");
+        let endpoints: Vec<Endpoints> = self.typed("v1", "Endpoints");
+        self.with(|state| {
+            slices.iter().for_each(|slice| state.watcher.slice(slice));
+            endpoints.iter().for_each(|endpoints| state.watcher.endpoints(endpoints));
+        });
+    }
+
+    fn typed<T: DeserializeOwned>(&self, api_version: &str, kind: &str) -> Vec<T> {
+        let objects = self.server.objects(api_version, kind).into_iter();
+        objects.filter_map(|object| serde_json::from_value(object).ok()).collect()
+    }
+}

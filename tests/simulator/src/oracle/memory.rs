@@ -1,0 +1,39 @@
+//! The memory of controllers at the end: nothing of objects that are gone.
+
+use std::collections::BTreeSet;
+
+use random_operations::{NAMESPACE, SERVICE_NAME};
+
+use crate::replica::Replica;
+use crate::world::World;
+
+/// Tables that are empty when nothing is left to do. The others may have an entry for each Service, Endpoints or owner of
+/// slices that exists: some keys fail for ever, as those with addresses that the API server refuses.
+const TRANSIENT: [&str; 3] = ["conflicted", "orphaned", "unfinished"];
+
+/// The entries that a controller should have forgotten.
+pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
+    let mut names: BTreeSet<String> =
+        ["Service", "Endpoints"].iter().flat_map(|kind| world.objects("v1", kind).into_keys()).collect();
+    let slices = world.objects("discovery.k8s.io/v1", "EndpointSlice").into_values();
+    names.extend(
+        slices.filter_map(|slice| Some(slice["metadata"]["labels"][SERVICE_NAME].as_str()?.to_owned())),
+    );
+    let mut kept = Vec::new();
+    for replica in replicas {
+        for remembered in replica.memory().iter().flat_map(|memory| memory.remembered()) {
+            let key = &remembered.key;
+            let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
+            if !exists || TRANSIENT.contains(&remembered.table) {
+                kept.push(format!("r{} remembers {key} as {}", replica.number, remembered.table));
+            }
+        }
+    }
+    kept
+}
+
+/// True if some key is to be retried, which may be for ever.
+pub fn is_failing(replicas: &[Replica]) -> bool {
+    let memory = replicas.iter().flat_map(Replica::memory);
+    memory.flat_map(|memory| memory.remembered()).any(|remembered| remembered.table == "failing")
+}

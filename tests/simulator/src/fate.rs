@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use random_operations::rng::Rng;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -31,11 +32,7 @@ impl Fate {
         let resource = resource(head.uri.path());
         world.with(|state| {
             let mut rng = state.dice.roll(format!("r{replica} {} {resource}", head.method));
-            let mut latency = || {
-                let most = usize::try_from(longest).unwrap_or_default();
-                if most == 0 { 0 } else { u64::try_from(rng.below(most)).unwrap_or_default() }
-            };
-            let (mut before, after) = (latency(), latency());
+            let (mut before, after) = (latency(&mut rng, longest), latency(&mut rng, longest));
             let front = rng.below(state.fronts.len());
             let retry_after = u32::try_from(rng.below(3)).unwrap_or_default();
             let dice = u32::try_from(rng.below(10_000)).unwrap_or_default();
@@ -60,6 +57,12 @@ impl Fate {
             Self { front, before, after, fault, accident, retry_after }
         })
     }
+}
+
+/// The milliseconds of one way without a fault.
+fn latency(rng: &mut Rng, longest: u64) -> u64 {
+    let most = usize::try_from(longest).unwrap_or_default();
+    if most == 0 { 0 } else { u64::try_from(rng.below(most)).unwrap_or_default() }
 }
 
 /// The fault that a number below 10,000 stands for.
@@ -122,10 +125,9 @@ fn answer(
 /// What will happen to a watch of a kind that begins now.
 pub fn watch_fate(world: &World, replica: usize, kind: usize, is_list: bool) -> WatchFate {
     let mut fate = WatchFate::default();
-    let longest = usize::try_from(world.plan.setup.latency_milliseconds).unwrap_or_default();
     world.with(|state| {
         let mut rng = state.dice.roll(format!("r{replica} watch {}", KINDS[kind]));
-        fate.delay = Duration::from_millis(u64::try_from(rng.below(longest.max(1))).unwrap_or_default());
+        fate.delay = Duration::from_millis(latency(&mut rng, world.plan.setup.latency_milliseconds));
         for (fault, rate) in &state.rates {
             if !Fault::OF_WATCHES.contains(fault) {
                 continue;

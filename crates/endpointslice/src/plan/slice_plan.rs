@@ -65,8 +65,9 @@ pub struct PortGroupStatistics {
 }
 
 impl SlicePlan {
-    /// Deletes all of these slices, for an owner that was deleted or should have none any more.
-    pub fn delete_all(slices: Vec<EndpointSlice>) -> Self {
+    /// Deletes all of these slices in the order of their names, for an owner that was deleted or should have none any more.
+    pub fn delete_all(mut slices: Vec<EndpointSlice>) -> Self {
+        slices.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
         Self { types: vec![], delete_if_unchanged: slices }
     }
 
@@ -96,5 +97,21 @@ impl AddressTypePlan {
     /// The number of writes, suppressed creates included.
     pub fn changes(&self) -> usize {
         self.create.len() + self.update.len() + self.delete.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_deleted_in_the_order_of_their_names() {
+        let slice = |name: &str| {
+            let mut slice = EndpointSlice::default();
+            slice.metadata.name = Some(name.to_owned());
+            slice
+        };
+        let plan = SlicePlan::delete_all(["web-c", "web-a", "web-b"].map(slice).into());
+        assert_eq!(plan, SlicePlan::delete_all(["web-b", "web-c", "web-a"].map(slice).into()));
     }
 }

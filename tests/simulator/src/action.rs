@@ -101,6 +101,12 @@ pub enum Action {
         replica: usize,
         milliseconds: u64,
     },
+    /// After this many polls of its tasks: while it works.
+    FreezeAtPoll {
+        replica: usize,
+        polls: u64,
+        milliseconds: u64,
+    },
     ClockJump {
         replica: usize,
         seconds: i64,
@@ -140,7 +146,7 @@ impl Action {
             Self::Crash { .. } => Fault::Crash,
             Self::CrashAtPoll { .. } => Fault::CrashAtPoll,
             Self::Terminate { .. } => Fault::Terminate,
-            Self::Freeze { .. } => Fault::Freeze,
+            Self::Freeze { .. } | Self::FreezeAtPoll { .. } => Fault::Freeze,
             Self::ClockJump { .. } => Fault::ClockJump,
             Self::ClockRate { .. } => Fault::ClockRate,
             Self::StealLease => Fault::LeaseStolen,

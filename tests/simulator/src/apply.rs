@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::action::{Action, Interference};
 use crate::oracle::CONTROLLERS;
-use crate::replica::Replica;
+use crate::replica::{Host, Replica};
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
 /// The label that delegates a Service.
@@ -81,16 +81,12 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::Freeze { replica, milliseconds } => {
             if let Some(host) = host(*replica) {
                 host.freeze();
-                let end = until(*milliseconds);
-                let mut healed = world.healed.subscribe();
-                tokio::spawn(async move {
-                    tokio::select! {
-                        biased;
-                        _ = healed.wait_for(|healed| *healed) => {}
-                        () = tokio::time::sleep_until(end) => {}
-                    }
-                    host.thaw();
-                });
+                tokio::spawn(thaw(Arc::clone(world), host, 0, *milliseconds));
+            }
+        }
+        Action::FreezeAtPoll { replica, polls, milliseconds } => {
+            if let Some(host) = host(*replica) {
+                tokio::spawn(thaw(Arc::clone(world), host, *polls, *milliseconds));
             }
         }
         Action::ClockJump { replica, seconds } => {
@@ -119,6 +115,24 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
             }
         }
     }
+}
+
+/// Lets a process continue some time after it froze, which it does after some polls unless it has.
+async fn thaw(world: Arc<World>, host: Arc<Host>, polls: u64, milliseconds: u64) {
+    let mut healed = world.healed.subscribe();
+    let frozen = async {
+        if polls > 0 {
+            host.freeze_after(polls).await;
+            world.log(|| format!("  r{} freezes", host.replica));
+        }
+        sleep(Duration::from_millis(milliseconds)).await;
+    };
+    tokio::select! {
+        biased;
+        _ = healed.wait_for(|healed| *healed) => {}
+        () = frozen => {}
+    }
+    host.thaw();
 }
 
 fn touch(world: &World, services: &[String]) {

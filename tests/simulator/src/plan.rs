@@ -223,7 +223,12 @@ fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
         let density = *rng.pick(&[2, 6, 15]);
         for fault in Fault::OF_TIMELINES {
             // Restores cost time, and end much else.
-            let density = if *fault == Fault::Restore { density.min(3) } else { density };
+            let density = match fault {
+                Fault::Restore => density.min(3),
+                Fault::LabelSwitch if setup.gate => density.max(15),
+                Fault::Freeze if setup.replicas > 1 => density.max(20),
+                _ => density,
+            };
             while rng.percent(density) {
                 entries.extend(fault_entries(*fault, rng, setup, &window));
             }
@@ -336,7 +341,18 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
             one(Action::CrashAtPoll { replica, polls })
         }
         Fault::Terminate => one(Action::Terminate { replica }),
-        Fault::Freeze => one(Action::Freeze { replica, milliseconds }),
+        Fault::Freeze => {
+            let polls = 1 + u64::try_from(rng.below(400)).unwrap();
+            // Longer than the Lease, or as long as for other faults.
+            let milliseconds = *rng.pick(&[milliseconds, setup.retry_seconds * 10_000]);
+            let freeze = if rng.percent(50) {
+                Action::FreezeAtPoll { replica, polls, milliseconds }
+            } else {
+                Action::Freeze { replica, milliseconds }
+            };
+            // Faults end after the last action, and with them the freeze: the Lease is to be lost before.
+            vec![(time, freeze), (time + milliseconds + 2_000, Action::Touch(Vec::new()))]
+        }
         Fault::ClockJump => {
             let seconds = *rng.pick(&[-86_400, -20, -3, 3, 20, 86_400]);
             one(Action::ClockJump { replica, seconds })

@@ -27,6 +27,8 @@ pub struct Host {
     pub started: Started,
     state: Mutex<HostState>,
     dead: Notify,
+    /// Told when it freezes after some polls.
+    froze: Notify,
     clocks: Arc<Clocks>,
     /// The number of requests that the process waits for.
     requests: AtomicUsize,
@@ -42,6 +44,8 @@ struct HostState {
     dead: bool,
     /// Polls until it crashes.
     polls: Option<u64>,
+    /// Polls until it freezes.
+    polls_to_freeze: Option<u64>,
     waiting: Vec<Waker>,
 }
 
@@ -52,6 +56,7 @@ impl Host {
             started: world.started(),
             state: Mutex::default(),
             dead: Notify::new(),
+            froze: Notify::new(),
             clocks,
             requests: AtomicUsize::new(0),
             watches: AtomicUsize::new(0),
@@ -95,11 +100,18 @@ impl Host {
         self.state.lock().frozen = true;
     }
 
+    /// Stops the process after this many polls of its tasks; completes then.
+    pub async fn freeze_after(&self, polls: u64) {
+        self.state.lock().polls_to_freeze = Some(polls);
+        self.froze.notified().await;
+    }
+
     /// Lets it continue, as SIGCONT does.
     pub fn thaw(&self) {
         let waiting = {
             let mut state = self.state.lock();
             state.frozen = false;
+            state.polls_to_freeze = None;
             std::mem::take(&mut state.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
@@ -163,6 +175,14 @@ impl Environment for Host {
         }
         if state.dead {
             return Poll::Pending;
+        }
+        if let Some(polls) = &mut state.polls_to_freeze {
+            *polls = polls.saturating_sub(1);
+            if *polls == 0 {
+                state.polls_to_freeze = None;
+                state.frozen = true;
+                self.froze.notify_one();
+            }
         }
         if state.frozen {
             state.waiting.push(context.waker().clone());

@@ -4,6 +4,8 @@
 //! | Fault | As in |
 //! |---|---|
 //! | [`Proxy::close_idle_after`] | a load balancer's idle timeout: both sides get a FIN |
+//! | [`Proxy::cut`] | a restarting balancer, or one that has lost its table of connections |
+//! | [`Proxy::stall`] | a path without capacity: nothing passes for a while, then everything |
 //! | [`Proxy::blackhole`] | a dead machine behind a balancer: the balancer's kernel acknowledges what is sent, and there is no answer |
 //!
 //! It runs on the test's own runtime, and forwards bytes as they come; TLS is between the two sides.
@@ -27,6 +29,15 @@ pub enum NewConnections {
     Forwarded,
     /// They are accepted, and lead nowhere either.
     Swallowed,
+}
+
+/// The way in which a connection ends for both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By a FIN.
+    Closed,
+    /// By a RST; what was on its way is lost.
+    Reset,
 }
 
 /// The way in which a client names its destination.
@@ -53,6 +64,16 @@ struct Faults {
     /// Connections of earlier eras are dead.
     era: u64,
     swallow_new: bool,
+    /// The number of cuts so far, and the last one.
+    cuts: u64,
+    ending: Ending,
+    /// No bytes pass.
+    stalled: bool,
+}
+
+impl Faults {
+    const NONE: Self =
+        Self { idle: None, era: 0, swallow_new: false, cuts: 0, ending: Ending::Closed, stalled: false };
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +97,7 @@ impl Proxy {
     async fn start_as(mode: Mode, server: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let address = listener.local_addr().expect("the address of a listener");
-        let faults = watch::Sender::new(Faults { idle: None, era: 0, swallow_new: false });
+        let faults = watch::Sender::new(Faults::NONE);
         let record = Arc::new(Record::default());
         let mut tasks = JoinSet::new();
         tasks.spawn(serve(listener, mode, server, faults.clone(), Arc::clone(&record)));
@@ -91,6 +112,24 @@ impl Proxy {
     /// From now on, closes connections that have been idle for this time.
     pub fn close_idle_after(&self, idle: Duration) {
         self.faults.send_modify(|faults| faults.idle = Some(idle));
+    }
+
+    /// From now on, connections may be idle.
+    pub fn keep_idle(&self) {
+        self.faults.send_modify(|faults| faults.idle = None);
+    }
+
+    /// Ends all connections, except those that lead nowhere.
+    pub fn cut(&self, ending: Ending) {
+        self.faults.send_modify(|faults| {
+            faults.cuts += 1;
+            faults.ending = ending;
+        });
+    }
+
+    /// From now on, no bytes pass, or they do again.
+    pub fn stall(&self, stalled: bool) {
+        self.faults.send_modify(|faults| faults.stalled = stalled);
     }
 
     /// From now on, no bytes pass on existing connections, which stay open.
@@ -170,7 +209,7 @@ async fn connection(
     }
     let server = TcpStream::connect(server).await?;
     server.set_nodelay(true)?;
-    relay(client, server, faults, born.era, record).await
+    relay(client, server, faults, born, record).await
 }
 
 /// Reads the head of a request byte by byte, so as not to consume the bytes that follow.
@@ -188,16 +227,28 @@ async fn relay(
     mut client: TcpStream,
     mut server: TcpStream,
     mut faults: watch::Receiver<Faults>,
-    era: u64,
+    born: Faults,
     record: &Record,
 ) -> io::Result<()> {
     let (mut up, mut down) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     let mut last = Instant::now();
     loop {
-        let Faults { idle, era: now, .. } = *faults.borrow_and_update();
-        if era < now {
+        let Faults { idle, era, cuts, ending, stalled, .. } = *faults.borrow_and_update();
+        if born.era < era {
             // Both sockets stay open, so that the kernel acknowledges the bytes sent.
             return std::future::pending().await;
+        }
+        if born.cuts < cuts {
+            if ending == Ending::Reset {
+                client.set_zero_linger()?;
+                server.set_zero_linger()?;
+            }
+            return Ok(());
+        }
+        if stalled {
+            faults.changed().await.map_err(io::Error::other)?;
+            last = Instant::now();
+            continue;
         }
         let idle = async {
             match idle {
@@ -290,6 +341,27 @@ mod tests {
         proxy.forward_new_connections();
         answers(&mut connect(&proxy).await).await;
         assert!(is_silent(&old) && is_silent(&swallowed));
+    }
+
+    #[tokio::test]
+    async fn a_stall_delays_bytes_and_a_cut_ends_connections() {
+        let (server, _tasks) = echo().await;
+        let proxy = Proxy::start(server).await;
+        let mut stream = connect(&proxy).await;
+        answers(&mut stream).await;
+        proxy.stall(true);
+        send(&mut stream).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(is_silent(&stream));
+        proxy.stall(false);
+        assert_eq!(tokio::time::timeout(LIMIT, stream.read_u8()).await.unwrap().unwrap(), b'x');
+        proxy.cut(Ending::Closed);
+        assert_eq!(tokio::time::timeout(LIMIT, stream.read(&mut [0])).await.unwrap().unwrap(), 0);
+        let mut stream = connect(&proxy).await;
+        answers(&mut stream).await;
+        proxy.cut(Ending::Reset);
+        let error = tokio::time::timeout(LIMIT, stream.read(&mut [0])).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 
     #[tokio::test]

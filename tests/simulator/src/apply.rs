@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use expected_objects::{CONTROLLERS, DELEGATED};
 use http::{Method, StatusCode};
 use random_operations::{MANAGED_BY, NAMES, NAMESPACE, Operation, PodStatus, Readiness, SERVICE_NAME};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::action::{Action, Interference};
-use crate::oracle::CONTROLLERS;
 use crate::replica::{Host, Replica};
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
-/// The label that delegates a Service.
-pub const DELEGATED: &str = "service.kubernetes.io/endpoint-controller-name";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
 const NODES: &str = "/api/v1/nodes";
 

@@ -12,9 +12,8 @@ use crate::action::Action;
 use crate::apply::{apply, others_write};
 use crate::fault::Counts;
 use crate::oracle::bound::bound;
-use crate::oracle::end::broken_rules;
+use crate::oracle::end::{broken_rules, read};
 use crate::oracle::memory::{is_failing, kept_memory};
-use crate::oracle::model::Objects;
 use crate::plan::Plan;
 use crate::replica::Replica;
 use crate::steps::Steps;
@@ -135,7 +134,7 @@ async fn forget(world: &World, replicas: &[Replica], healed: Instant) -> Vec<Str
 async fn collect(world: Arc<World>) {
     let mut healed = world.healed.subscribe();
     while tokio::time::timeout(COLLECTIONS, healed.wait_for(|healed| *healed)).await.is_err() {
-        world.collect_slices(&Objects::read(&world));
+        world.collect_slices(&read(&world));
     }
 }
 
@@ -155,7 +154,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         let writes = world.with(|state| state.watcher.writes + state.watcher.leftovers);
         if looked_at != Some(writes) {
             looked_at = Some(writes);
-            let objects = world.collect_garbage(Objects::read(world));
+            let objects = world.collect_garbage(read(world));
             wrong = objects.differences();
             if wrong.is_empty() {
                 wrong = broken_rules(world, &objects);

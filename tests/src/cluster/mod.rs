@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::{ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
@@ -113,7 +113,9 @@ impl Cluster {
         let servers = RealServers { apiserver: Some(server), etcd, options, ports };
         let cluster = Self { servers: Servers::Real(Box::new(servers)), client, folder };
         if prepared.is_none() {
-            cluster.bind_roles().await;
+            for user in User::ALL {
+                cluster.grant_roles(user).await;
+            }
         }
         cluster.wait_for_rights().await;
         cluster
@@ -209,6 +211,11 @@ impl Cluster {
         self.real_mut().apiserver.as_mut().expect("the API server runs").signal("STOP");
     }
 
+    /// Lets the API server's process continue.
+    pub fn thaw_apiserver(&mut self) {
+        self.real_mut().apiserver.as_mut().expect("the API server runs").signal("CONT");
+    }
+
     /// Starts the API server again at the same address, and waits until it is ready.
     pub async fn start_apiserver(&mut self) {
         let folder = self.folder.path();
@@ -277,7 +284,7 @@ impl Cluster {
     /// Binds a `ClusterRole`, or a Role of `kube-system`.
     async fn bind(&self, kind: &str, role: &str, subject: &Value) {
         let binding = json!({
-            "metadata": {"name": format!("test:{}:{role}", subject["name"].as_str().expect("a name"))},
+            "metadata": {"name": binding_name(subject["name"].as_str().expect("a name"), role)},
             "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role},
             "subjects": [subject],
         });
@@ -307,12 +314,19 @@ impl Cluster {
         self.bind("Role", &role.name_any(), &subject(User::EndpointControllers)).await;
     }
 
-    /// Binds each controller's user to its role.
-    async fn bind_roles(&self) {
-        for user in User::ALL {
-            for role in user.roles() {
-                self.bind("ClusterRole", role, &subject(user)).await;
-            }
+    /// Binds a controller's user to its roles.
+    pub async fn grant_roles(&self, user: User) {
+        for role in user.roles() {
+            self.bind("ClusterRole", role, &subject(user)).await;
+        }
+    }
+
+    /// Takes its roles away from a controller's user: its requests are refused with 403 from then on.
+    pub async fn withdraw_roles(&self, user: User) {
+        let bindings: Api<ClusterRoleBinding> = Api::all(self.client());
+        for role in user.roles() {
+            let name = binding_name(user.name(), role);
+            bindings.delete(&name, &DeleteParams::default()).await.expect("deleting a binding");
         }
     }
 
@@ -330,6 +344,10 @@ impl Cluster {
 /// The namespace of Leases and of the roles for them.
 const SYSTEM: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
+
+fn binding_name(subject: &str, role: &str) -> String {
+    format!("test:{subject}:{role}")
+}
 
 /// A user as the subject of a binding.
 fn subject(user: User) -> Value {

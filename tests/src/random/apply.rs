@@ -47,7 +47,11 @@ pub(crate) async fn delete_mirrored(world: &World, service: &str) {
     }
 }
 
-async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
+/// Applies an operation.
+///
+/// # Errors
+/// If the API server refuses it, or cannot be reached.
+pub async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
     let client = world.client();
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);

@@ -33,6 +33,7 @@ mod report;
 mod run;
 pub mod view;
 
+pub use apply::operation;
 pub use options::Options;
 pub use report::Report;
 pub use run::run;

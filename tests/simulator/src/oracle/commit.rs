@@ -1,6 +1,7 @@
 //! Looks at each write when it is committed.
 
 use bytes::Bytes;
+use expected_objects::DELEGATED;
 use http::{HeaderMap, Method};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -9,11 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::end::read;
 use super::lasting::{is_ready_since, version};
-use super::model::Objects;
 use super::published::{Effect, Lost};
 use super::{Created, Kind, Write};
-use crate::apply::DELEGATED;
 use crate::decode::decode;
 use crate::world::World;
 
@@ -90,7 +90,7 @@ impl World {
         if lost.is_empty() || !self.is_comparable(write) {
             return;
         }
-        let objects = Objects::read(self);
+        let objects = read(self);
         for Lost { service, place, in_slices } in lost {
             if is_ready_since(write.started.version, &objects, service, place, *in_slices) {
                 let of = if *in_slices { "slices" } else { "Endpoints" };

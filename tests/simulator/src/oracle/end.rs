@@ -1,14 +1,23 @@
-//! What must hold in the end beyond the model: the shape of slices.
+//! The objects at the end of a history: read, and rid of those that collectors delete.
 
-use std::collections::BTreeMap;
-
+use expected_objects::Objects;
 use http::Method;
-use random_operations::{MANAGED_BY, NAMESPACE, SERVICE_NAME};
+use random_operations::NAMESPACE;
 use serde_json::{Value, json};
 
-use super::CONTROLLERS;
-use super::model::Objects;
 use crate::world::World;
+
+/// Reads the objects of the workload's namespace.
+pub fn read(world: &World) -> Objects {
+    Objects {
+        services: world.objects("v1", "Service"),
+        pods: world.objects("v1", "Pod"),
+        nodes: world.objects("v1", "Node"),
+        endpoints: world.objects("v1", "Endpoints"),
+        slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
+        gate: world.with(|state| state.gate),
+    }
+}
 
 impl World {
     /// Deletes slices whose owner is gone, which the garbage collector does. The API server deletes at most those that exist
@@ -24,7 +33,7 @@ impl World {
             self.log(|| format!("  garbage: {pod}"));
             collected = true;
         }
-        if collected { Objects::read(self) } else { objects }
+        if collected { read(self) } else { objects }
     }
 
     /// Deletes slices whose owner is gone. Returns true if there were some.
@@ -43,44 +52,10 @@ impl World {
     }
 }
 
-/// Rules that the slices break.
+/// Rules that the slices break, and objects of others that are gone.
 pub fn broken_rules(world: &World, objects: &Objects) -> Vec<String> {
     let tampered = world.with(|state| state.watcher.tampered.clone());
-    let mut rules = Vec::new();
-    let mut places: BTreeMap<String, &str> = BTreeMap::new();
-    for (name, slice) in &objects.slices {
-        let metadata = &slice["metadata"];
-        let label = |key: &str| metadata["labels"].get(key).and_then(Value::as_str);
-        let Some(controller) = label(MANAGED_BY).filter(|name| CONTROLLERS.contains(name)) else { continue };
-        let service = label(SERVICE_NAME).unwrap_or_default();
-        let endpoints = slice["endpoints"].as_array().cloned().unwrap_or_default();
-        if controller == CONTROLLERS[0] && endpoints.len() > world.plan.setup.max {
-            rules.push(format!("slice {name} has {} endpoints", endpoints.len()));
-        }
-        // The last plan for a Service that has become another controller's, or none's, may be unfinished for ever.
-        let kept = controller == CONTROLLERS[1] || objects.is_kept(service);
-        for endpoint in endpoints.iter().filter(|_| kept) {
-            let key = format!(
-                "{controller} {service} {} {} {} {}",
-                slice["addressType"], slice["ports"], endpoint["addresses"], endpoint["targetRef"]["uid"]
-            );
-            if let Some(other) = places.insert(key.clone(), name) {
-                rules.push(format!("an endpoint is twice in {other} and {name}: {key}"));
-            }
-        }
-        let uid = match controller {
-            // Owner references are not compared, except those to older owners, which only other clients leave.
-            controller if controller != CONTROLLERS[0] && tampered.contains(name) => continue,
-            // A lone slice without endpoints is kept whoever owns it, and so is all of a Service that is not looked at.
-            _ if tampered.contains(name) && (endpoints.is_empty() || !kept) => continue,
-            name if name == CONTROLLERS[0] => objects.service_uid(service),
-            _ => objects.endpoints.get(service).and_then(|it| it["metadata"]["uid"].as_str()),
-        };
-        let owner = metadata["ownerReferences"][0]["uid"].as_str();
-        if owner != uid || owner.is_none() {
-            rules.push(format!("slice {name} of {service} has the owner {owner:?} instead of {uid:?}"));
-        }
-    }
+    let mut rules = objects.broken_rules(world.plan.setup.max, &tampered);
     for name in ["foreign-slice"] {
         if !objects.slices.contains_key(name) {
             rules.push(format!("{name} is gone"));

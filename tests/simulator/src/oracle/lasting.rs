@@ -1,8 +1,8 @@
 //! Addresses that have been ready since before a process started.
 
+use expected_objects::Objects;
 use serde_json::Value;
 
-use super::model::Objects;
 use super::published::Place;
 
 /// True if a Service is to publish this address as ready, in its slices or in its Endpoints, and neither the Service nor the

@@ -1,17 +1,16 @@
-//! What must hold at each write ([`Watcher`]), and in the end ([`model`], [`end`]).
+//! What must hold at each write ([`Watcher`]), and in the end ([`end`], and `expected_objects`).
 
 pub mod bound;
 pub mod commit;
 pub mod end;
 pub mod lasting;
 pub mod memory;
-pub mod model;
-pub mod ports;
 pub mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use expected_objects::CONTROLLERS;
 use http::Method;
 use http::request::Parts;
 use k8s_openapi::api::core::v1::Endpoints;
@@ -25,10 +24,6 @@ use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::replica::renew_deadline;
 use crate::world::Started;
-
-/// The controllers of slices of this program, by the label on their slices.
-pub const CONTROLLERS: [&str; 2] =
-    ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
 /// The time for which requests of a leader whose leadership has ended may still be on their way.
 const ON_THE_WAY: u64 = 10;

@@ -7,17 +7,17 @@ use serde_json::Value;
 const NOTHING: &[Value] = &[];
 
 /// The text at a place of an object; empty if there is none.
-pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The list at a place of an object; empty if there is none.
-pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(NOTHING, Vec::as_slice)
 }
 
 /// A port as a line.
-pub fn port_line(port: &Value) -> String {
+pub(crate) fn port_line(port: &Value) -> String {
     let protocol = match text(port, "/protocol") {
         "" => "TCP",
         protocol => protocol,
@@ -27,7 +27,7 @@ pub fn port_line(port: &Value) -> String {
 
 /// True if an address has several ports of one name. The controllers, as upstream's, merge all ports of an address into one
 /// slice, which the API server then refuses.
-pub fn has_ambiguous_ports(endpoints: &Value) -> bool {
+pub(crate) fn has_ambiguous_ports(endpoints: &Value) -> bool {
     let mut ports: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for subset in list(endpoints, "/subsets") {
         for address in list(subset, "/addresses").iter().chain(list(subset, "/notReadyAddresses")) {

@@ -1,7 +1,5 @@
-//! What the objects should be, computed from the cluster's objects by rules that are written here once more.
-//!
-//! It shares no code with the controllers, so that a defect of theirs is not also in the expectation. Each endpoint is a
-//! line; how endpoints are spread over slices, hints and trigger times are left out.
+//! The endpoints and labels that objects should have, and those that they have. Each endpoint is a line; how endpoints
+//! are spread over slices, hints and trigger times are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,10 +7,8 @@ use std::net::IpAddr;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
-use super::CONTROLLERS;
-use super::ports::{has_ambiguous_ports, list, port_line, text};
-use crate::apply::DELEGATED;
-use crate::world::World;
+use crate::ports::{has_ambiguous_ports, list, port_line, text};
+use crate::{CONTROLLERS, DELEGATED};
 
 /// Lines by the object or group that they belong to.
 type Lines = BTreeMap<String, BTreeSet<String>>;
@@ -37,28 +33,19 @@ fn is_external(service: &Value) -> bool {
     text(service, "/spec/type") == "ExternalName"
 }
 
-/// The objects of the cluster at one moment.
+/// The objects of one namespace, and all nodes, by name, at one moment.
+#[derive(Debug, Default)]
 pub struct Objects {
     pub services: BTreeMap<String, Value>,
     pub pods: BTreeMap<String, Value>,
     pub nodes: BTreeMap<String, Value>,
     pub endpoints: BTreeMap<String, Value>,
     pub slices: BTreeMap<String, Value>,
-    gate: bool,
+    /// The feature gate for delegated Services.
+    pub gate: bool,
 }
 
 impl Objects {
-    pub fn read(world: &World) -> Self {
-        Self {
-            services: world.objects("v1", "Service"),
-            pods: world.objects("v1", "Pod"),
-            nodes: world.objects("v1", "Node"),
-            endpoints: world.objects("v1", "Endpoints"),
-            slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
-            gate: world.with(|state| state.gate),
-        }
-    }
-
     /// The uid of a Service.
     pub fn service_uid(&self, name: &str) -> Option<&str> {
         self.services.get(name).map(|service| text(service, "/metadata/uid"))
@@ -143,16 +130,26 @@ impl Objects {
 
     /// Lines that differ.
     pub fn differences(&self) -> Vec<String> {
+        self.wrong_objects().into_values().flatten().collect()
+    }
+
+    /// Lines that differ, by the object or group of slices that they belong to: `Endpoints NAME`, `slices of NAME`,
+    /// `mirror of NAME`.
+    pub fn wrong_objects(&self) -> BTreeMap<String, Vec<String>> {
         let (expected, actual) = self.compare();
         let keys: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
         let none = BTreeSet::new();
-        let mut differences = Vec::new();
+        let mut wrong = BTreeMap::new();
         for key in keys {
             let (expected, actual) = (expected.get(key).unwrap_or(&none), actual.get(key).unwrap_or(&none));
-            differences.extend(expected.difference(actual).map(|line| format!("missing in {key}: {line}")));
-            differences.extend(actual.difference(expected).map(|line| format!("too much in {key}: {line}")));
+            let missing = expected.difference(actual).map(|line| format!("missing in {key}: {line}"));
+            let excess = actual.difference(expected).map(|line| format!("too much in {key}: {line}"));
+            let lines: Vec<String> = missing.chain(excess).collect();
+            if !lines.is_empty() {
+                wrong.insert(key.clone(), lines);
+            }
         }
-        differences
+        wrong
     }
 
     fn selected(&self, service: &Value) -> impl Iterator<Item = (&String, &Value)> {

@@ -1,0 +1,31 @@
+//! The oracle: what the controllers' objects should be, computed from the cluster's objects by rules that are written
+//! here once more.
+//!
+//! It shares no code with the controllers, so that a defect of theirs is not also in the expectation. `simulator` reads
+//! the objects from the embedded API server, `hack/soak-faults` from a real one.
+//!
+//! | Module | One line |
+//! |---|---|
+//! | [`objects`] | the endpoints and labels that objects should have, and those that they have |
+//! | `ports` | lines for ports, and Endpoints whose mirrored slices the API server refuses |
+//! | [`rules`] | the shape of slices: their owners and sizes, and each endpoint once |
+#![allow(
+    missing_docs,
+    clippy::indexing_slicing,
+    reason = "a test harness, never shipped; an index of JSON is null where a field is missing"
+)]
+
+pub mod objects;
+mod ports;
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use objects::Objects;
+
+/// The controllers of slices of this program, by the label on their slices.
+pub const CONTROLLERS: [&str; 2] =
+    ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+
+/// The label that delegates a Service to another controller.
+pub const DELEGATED: &str = "service.kubernetes.io/endpoint-controller-name";

@@ -1,0 +1,110 @@
+//! The oracle accepts what is right, and names what is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use random_operations::{MANAGED_BY, SERVICE_NAME};
+use serde_json::{Value, json};
+
+use crate::{CONTROLLERS, Objects};
+
+const MAX: usize = 2;
+
+fn named(objects: impl IntoIterator<Item = (&'static str, Value)>) -> BTreeMap<String, Value> {
+    objects.into_iter().map(|(name, object)| (name.to_owned(), object)).collect()
+}
+
+fn pod(ready: &str) -> Value {
+    json!({
+        "metadata": {"name": "web-0", "uid": "p", "labels": {"app": "web"}},
+        "spec": {"nodeName": "a", "containers": [{"name": "main"}]},
+        "status": {"phase": "Running", "podIPs": [{"ip": "10.1.0.1"}],
+            "conditions": [{"type": "Ready", "status": ready}]},
+    })
+}
+
+fn slice() -> Value {
+    json!({
+        "metadata": {"labels": {SERVICE_NAME: "web", MANAGED_BY: CONTROLLERS[0]}, "ownerReferences": [{"uid": "s"}]},
+        "addressType": "IPv4",
+        "ports": [{"name": "", "protocol": "TCP", "port": 80}],
+        "endpoints": [{"addresses": ["10.1.0.1"], "nodeName": "a", "zone": "z",
+            "conditions": {"ready": true, "serving": true, "terminating": false},
+            "targetRef": {"name": "web-0", "uid": "p"}}],
+    })
+}
+
+/// A Service with one ready pod, and the objects that it should have.
+fn right() -> Objects {
+    let service = json!({
+        "metadata": {"name": "web", "uid": "s", "labels": {}},
+        "spec": {"selector": {"app": "web"}, "ipFamilies": ["IPv4"], "ports": [{"port": 80, "protocol": "TCP"}]},
+    });
+    let endpoints = json!({
+        "metadata": {"name": "web", "uid": "e", "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}},
+        "subsets": [{"ports": [{"port": 80, "protocol": "TCP"}],
+            "addresses": [{"ip": "10.1.0.1", "nodeName": "a", "targetRef": {"name": "web-0"}}]}],
+    });
+    Objects {
+        services: named([("web", service)]),
+        pods: named([("web-0", pod("True"))]),
+        nodes: named([("a", json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "z"}}}))]),
+        endpoints: named([("web", endpoints)]),
+        slices: named([("web-x", slice())]),
+        ..Objects::default()
+    }
+}
+
+fn names(objects: &Objects) -> Vec<String> {
+    objects.wrong_objects().into_keys().collect()
+}
+
+#[test]
+fn right_objects_have_no_differences() {
+    assert_eq!(right().wrong_objects(), BTreeMap::new());
+    assert_eq!(right().broken_rules(MAX, &BTreeSet::new()), [""; 0]);
+}
+
+#[test]
+fn wrong_objects_are_named() {
+    let mut objects = right();
+    objects.pods = named([("web-0", pod("False"))]);
+    assert_eq!(names(&objects), ["Endpoints web", "slices of web"]);
+    let mut objects = right();
+    objects.slices.clear();
+    assert_eq!(names(&objects), ["slices of web"]);
+    let mut objects = right();
+    objects.endpoints.clear();
+    assert_eq!(names(&objects), ["Endpoints web"]);
+    let mut objects = right();
+    objects.services.clear();
+    assert_eq!(names(&objects), ["Endpoints web without a Service"]);
+}
+
+#[test]
+fn slices_have_an_owner_and_each_endpoint_once_and_not_too_many() {
+    let broken = |change: fn(&mut Objects)| {
+        let mut objects = right();
+        change(&mut objects);
+        objects.broken_rules(MAX, &BTreeSet::from(["other".to_owned()])).len()
+    };
+    assert_eq!(broken(|it| drop(it.slices.insert("web-y".to_owned(), slice()))), 1);
+    assert_eq!(broken(|it| it.services.clear()), 1);
+    assert_eq!(
+        broken(|it| {
+            let mut slice = slice();
+            slice["metadata"]["ownerReferences"] = Value::Null;
+            it.slices = named([("other", slice)]);
+        }),
+        0,
+        "another client has changed it"
+    );
+    assert_eq!(
+        broken(|it| {
+            let mut slice = slice();
+            let of = |number: usize| json!({"addresses": [format!("10.1.0.{number}")]});
+            slice["endpoints"] = (0..=MAX).map(of).collect();
+            it.slices = named([("web-x", slice)]);
+        }),
+        1
+    );
+}

@@ -1,0 +1,153 @@
+//! The kinds of faults, and the timeline of a round.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use random_operations::rng::Rng;
+use tests::proxy::Ending;
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Fault {
+    // of the network
+    Reset,
+    Close,
+    Stall,
+    DeadPeers,
+    IdleTimeout,
+    // of a replica
+    Kill,
+    Terminate,
+    Freeze,
+    // of the API server
+    ServerRestart,
+    ServerFreeze,
+    Forbidden,
+    // of other clients
+    LeaseStolen,
+    LeaseDeleted,
+    LeaseEdited,
+    ForeignEdit,
+    ForeignDelete,
+    ForeignRelabel,
+    ForeignOwner,
+    ForeignRecreate,
+}
+
+/// How often each kind begins, in an hour.
+const RATES: [(Fault, usize); 19] = [
+    (Fault::Reset, 90),
+    (Fault::Close, 60),
+    (Fault::Stall, 90),
+    (Fault::DeadPeers, 40),
+    (Fault::IdleTimeout, 30),
+    (Fault::Kill, 60),
+    (Fault::Terminate, 30),
+    (Fault::Freeze, 50),
+    (Fault::ServerRestart, 20),
+    (Fault::ServerFreeze, 20),
+    (Fault::Forbidden, 20),
+    (Fault::LeaseStolen, 12),
+    (Fault::LeaseDeleted, 12),
+    (Fault::LeaseEdited, 12),
+    (Fault::ForeignEdit, 40),
+    (Fault::ForeignDelete, 40),
+    (Fault::ForeignRelabel, 40),
+    (Fault::ForeignOwner, 40),
+    (Fault::ForeignRecreate, 40),
+];
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.pad(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+/// One step of a fault. Those of the network and of processes are of the replica with this number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Action {
+    Cut(usize, Ending),
+    Stall(usize, bool),
+    /// Connections lead nowhere, and so do new ones.
+    Swallow(usize),
+    /// New connections reach the API server.
+    Forward(usize),
+    Idle(usize, Option<Duration>),
+    Signal(usize, &'static str),
+    /// The API server is killed, and started again after this time.
+    RestartServer(Duration),
+    /// The API server is stopped for this time.
+    FreezeServer(Duration),
+    /// The controllers' requests are refused with 403.
+    Withdraw,
+    Grant,
+    /// Another client changes the Lease, or one of the controllers' objects, which the number selects.
+    Interfere(Fault, usize),
+}
+
+/// An action, and its time since the beginning of the round.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) at: Duration,
+    pub(crate) action: Action,
+    /// The fault that begins.
+    pub(crate) begins: Option<Fault>,
+}
+
+/// The faults of a round.
+pub(crate) fn timeline(rng: &mut Rng, round: Duration, replicas: usize, without: &[Fault]) -> Vec<Entry> {
+    const HOUR: usize = 3600;
+    let mut entries = Vec::new();
+    for second in 0..round.as_secs() {
+        for (fault, rate) in RATES {
+            if rng.below(HOUR) < rate && !without.contains(&fault) {
+                begin(fault, rng, replicas, Duration::from_secs(second), &mut entries);
+            }
+        }
+    }
+    entries.sort_by_key(|entry| entry.at);
+    entries
+}
+
+fn begin(fault: Fault, rng: &mut Rng, replicas: usize, at: Duration, entries: &mut Vec<Entry>) {
+    let at = at + Duration::from_millis(rng.below(1000) as u64);
+    let replica = rng.below(replicas);
+    let time = Duration::from_millis(*rng.pick(&[300, 3_000, 9_000, 20_000, 40_000]));
+    let pick = rng.below(1 << 20);
+    let (first, last) = match fault {
+        Fault::Reset => (Action::Cut(replica, Ending::Reset), None),
+        Fault::Close => (Action::Cut(replica, Ending::Closed), None),
+        Fault::Stall => (Action::Stall(replica, true), Some(Action::Stall(replica, false))),
+        Fault::DeadPeers => (Action::Swallow(replica), Some(Action::Forward(replica))),
+        Fault::IdleTimeout => {
+            let idle = Duration::from_millis(*rng.pick(&[200, 1_000, 3_000]));
+            (Action::Idle(replica, Some(idle)), Some(Action::Idle(replica, None)))
+        }
+        Fault::Kill => (Action::Signal(replica, "KILL"), None),
+        Fault::Terminate => (Action::Signal(replica, "TERM"), None),
+        Fault::Freeze => (Action::Signal(replica, "STOP"), Some(Action::Signal(replica, "CONT"))),
+        Fault::ServerRestart => (Action::RestartServer(time.min(Duration::from_secs(9))), None),
+        Fault::ServerFreeze => (Action::FreezeServer(time.min(Duration::from_secs(20))), None),
+        Fault::Forbidden => (Action::Withdraw, Some(Action::Grant)),
+        _ => (Action::Interfere(fault, pick), None),
+    };
+    entries.push(Entry { at, action: first, begins: Some(fault) });
+    entries.extend(last.map(|action| Entry { at: at + time, action, begins: None }));
+}
+
+/// What ends all faults of the replicas.
+pub(crate) fn healing(replicas: usize) -> Vec<Action> {
+    let of = |replica| {
+        [
+            Action::Stall(replica, false),
+            Action::Forward(replica),
+            Action::Idle(replica, None),
+            Action::Signal(replica, "CONT"),
+        ]
+    };
+    let mut actions: Vec<Action> = (0..replicas).flat_map(of).collect();
+    actions.push(Action::Grant);
+    actions
+}

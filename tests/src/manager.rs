@@ -347,6 +347,11 @@ impl Manager {
     pub fn usage(&self) -> Usage {
         self.process.usage()
     }
+
+    /// The same; none if it has exited meanwhile.
+    pub fn usage_if_running(&self) -> Option<Usage> {
+        self.process.usage_if_running()
+    }
 }
 
 fn start(

@@ -143,7 +143,12 @@ impl Process {
 
     /// Resource usage as the kernel accounts it.
     pub fn usage(&self) -> Usage {
-        usage(self.id()).unwrap_or_else(|| panic!("reading /proc/{} of {}", self.id(), self.name))
+        self.usage_if_running().unwrap_or_else(|| panic!("reading /proc/{} of {}", self.id(), self.name))
+    }
+
+    /// The same; none if it has exited meanwhile.
+    pub fn usage_if_running(&self) -> Option<Usage> {
+        usage(self.id())
     }
 }
 

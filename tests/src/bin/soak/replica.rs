@@ -68,8 +68,9 @@ impl Replica {
         }
     }
 
-    /// The resident memory of its process, in bytes.
+    /// The resident memory of its process, in bytes; 0 if there is none.
     pub(crate) fn memory(&self) -> u64 {
-        self.manager.as_ref().map_or(0, |manager| manager.usage().rss)
+        let usage = self.manager.as_ref().and_then(Manager::usage_if_running);
+        usage.map_or(0, |usage| usage.rss)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use endpoint_controller_manager::process::Memory;
 use random_operations::{NAMESPACE, SERVICE_NAME};
 
 use crate::replica::Replica;
@@ -21,7 +22,7 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
     );
     let mut kept = Vec::new();
     for replica in replicas {
-        for remembered in replica.memory().iter().flat_map(|memory| memory.remembered()) {
+        for remembered in replica.memory().iter().flat_map(Memory::remembered) {
             let key = &remembered.key;
             let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
             if !exists || TRANSIENT.contains(&remembered.table) {

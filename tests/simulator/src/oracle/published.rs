@@ -234,7 +234,7 @@ fn normalize(metadata: &mut ObjectMeta) {
     metadata.generation = None;
     metadata.managed_fields = None;
     metadata.annotations.iter_mut().for_each(|annotations| drop(annotations.remove(TRIGGER_TIME)));
-    if metadata.annotations.as_ref().is_some_and(|annotations| annotations.is_empty()) {
+    if metadata.annotations.as_ref().is_some_and(BTreeMap::is_empty) {
         metadata.annotations = None;
     }
 }

@@ -72,7 +72,7 @@ impl Objects {
         self.services.get(name).is_some_and(|service| has_selector(service) && !is_external(service))
     }
 
-    /// What is expected and what is there, of all that is determined.
+    /// The expected and the actual lines, of all that is determined.
     fn compare(&self) -> (Lines, Lines) {
         let (mut expected, mut actual) = (Lines::new(), Lines::new());
         for (name, service) in &self.services {

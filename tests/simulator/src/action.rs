@@ -9,7 +9,7 @@ use crate::fault::Fault;
 /// A kind of objects that is watched. Services of other controllers have a watch of their own, `delegated`.
 pub const KINDS: [&str; 6] = ["pods", "services", "nodes", "endpointslices", "endpoints", "delegated"];
 
-/// What other clients do to an object of ours, which `pick` selects.
+/// An act of another client on an object of ours, which `pick` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interference {
     /// Empties it.

@@ -20,7 +20,7 @@ const LATER: u64 = 40;
 /// The time by which events of some kinds are late: all that the others cause is written.
 const LATE: u64 = 1_500;
 
-/// What happens in a case, beyond the changes of its scenario.
+/// The fault of a case, beyond the changes of its scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     Nothing,
@@ -182,7 +182,7 @@ fn lags(lag: &[u64; KINDS.len()]) -> impl Iterator<Item = Action> {
 const ORDERED: usize = KINDS.len() - 1;
 const SERVICES: usize = 1;
 
-/// How much later the events of each kind come: every order of the kinds, and every set of kinds that are late.
+/// Delays of the events of each kind: every order of the kinds, and every set of kinds that are late.
 fn orders() -> Vec<[u64; KINDS.len()]> {
     let mut orders = Vec::new();
     let mut order: Vec<usize> = Vec::new();

@@ -14,7 +14,7 @@ use crate::fault::{Accident, Fault};
 use crate::stream::{SimulatedBody, WatchFate};
 use crate::world::World;
 
-/// What happens to one request.
+/// The fate of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Fate {
     pub front: usize,
@@ -122,7 +122,7 @@ fn answer(
     answer.body(SimulatedBody::whole(status.to_string().into())).expect("a valid answer")
 }
 
-/// What will happen to a watch of a kind that begins now.
+/// The fate of a watch of a kind that begins now.
 pub fn watch_fate(world: &World, replica: usize, kind: usize, is_list: bool) -> WatchFate {
     let mut fate = WatchFate::default();
     world.with(|state| {

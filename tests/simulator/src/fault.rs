@@ -146,7 +146,7 @@ pub struct Pin {
     pub accident: Accident,
 }
 
-/// What happens there.
+/// The kind of accident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accident {
     /// The process is killed before the request is sent.
@@ -172,7 +172,7 @@ impl Accident {
     }
 }
 
-/// How often each fault happened.
+/// The number of times that each fault happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts([u64; Fault::ALL.len()]);
 

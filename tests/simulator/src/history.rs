@@ -39,7 +39,7 @@ pub struct Outcome {
     /// From the last fault until the objects were right for good.
     pub recovery: f64,
     pub digest: u64,
-    /// What each step wrote, if that was measured.
+    /// The writes of each step, if they were measured.
     pub steps: Steps,
     /// The number of requests before faults ended, without those of the recorder of events.
     pub requests: u64,

@@ -1,4 +1,4 @@
-//! What a seed stands for, as data: the setup, the rates of faults, and the timeline.
+//! The history that a seed stands for, as data: the setup, the rates of faults, and the timeline.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -29,7 +29,7 @@ pub struct Options {
     pub progress: bool,
 }
 
-/// How often a fault happened.
+/// The number of times that a fault happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     pub happened: u64,
@@ -41,7 +41,7 @@ pub struct Tally {
     pub mattered: u64,
 }
 
-/// What happened.
+/// The outcomes of all histories.
 #[derive(Debug, Default)]
 pub struct Report {
     pub histories: u64,
@@ -50,7 +50,7 @@ pub struct Report {
     /// The longest time from the last fault until the last write.
     pub slowest: (f64, u64),
     pub faults: BTreeMap<Fault, Tally>,
-    /// What failed, by seed.
+    /// Failures by seed.
     pub failures: BTreeMap<u64, Vec<String>>,
     pub took: Duration,
 }

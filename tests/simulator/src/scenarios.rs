@@ -10,7 +10,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// `--max-endpoints-per-slice`.
     pub max: usize,
-    /// What exists before the process starts.
+    /// Objects that exist before the process starts.
     pub before: Vec<Action>,
     pub changes: Vec<Action>,
 }

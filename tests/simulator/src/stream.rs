@@ -73,10 +73,10 @@ enum End {
     Broken(&'static str),
 }
 
-/// What will happen to a watch.
+/// The fate of a watch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchFate {
-    /// How much later than others this watch shows events, all the time.
+    /// The delay of this watch beyond others, all the time.
     pub delay: Duration,
     pub end: Option<(Fault, Instant)>,
     /// Breaks after this many frames.

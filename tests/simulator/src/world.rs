@@ -30,7 +30,7 @@ pub struct Front {
     /// Rises when its connections are closed.
     pub epoch: watch::Sender<u64>,
     pub down: bool,
-    /// How much later it shows events, by kind.
+    /// The delay of its events, by kind.
     pub lag: [Duration; KINDS.len()],
 }
 

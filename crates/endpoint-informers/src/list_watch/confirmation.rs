@@ -26,7 +26,7 @@ use super::timing::{CONFIRMED_FOR, MAX_RETRY_AFTER};
 use crate::cache::Cache;
 use crate::state::CachedResource;
 
-/// When the version that the cache shows was last known to be of the history that the API server stores.
+/// The time at which the version that the cache shows was last known to be of the history that the API server stores.
 #[derive(Debug)]
 pub(super) struct Confirmed {
     /// True while a watch shows that the history goes on.

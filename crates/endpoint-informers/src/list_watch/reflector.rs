@@ -42,7 +42,7 @@ pub(super) struct Reflector<K> {
     before_list: Option<Baseline>,
     /// The resourceVersion to resume from; `None` requires a list.
     pub(super) resume: Option<String>,
-    /// When the API server last showed that its storage has the history up to there.
+    /// The time at which the API server last showed that its storage has the history up to there.
     pub(super) confirmed: Confirmed,
     /// The time at which the watch of the current attempt was accepted.
     pub(super) accepted: Option<Instant>,

@@ -1,4 +1,4 @@
-//! What must hold at each write ([`Watcher`]), and in the end ([`end`], and `expected_objects`).
+//! The rules that hold at each write ([`Watcher`]), and in the end ([`end`], and `expected_objects`).
 
 pub mod bound;
 pub mod commit;

@@ -1,4 +1,4 @@
-//! What the objects that replicas wrote publish, and the rules for each of their writes.
+//! The addresses that the objects written by replicas publish, and the rules for each write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub struct Lost {
     pub in_slices: bool,
 }
 
-/// Where a ready address was published.
+/// The place in which a ready address was published.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub pod: String,
@@ -46,7 +46,7 @@ pub struct Place {
     pub ports: BTreeSet<String>,
 }
 
-/// What one write did.
+/// The effect of one write.
 #[derive(Debug, Default)]
 pub struct Effect {
     pub violations: Vec<String>,

@@ -35,7 +35,7 @@ pub(crate) enum Fault {
     ForeignRecreate,
 }
 
-/// How often each kind begins, in an hour.
+/// The number of times that each kind begins, in an hour.
 const RATES: [(Fault, usize); 19] = [
     (Fault::Reset, 90),
     (Fault::Close, 60),
@@ -137,7 +137,7 @@ fn begin(fault: Fault, rng: &mut Rng, replicas: usize, at: Duration, entries: &m
     entries.extend(last.map(|action| Entry { at: at + time, action, begins: None }));
 }
 
-/// What ends all faults of the replicas.
+/// The commands that end all faults of the replicas.
 pub(crate) fn healing(replicas: usize) -> Vec<Action> {
     let of = |replica| {
         [

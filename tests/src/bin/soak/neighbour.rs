@@ -14,7 +14,7 @@ use crate::fault::Fault;
 const BEDROCK: &str = "bedrock";
 const BEDROCK_PODS: usize = 3;
 
-/// Creates that Service, its pods, and objects of other controllers for it, which nobody may change.
+/// Creates that Service, its pods, and objects of other controllers for it, which no controller may change.
 pub(crate) async fn move_in(access: &Access) {
     access.must(&Method::POST, "/api/v1/nodes", &json!({"metadata": {"name": BEDROCK}})).await;
     let spec =

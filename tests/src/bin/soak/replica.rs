@@ -20,7 +20,7 @@ pub(crate) struct Replica {
     options: ManagerOptions,
     manager: Option<Manager>,
     start_at: Instant,
-    /// How often its processes ended, by their status.
+    /// The number of its processes that ended, by their status.
     pub(crate) ends: BTreeMap<String, usize>,
 }
 

@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::options::Options;
 use crate::side::{Side, Verdict};
 
-/// What happened, and what was wrong, so far.
+/// The events and the wrong objects so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) rounds: usize,
@@ -152,7 +152,7 @@ fn line(text: &mut String, what: &str, values: [usize; 2]) {
     writeln!(text, "{what:52}{:>10}{:>10}", values[0], values[1]).expect("writing to a string");
 }
 
-/// How often processes ended, by their status.
+/// The number of processes that ended, by their status.
 fn ends(side: &Side) -> String {
     let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
     for (status, count) in side.replicas.iter().flat_map(|replica| &replica.ends) {

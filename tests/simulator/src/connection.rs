@@ -17,7 +17,7 @@ use tower::{BoxError, Service};
 use crate::action::KINDS;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
-use crate::oracle::{Created, Write};
+use crate::oracle::{Write, Written};
 use crate::replica::Host;
 use crate::steps::Change;
 use crate::stream::{SimulatedBody, Traffic};
@@ -151,7 +151,7 @@ impl Exchange {
             Some(Fault::BrokenAfter) => Err("connection closed before message completed".into()),
             Some(Fault::TimeoutAfter) => Ok(refusal(StatusCode::GATEWAY_TIMEOUT, "Timeout", None)),
             _ => {
-                if let Some(Created(name)) = answer.extensions().get() {
+                if let Some(Written(name)) = answer.extensions().get() {
                     world.with(|state| state.watcher.acknowledged(name));
                 }
                 Ok(answer)
@@ -183,8 +183,8 @@ impl Exchange {
         let Ok(body) = body.collect().await;
         let body = body.to_bytes();
         if let Some(write) = write.filter(|_| head.status.is_success() && method != Method::GET) {
-            if let Some(created) = world.committed(&write, &head.headers, &body) {
-                head.extensions.insert(created);
+            if let Some(written) = world.committed(&write, &head.headers, &body) {
+                head.extensions.insert(written);
             }
             if world.plan.measured {
                 world.with(|state| change.iter().for_each(|it| state.steps.add(it, &head.headers, &body)));

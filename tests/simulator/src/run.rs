@@ -152,6 +152,9 @@ pub fn all_of(options: &Options, plan_of: &(dyn Fn(u64) -> Plan + Sync)) -> Repo
                     let plan = plan_of(seed);
                     let outcome = one(&plan);
                     let failed = !outcome.failures.is_empty();
+                    if options.progress && failed {
+                        let _ = writeln!(std::io::stderr(), "seed {seed} failed: {}", outcome.failures[0]);
+                    }
                     let faults = if number < options.mattered { mattered(&plan, &one) } else { Vec::new() };
                     let mut report = report.lock();
                     report.add(seed, outcome);

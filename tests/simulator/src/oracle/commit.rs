@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use super::end::read;
 use super::lasting::{is_ready_since, version};
 use super::published::{Effect, Lost};
-use super::{Created, Kind, Write};
+use super::{Kind, Write, Written};
 use crate::decode::decode;
 use crate::world::World;
 
 impl World {
-    /// Looks at a write that was committed. Returns what it created, if that is a slice.
-    pub fn committed(&self, write: &Write, headers: &HeaderMap, body: &Bytes) -> Option<Created> {
+    /// Looks at a write that was committed. Returns the name of the slice that it wrote.
+    pub fn committed(&self, write: &Write, headers: &HeaderMap, body: &Bytes) -> Option<Written> {
         self.digest(&[body]);
         if write.kind == Kind::Lease {
             self.lease_written(write);
@@ -36,8 +36,7 @@ impl World {
         let service =
             slice.as_ref().and_then(|slice| slice.metadata.labels.as_ref()?.get(SERVICE_NAME).cloned());
         let service = service.or_else(|| endpoints.as_ref()?.metadata.name.clone());
-        let created = slice.as_ref().filter(|_| write.method == Method::POST);
-        let created = created.and_then(|slice| slice.metadata.name.clone()).map(Created);
+        let written = slice.as_ref().and_then(|slice| slice.metadata.name.clone()).map(Written);
         let effect = self.with(|state| {
             let watcher = &mut state.watcher;
             watcher.last_write = Instant::now();
@@ -65,7 +64,7 @@ impl World {
         }
         self.check_lost(write, &lost);
         service.iter().for_each(|service| self.check_delegated(write, service));
-        created
+        written
     }
 
     fn lease_written(&self, write: &Write) {

@@ -38,9 +38,9 @@ pub struct Write {
     kind: Kind,
 }
 
-/// The name of the object that a request created, to be acknowledged by its answer.
+/// The name of the slice that a request wrote, to be acknowledged by its answer.
 #[derive(Debug, Clone)]
-pub struct Created(pub String);
+pub struct Written(pub String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {

@@ -24,8 +24,8 @@ pub struct Published {
 struct Slice {
     object: EndpointSlice,
     updates: u64,
-    created: Instant,
-    /// The process that created it knows it, and so does every later leader after its relist.
+    written: Instant,
+    /// The process that wrote it knows its content, and so does every later leader after its relist.
     known: bool,
 }
 
@@ -62,10 +62,10 @@ impl Published {
         self.endpoints.remove(name);
     }
 
-    /// The answer to the create of this slice has arrived.
+    /// The answer to the last write of this slice has arrived.
     pub fn acknowledged(&mut self, name: &str) {
         if let Some(slice) = self.slices.get_mut(name) {
-            slice.known = slice.created.elapsed() <= PROMPT;
+            slice.known = slice.written.elapsed() <= PROMPT;
         }
     }
 
@@ -85,11 +85,13 @@ impl Published {
                 effect.violations.push(format!("slice {name} is written more often than anything changed"));
             }
             known.object = slice.clone();
+            known.written = Instant::now();
+            known.known = false;
         } else {
             if is_new && !is_shared {
                 effect.doubled = self.doubled(&slice);
             }
-            let new = Slice { object: slice.clone(), updates: 0, created: Instant::now(), known: false };
+            let new = Slice { object: slice.clone(), updates: 0, written: Instant::now(), known: false };
             self.slices.insert(name, new);
         }
         effect.lost = lost(&slice, before, &self.ready(&slice));

@@ -144,6 +144,12 @@ impl Cache {
         T::table(&self.state.read()).observe(resource_version);
     }
 
+    /// Records that the API server's storage was restored: until the end of the next list of this kind, its versions have
+    /// no order.
+    pub(crate) fn outlive<T: CachedResource>(&self) {
+        T::table_mut(&mut self.state.write()).outlive();
+    }
+
     /// Begins a list, before it is requested: from here to the end of the list, every listed object is upserted.
     ///
     /// For list-watches, and for tests that play the API server.

@@ -28,6 +28,8 @@ pub struct Store<T: Resource> {
     listing: bool,
     /// The resourceVersion up to which every change is in the table.
     observed: AtomicU64,
+    /// The API server's storage was restored, and no list has shown it since.
+    outlived: bool,
 }
 
 /// An object, and what fits beside the pointer.
@@ -58,6 +60,7 @@ impl<T: Resource> Default for Store<T> {
             generation: 0,
             listing: false,
             observed: AtomicU64::default(),
+            outlived: false,
         }
     }
 }
@@ -94,6 +97,17 @@ impl<T: Resource> Store<T> {
     /// a list may lower this value.
     pub fn observed(&self) -> u64 {
         self.observed.load(Ordering::Relaxed)
+    }
+
+    /// [`Self::observed`], or `None` if the table shows objects from before a restore of the API server's storage: then its
+    /// versions and those of writes have no order.
+    pub fn comparable(&self) -> Option<u64> {
+        (!self.outlived).then(|| self.observed())
+    }
+
+    /// Records that the API server's storage was restored: until the end of the next list, versions have no order.
+    pub(crate) fn outlive(&mut self) {
+        self.outlived = true;
     }
 
     /// Fails if the object is missing here and may exist all the same: the API server has shown an object of this name,
@@ -207,14 +221,14 @@ impl<T: Resource> Store<T> {
     }
 
     /// Ends the list in progress, after everything that it didn't show was removed: the table is at this version.
-    /// Returns true if the version is lower than what was seen before.
+    /// Returns true if the version is lower than what was seen before, or the storage was restored.
     pub(crate) fn listed(&mut self, resource_version: &str) -> bool {
         let version = resource_version.parse().ok();
         let seen = std::mem::replace(self.observed.get_mut(), version.unwrap_or_default());
         if std::mem::take(&mut self.listing) {
             self.unreadable.retain_generation(self.generation);
         }
-        version.is_some_and(|version| version < seen)
+        std::mem::take(&mut self.outlived) || version.is_some_and(|version| version < seen)
     }
 }
 

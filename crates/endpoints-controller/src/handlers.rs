@@ -53,8 +53,8 @@ impl Handler for EndpointsController {
         }
     }
 
-    /// Versions that went back need no handling: a write based on an undone object is refused, because it names the
-    /// version or because the object exists, and an undone deletion is noticed by what the list shows.
+    /// Versions that went back need no handling beyond `was_undone`: a write based on an undone object is refused, because
+    /// it names the version or because the object exists, and an undone deletion is noticed by what the list shows.
     fn endpoints_listed(&self, phase: ListPhase, state: &State) {
         let mut tracker = self.tracker.lock();
         let due = match phase {
@@ -95,7 +95,8 @@ impl EndpointsController {
             if deleted {
                 tracker.gone(&key, object.version);
             }
-            (tracker.wake(&key), deleted || tracker.is_foreign(&key, object.version))
+            let foreign = deleted || was_undone(change) || tracker.is_foreign(&key, object.version);
+            (tracker.wake(&key), foreign)
         };
         // Other Endpoints belong to their users, who may store any data in them.
         let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
@@ -107,4 +108,11 @@ impl EndpointsController {
             self.queue.add(key);
         }
     }
+}
+
+/// True if a list shows an older version than the cache did: a restored backup has undone a write, which may be one of ours
+/// whose answer was lost.
+fn was_undone(change: &Change<CachedEndpoints>) -> bool {
+    let Change::Updated { old, new } = change else { return false };
+    new.version.number() < old.version.number()
 }

@@ -192,7 +192,7 @@ impl EndpointsController {
         state: &State,
     ) -> Result<(), SyncError> {
         let mut tracker = self.tracker.lock();
-        if tracker.is_behind(key, stored.map(|stored| stored.version), state.endpoints.observed()) {
+        if tracker.is_behind(key, stored.map(|stored| stored.version), state.endpoints.comparable()) {
             tracker.wait(key);
             return Err(SyncError::StaleCache);
         }

@@ -101,9 +101,18 @@ impl Tracker {
 
     /// True if the cache shows an older object than we wrote, or none, and no deletion of it.
     ///
-    /// `observed` is the resourceVersion up to which everything that happened is in the cache. Versions that aren't
+    /// `observed` is the resourceVersion up to which everything that happened is in the cache; `None` if the storage was
+    /// restored since the cache was listed, so that nothing but the version written will do. Versions that aren't
     /// numbers can't be ordered; then the API server decides, by a conflict.
-    pub(crate) fn is_behind(&self, key: &ObjectKey, cached: Option<ResourceVersion>, observed: u64) -> bool {
+    pub(crate) fn is_behind(
+        &self,
+        key: &ObjectKey,
+        cached: Option<ResourceVersion>,
+        observed: Option<u64>,
+    ) -> bool {
+        let Some(observed) = observed else {
+            return self.written.get(key).is_some_and(|written| cached != Some(written.version));
+        };
         let shown = cached.and_then(ResourceVersion::number).unwrap_or_default().max(observed);
         let written = self.written.get(key).and_then(|written| written.version.number());
         written.is_some_and(|written| shown < written)
@@ -113,7 +122,7 @@ impl Tracker {
     /// expected.
     pub(crate) fn gone(&mut self, key: &ObjectKey, last: ResourceVersion) {
         self.deleted.remove(key);
-        if !self.is_behind(key, Some(last), 0) {
+        if !self.is_behind(key, Some(last), Some(0)) {
             self.written.remove(key);
         }
     }
@@ -219,25 +228,27 @@ mod tests {
     fn a_cache_is_behind_until_it_shows_what_was_written() {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
-        assert!(!tracker.is_behind(&key, Some("7".into()), 0), "nothing was written");
+        assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "nothing was written");
         tracker.wrote(&key, "uid".to_owned(), "8".into());
-        assert!(tracker.is_behind(&key, Some("7".into()), 0), "the version before");
-        assert!(tracker.is_behind(&key, None, 7), "not even created");
-        assert!(!tracker.is_behind(&key, Some("8".into()), 0), "ours");
-        assert!(!tracker.is_behind(&key, Some("9".into()), 0), "another client's after ours");
-        assert!(!tracker.is_behind(&key, None, 8), "created and gone again");
-        assert!(!tracker.is_behind(&other, Some("7".into()), 0), "another object");
+        assert!(tracker.is_behind(&key, Some("7".into()), Some(0)), "the version before");
+        assert!(tracker.is_behind(&key, None, Some(7)), "not even created");
+        assert!(!tracker.is_behind(&key, Some("8".into()), Some(0)), "ours");
+        assert!(!tracker.is_behind(&key, Some("9".into()), Some(0)), "another client's after ours");
+        assert!(!tracker.is_behind(&key, None, Some(8)), "created and gone again");
+        assert!(!tracker.is_behind(&other, Some("7".into()), Some(0)), "another object");
+        let after_a_restore = |shown: &str| tracker.is_behind(&key, Some(shown.into()), None);
+        assert_eq!(["7", "8", "9"].map(after_a_restore), [true, false, true]);
         assert_eq!(
             ["7", "8", "9"].map(|version| tracker.is_foreign(&key, version.into())),
             [false, false, true]
         );
         tracker.gone(&key, "7".into());
-        assert!(tracker.is_behind(&key, None, 7), "that was the one before ours");
+        assert!(tracker.is_behind(&key, None, Some(7)), "that was the one before ours");
         tracker.gone(&key, "8".into());
-        assert!(!tracker.is_behind(&key, None, 7), "ours is gone");
+        assert!(!tracker.is_behind(&key, None, Some(7)), "ours is gone");
         tracker.wrote(&key, "uid".to_owned(), "9".into());
         assert!(!tracker.forget(&key, Instant::now()));
-        assert!(!tracker.is_behind(&key, Some("7".into()), 0), "forgotten");
+        assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "forgotten");
     }
 
     #[test]
@@ -277,7 +288,7 @@ mod tests {
             tracker.list_begins();
             let keys = tracker.listed(|_| shown.map(ResourceVersion::from));
             assert_eq!(
-                (keys.contains(&key), tracker.is_behind(&key, shown.map(ResourceVersion::from), 0)),
+                (keys.contains(&key), tracker.is_behind(&key, shown.map(ResourceVersion::from), Some(0))),
                 (due, false),
                 "{what}"
             );
@@ -296,11 +307,11 @@ mod tests {
         let mut woken = tracker.listed(|_| None);
         woken.sort();
         assert_eq!(woken, [other, key.clone()], "to look");
-        assert!(tracker.is_behind(&key, None, 7) && !tracker.wake(&key));
+        assert!(tracker.is_behind(&key, None, Some(7)) && !tracker.wake(&key));
         tracker.list_begins();
         tracker.list_begins();
         assert_eq!(tracker.listed(|_| None), std::slice::from_ref(&key), "the next one ends it");
-        assert!(!tracker.is_behind(&key, None, 7));
+        assert!(!tracker.is_behind(&key, None, Some(7)));
     }
 
     /// A deletion whose event never comes, because a restored backup has undone it.
@@ -349,6 +360,6 @@ mod tests {
         let key = ObjectKey::new("ns", "web");
         let mut tracker = Tracker::default();
         tracker.wrote(&key, "uid".to_owned(), "b".into());
-        assert!(!tracker.is_behind(&key, Some("a".into()), 0));
+        assert!(!tracker.is_behind(&key, Some("a".into()), Some(0)));
     }
 }

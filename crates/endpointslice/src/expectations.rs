@@ -174,20 +174,24 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
     /// still there although it was deleted.
     ///
     /// `cached` gives uid and version of each object in the cache. `observed` is the resourceVersion up to which the cache
-    /// has seen everything, or 0 if that is unknown. A write up to there is not waited for: if its object looks
+    /// has seen everything, or 0 if that is unknown; `None` if the storage was restored since the cache was listed: then
+    /// nothing but the version written will do, because versions of two histories have no order. A write up to there is not waited for: if its object looks
     /// different, another client has changed it. Upstream has no such limit, and can wait for ever
     /// (kubernetes#141592). A [complete list](Self::relist_completed) ends the wait, too.
     pub fn is_stale(
         &self,
         key: &K,
-        observed: u64,
+        observed: Option<u64>,
         cached: impl IntoIterator<Item = (Uid, ObjectVersion)>,
     ) -> bool {
         let Some(objects) = self.objects.get(key) else { return false };
         let cached: HashMap<Uid, ObjectVersion> = cached.into_iter().collect();
         objects.iter().any(|(uid, expectation)| match (expectation.state, cached.get(uid)) {
             (Expected::Deleted, found) => found.is_some(),
-            (Expected::Present(written), _) if written.number().is_some_and(|number| number <= observed) => {
+            (Expected::Present(written), found) if observed.is_none() => {
+                found.is_none_or(|found| found.resource_version != written.resource_version)
+            }
+            (Expected::Present(written), _) if written.number() <= observed && written.number().is_some() => {
                 false
             }
             (Expected::Present(written), Some(found)) => found.is_older_than(written),

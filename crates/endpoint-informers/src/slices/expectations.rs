@@ -296,7 +296,7 @@ fn is_stale(
     let terminating = terminating.filter(|slice| !expectations.expects_deletion(key, &slice.uid));
     let cached = slices.current.iter().chain(terminating);
     let cached = cached.map(|slice| (slice.uid.clone(), slice.object_version()));
-    expectations.is_stale(key, state.slices.observed(), cached)
+    expectations.is_stale(key, state.slices.comparable(), cached)
 }
 
 /// The number of writes in a plan.

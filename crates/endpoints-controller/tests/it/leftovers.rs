@@ -134,6 +134,27 @@ async fn endpoints_that_a_restored_backup_brings_back_are_deleted() {
     }
 }
 
+/// The answer to a write is lost, its event shows it all the same, and a restored backup undoes it.
+#[tokio::test(start_paused = true)]
+async fn a_write_without_an_answer_that_a_restored_backup_undoes_is_repeated() {
+    for bump in [0, 1000] {
+        let harness = Harness::start(Duration::ZERO, |api| {
+            api.service(web());
+            api.pod(pod("web-1", &["10.0.0.1"], true));
+        });
+        harness.api.settle().await;
+        let backup = harness.api.backup();
+        harness.api.lose_answers(1);
+        harness.api.pod(pod("web-2", &["10.0.0.2"], true));
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"]);
+        harness.api.restore(backup, bump);
+        harness.api.relist();
+        harness.api.settle().await;
+        assert_eq!(harness.addresses("web"), ["10.0.0.1", "10.0.0.2"], "{bump}");
+    }
+}
+
 /// Other programs store data in Endpoints without a Service.
 #[tokio::test(start_paused = true)]
 async fn endpoints_created_without_a_service_are_left_alone() {

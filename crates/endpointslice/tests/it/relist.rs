@@ -81,7 +81,11 @@ fn complete(
 fn stale(expectations: &Expectations<&'static str>, shown: &Shown) -> BTreeSet<&'static str> {
     let is_stale = |service: &&'static str| {
         let cached = shown.iter().filter(|((of, _), _)| of == service);
-        expectations.is_stale(service, 0, cached.map(|((_, uid), found)| ((*uid).into(), version(*found))))
+        expectations.is_stale(
+            service,
+            Some(0),
+            cached.map(|((_, uid), found)| ((*uid).into(), version(*found))),
+        )
     };
     SERVICES.into_iter().filter(is_stale).collect()
 }
@@ -187,7 +191,7 @@ fn an_accepted_version_is_expected_like_a_written_one() {
     assert!(expectations.accept(&"web", &uid, version((1, 1)), version((1, 2))));
     assert!(!expectations.is_foreign(&"web", &uid, version((1, 2))));
     assert!(expectations.is_foreign(&"web", &uid, version((1, 3))));
-    assert!(expectations.is_stale(&"web", 0, [(uid.clone(), version((1, 1)))]));
+    assert!(expectations.is_stale(&"web", Some(0), [(uid.clone(), version((1, 1)))]));
     expectations.relist_begins();
     let relisted = expectations.relist_completed(|_, _| Some(version((1, 1))));
     assert_eq!(relisted.differing, [("web", Difference::Lost)]);

@@ -146,8 +146,8 @@ impl Cache {
 
     /// Records that the API server's storage was restored: until the end of the next list of this kind, its versions have
     /// no order.
-    pub(crate) fn outlive<T: CachedResource>(&self) {
-        T::table_mut(&mut self.state.write()).outlive();
+    pub(crate) fn storage_restored<T: CachedResource>(&self) {
+        T::table_mut(&mut self.state.write()).storage_restored();
     }
 
     /// Begins a list, before it is requested: from here to the end of the list, every listed object is upserted.

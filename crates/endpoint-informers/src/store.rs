@@ -29,7 +29,7 @@ pub struct Store<T: Resource> {
     /// The resourceVersion up to which every change is in the table.
     observed: AtomicU64,
     /// The API server's storage was restored, and no list has shown it since.
-    outlived: bool,
+    restored: bool,
 }
 
 /// An object, and what fits beside the pointer.
@@ -60,7 +60,7 @@ impl<T: Resource> Default for Store<T> {
             generation: 0,
             listing: false,
             observed: AtomicU64::default(),
-            outlived: false,
+            restored: false,
         }
     }
 }
@@ -102,12 +102,12 @@ impl<T: Resource> Store<T> {
     /// [`Self::observed`], or `None` if the table shows objects from before a restore of the API server's storage: then its
     /// versions and those of writes have no order.
     pub fn comparable(&self) -> Option<u64> {
-        (!self.outlived).then(|| self.observed())
+        (!self.restored).then(|| self.observed())
     }
 
     /// Records that the API server's storage was restored: until the end of the next list, versions have no order.
-    pub(crate) fn outlive(&mut self) {
-        self.outlived = true;
+    pub(crate) fn storage_restored(&mut self) {
+        self.restored = true;
     }
 
     /// Fails if the object is missing here and may exist all the same: the API server has shown an object of this name,
@@ -228,7 +228,7 @@ impl<T: Resource> Store<T> {
         if std::mem::take(&mut self.listing) {
             self.unreadable.retain_generation(self.generation);
         }
-        std::mem::take(&mut self.outlived) || version.is_some_and(|version| version < seen)
+        std::mem::take(&mut self.restored) || version.is_some_and(|version| version < seen)
     }
 }
 

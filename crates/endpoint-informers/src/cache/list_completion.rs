@@ -82,17 +82,17 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
             return false;
         }
         changes.extend(batch.into_iter().filter_map(|hash| table.remove_unlisted(hash)));
-        changes.sort_by(|one, other| {
-            let name = |change: &Change<T>| {
-                let object = change.latest();
-                (object.namespace().to_owned(), object.name().to_owned())
-            };
-            name(one).cmp(&name(other))
-        });
         let state = RwLockWriteGuard::downgrade(state);
+        // The order of the hash table must not decide which key is synced first.
+        changes.sort_unstable_by(|one, other| full_name(one).cmp(&full_name(other)));
         self.cache.notify(&state, &changes, false);
         // Waiting threads go first: without this, the thread that unlocks usually gets the lock again.
         RwLockReadGuard::unlock_fair(state);
         true
     }
+}
+
+fn full_name<T: CachedResource>(change: &Change<T>) -> (&str, &str) {
+    let object = change.latest();
+    (object.namespace(), object.name())
 }

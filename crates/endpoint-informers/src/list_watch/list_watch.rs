@@ -96,7 +96,7 @@ impl<K: CachedResource> ListWatch<K> {
                 Ok(()) = relist_requests.changed() => info!(resource = K::RESOURCE, "Relisting on request"),
                 Ok(_) = restores.wait_for(|now| *now != handled.load(Ordering::Relaxed)) => {
                     info!(resource = K::RESOURCE, "Relisting because resourceVersions went back");
-                    self.reflector.cache.outlive::<K>();
+                    self.reflector.cache.storage_restored::<K>();
                     let now = Instant::now();
                     if last_restore.replace(now).is_some_and(|last| now - last < RESTORES_APART) {
                         self.not_before = self.not_before.max(now + backoff.next_delay());

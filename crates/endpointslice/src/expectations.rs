@@ -174,10 +174,11 @@ impl<K: Clone + Eq + Hash> Expectations<K> {
     /// still there although it was deleted.
     ///
     /// `cached` gives uid and version of each object in the cache. `observed` is the resourceVersion up to which the cache
-    /// has seen everything, or 0 if that is unknown; `None` if the storage was restored since the cache was listed: then
-    /// nothing but the version written will do, because versions of two histories have no order. A write up to there is not waited for: if its object looks
-    /// different, another client has changed it. Upstream has no such limit, and can wait for ever
-    /// (kubernetes#141592). A [complete list](Self::relist_completed) ends the wait, too.
+    /// has seen everything, or 0 if that is unknown. A write up to there is not waited for: if its object looks different,
+    /// another client has changed it. Upstream has no such limit, and can wait for ever (kubernetes#141592). `None` means
+    /// that the storage was restored since the cache was listed: versions of two histories have no order, so that the
+    /// cache is stale until it has exactly the version written. A [complete list](Self::relist_completed) ends the wait,
+    /// too.
     pub fn is_stale(
         &self,
         key: &K,

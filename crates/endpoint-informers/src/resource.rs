@@ -39,7 +39,8 @@ pub trait Resource: Send + Sync + Sized + 'static {
     /// The name.
     fn name(&self) -> &str;
 
-    /// True if `other`, an object of the same name, differs in nothing that the cache keeps.
+    /// True if `other`, an object of the same name, differs in nothing that the cache keeps. Uid and resourceVersion don't tell:
+    /// after the restore of a backup, versions are given a second time.
     fn is_same(&self, other: &Self) -> bool;
 
     /// Namespace and name. Cost: two reference counts if the object shares its names, otherwise a copy.

@@ -45,7 +45,7 @@ impl Handler for EndpointsController {
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, state: &State, is_initial_list: bool) {
-        if is_initial_list {
+        if is_initial_list || self.is_written_by_us(change) {
             self.look_for_service(change.latest(), state);
         }
         if !self.deferred.defer_if_syncing(&change.latest().key(), change) {
@@ -71,16 +71,25 @@ impl Handler for EndpointsController {
 }
 
 impl EndpointsController {
-    /// Queues Endpoints of ours that a relist shows and that have no Service: a restored backup has brought them back.
-    /// Upstream deletes them at its next start.
-    fn look_for_service(&self, listed: &CachedEndpoints, state: &State) {
-        let key = listed.key();
-        if state.services.get(&key.namespace, &key.name).is_none()
-            && is_ours(listed)
-            && !elects_a_leader(listed)
+    /// True if a watch shows Endpoints that this process, or another one of this program, wrote last.
+    fn is_written_by_us(&self, change: &Change<CachedEndpoints>) -> bool {
+        !matches!(change, Change::Deleted(_)) && self.repairs.is_own(&change.latest().last_managers)
+    }
+
+    /// Queues Endpoints of ours that have no Service: a restored backup has brought them back, or a leader that did not yet
+    /// know that it was replaced has created them for a Service that it did not yet know to be deleted. Upstream deletes
+    /// them at its next start.
+    fn look_for_service(&self, shown: &CachedEndpoints, state: &State) {
+        if state.services.get(&shown.namespace, &shown.name).is_some()
+            || !is_ours(shown)
+            || elects_a_leader(shown)
         {
-            let uid = Some(listed.uid.clone());
-            self.tracker.lock().orphan(&key, Orphan { uid, selected: false, listed: true });
+            return;
+        }
+        let key = shown.key();
+        let mut tracker = self.tracker.lock();
+        if !tracker.is_deleted(&key, &shown.uid) {
+            tracker.orphan(&key, Orphan { uid: Some(shown.uid.clone()), selected: false, listed: true });
             self.queue.add(key);
         }
     }

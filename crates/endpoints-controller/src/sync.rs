@@ -21,7 +21,7 @@ use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_r
 use crate::error::SyncError;
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
-use crate::tracker::{LATE, Orphan};
+use crate::tracker::Orphan;
 
 /// True if the object may exist after this failed create.
 fn may_be_stored(error: &WriteError) -> bool {
@@ -280,8 +280,9 @@ impl EndpointsController {
 
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
-        if self.tracker.lock().forget(key, Instant::now()) {
-            self.queue.add_after(key.clone(), LATE);
+        // Each time, because an earlier addition of the key, such as a retry, replaces a later one.
+        if let Some(rest) = self.tracker.lock().forget(key, Instant::now()) {
+            self.queue.add_after(key.clone(), rest);
         }
         self.repairs.forget(key);
     }

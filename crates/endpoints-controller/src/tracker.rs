@@ -94,6 +94,11 @@ impl Tracker {
         self.deleted.insert(key.clone(), Deletion { uid, lists: self.lists });
     }
 
+    /// True if the object of this uid was deleted with its Service, and its event has not come.
+    pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: &str) -> bool {
+        self.deleted.get(key).is_some_and(|deletion| *deletion.uid == *uid)
+    }
+
     /// True if an object of this key may come from a create whose response was lost.
     pub(crate) fn may_be_late(&self, key: &ObjectKey) -> bool {
         self.unanswered.contains_key(key)
@@ -202,20 +207,20 @@ impl Tracker {
     }
 
     /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in
-    /// which its event still queues the key. Returns true the first time: the key is then synced again after [`LATE`].
+    /// which its event still queues the key. Returns the rest of that time, after which the key is to be synced again.
     #[must_use]
-    pub(crate) fn forget(&mut self, key: &ObjectKey, now: Instant) -> bool {
+    pub(crate) fn forget(&mut self, key: &ObjectKey, now: Instant) -> Option<Duration> {
         self.written.remove(key);
         if let Some(create) = self.unanswered.get_mut(key) {
-            let first = create.gone_since.is_none();
             let since = *create.gone_since.get_or_insert(now);
-            if now.saturating_duration_since(since) < LATE {
-                return first;
+            let rest = LATE.saturating_sub(now.saturating_duration_since(since));
+            if !rest.is_zero() {
+                return Some(rest);
             }
         }
         self.unanswered.remove(key);
         self.waiting.remove(key);
-        false
+        None
     }
 }
 
@@ -247,7 +252,7 @@ mod tests {
         tracker.gone(&key, "8".into());
         assert!(!tracker.is_behind(&key, None, Some(7)), "ours is gone");
         tracker.wrote(&key, "uid".to_owned(), "9".into());
-        assert!(!tracker.forget(&key, Instant::now()));
+        assert_eq!(tracker.forget(&key, Instant::now()), None);
         assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "forgotten");
     }
 
@@ -256,18 +261,21 @@ mod tests {
         let key = ObjectKey::new("ns", "web");
         let (mut tracker, now) = (Tracker::default(), Instant::now());
         tracker.wait(&key);
-        assert!(!tracker.forget(&key, now) && !tracker.wake(&key));
+        assert!(tracker.forget(&key, now).is_none() && !tracker.wake(&key));
         tracker.unanswered(&key);
         tracker.wait(&key);
-        assert!(tracker.forget(&key, now) && tracker.waiting.contains(&key), "it may appear");
-        assert!(
-            !tracker.forget(&key, now) && tracker.waiting.contains(&key),
-            "whatever else wakes the key meanwhile"
+        assert_eq!(tracker.forget(&key, now), Some(LATE), "it may appear");
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            tracker.forget(&key, now + second),
+            Some(LATE - second),
+            "whatever wakes the key meanwhile"
         );
-        assert!(!tracker.forget(&key, now + LATE) && !tracker.wake(&key), "it has not");
+        assert!(tracker.waiting.contains(&key));
+        assert!(tracker.forget(&key, now + LATE).is_none() && !tracker.wake(&key), "it has not");
         tracker.unanswered(&key);
         tracker.settled(&key);
-        assert!(!tracker.forget(&key, now), "another write was answered");
+        assert_eq!(tracker.forget(&key, now), None, "another write was answered");
         let Tracker { written, lists: _, waiting, unanswered, orphaned, deleted } = tracker;
         assert!(written.is_empty() && waiting.is_empty() && unanswered.is_empty());
         assert!(orphaned.is_empty() && deleted.is_empty());

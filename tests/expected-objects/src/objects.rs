@@ -21,6 +21,11 @@ fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["labels"].get(key)?.as_str()
 }
 
+/// True if Endpoints are the lock of a leader election.
+fn elects_a_leader(endpoints: &Value) -> bool {
+    endpoints["metadata"]["annotations"].get("control-plane.alpha.kubernetes.io/leader").is_some()
+}
+
 fn flag(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
 }
@@ -89,7 +94,7 @@ impl Objects {
             if kept {
                 let key = format!("Endpoints {name}");
                 let (wanted, there) = if delegated {
-                    (BTreeSet::new(), self.managed_endpoints(name))
+                    (BTreeSet::new(), self.leftover_endpoints(name))
                 } else {
                     (self.endpoints_lines(service), self.actual_endpoints(name))
                 };
@@ -102,9 +107,7 @@ impl Objects {
             let mirrored =
                 service.is_some_and(|service| !has_selector(service) && !self.is_delegated(service));
             let opts_out = label(endpoints, "endpointslice.kubernetes.io/skip-mirror") == Some("true")
-                || endpoints["metadata"]["annotations"]
-                    .get("control-plane.alpha.kubernetes.io/leader")
-                    .is_some();
+                || elects_a_leader(endpoints);
             if mirrored && has_ambiguous_ports(endpoints) {
                 continue;
             }
@@ -118,11 +121,8 @@ impl Objects {
             }
             expected.insert(key.clone(), lines);
             actual.insert(key, there);
-            if service.is_none() && !self.managed_endpoints(name).is_empty() {
-                actual.insert(
-                    format!("Endpoints {name} without a Service"),
-                    BTreeSet::from(["there".to_owned()]),
-                );
+            if service.is_none() {
+                actual.insert(format!("Endpoints {name} without a Service"), self.leftover_endpoints(name));
             }
         }
         (expected, actual)
@@ -282,6 +282,13 @@ impl Objects {
             }
         }
         lines
+    }
+
+    /// Not empty if the Endpoints of this name are the controller's, and to be deleted if no Service needs them: the locks of
+    /// leader elections may stay.
+    fn leftover_endpoints(&self, name: &str) -> BTreeSet<String> {
+        let elects = self.endpoints.get(name).is_some_and(elects_a_leader);
+        if elects { BTreeSet::new() } else { self.managed_endpoints(name) }
     }
 
     /// Not empty if the Endpoints of this name are the controller's.

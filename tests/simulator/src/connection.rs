@@ -166,7 +166,7 @@ impl Exchange {
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
         }
-        let (write, change) = (Write::of(host.replica, host.started, &head), Change::of(&head));
+        let (write, change) = (Write::of(&host, &head), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
         let kind = kind(&head.uri).filter(|_| is_watch);

@@ -90,6 +90,11 @@ impl Host {
         self.dead.notify_waiters();
     }
 
+    /// True after it was killed.
+    pub fn is_dead(&self) -> bool {
+        self.state.lock().dead
+    }
+
     /// Kills the process after this many polls of its tasks.
     pub fn kill_after(&self, polls: u64) {
         self.state.lock().polls = Some(polls);

@@ -79,6 +79,6 @@ impl Resource for CachedEndpoints {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.version == other.version && self.uid == other.uid
+        self == other
     }
 }

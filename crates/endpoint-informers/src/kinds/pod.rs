@@ -67,7 +67,7 @@ impl Resource for Pod {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.version == other.version && self.uid == other.uid
+        self == other
     }
 }
 

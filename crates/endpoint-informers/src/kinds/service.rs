@@ -78,7 +78,7 @@ impl Resource for Service {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.version == other.version && self.uid == other.uid
+        self == other
     }
 }
 

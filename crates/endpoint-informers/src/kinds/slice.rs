@@ -20,7 +20,7 @@ use crate::store::small_set::SmallSet;
 ///
 /// The encoded form takes a fraction of the memory of the decoded one, and keeps fields that this program doesn't know.
 /// managedFields are dropped, as upstream does, except for the managers that wrote last.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct CachedSlice {
     /// The namespace.
     pub namespace: Arc<str>,
@@ -100,7 +100,7 @@ impl Resource for CachedSlice {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.version == other.version && self.uid == other.uid
+        self == other
     }
 }
 

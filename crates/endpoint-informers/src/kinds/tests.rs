@@ -89,3 +89,20 @@ fn malformed_objects_are_errors_in_both_encodings() {
         let _ = CachedSlice::from_protobuf(&raw[..length], &mut Interner::default());
     }
 }
+
+/// After the restore of a backup, the API server gives versions a second time.
+#[test]
+fn two_objects_of_one_version_are_not_the_same() {
+    fn differs<K: Resource>((name, _, json): (&str, &[u8], &str)) -> bool {
+        let mut interner = Interner::default();
+        let mut other: serde_json::Value = serde_json::from_str(json).unwrap();
+        other["metadata"]["labels"]["given"] = "twice".into();
+        let [one, other] =
+            [json, &other.to_string()].map(|json| K::from_json(json, &mut interner).expect(name));
+        one.is_same(&one) && !one.is_same(&other)
+    }
+    assert!(differs::<Pod>(fixture!("pod")));
+    assert!(differs::<Service>(fixture!("service")));
+    assert!(differs::<CachedSlice>(fixture!("endpointslice")));
+    assert!(differs::<CachedEndpoints>(fixture!("endpoints")));
+}

@@ -134,6 +134,28 @@ async fn endpoints_that_a_restored_backup_brings_back_are_deleted() {
     }
 }
 
+/// A leader that did not yet know that it was replaced, nor that the Service was deleted, creates them again.
+#[tokio::test(start_paused = true)]
+async fn endpoints_that_another_replica_creates_for_a_deleted_service_are_deleted() {
+    for exists in [false, true] {
+        let harness = Harness::start(Duration::ZERO, |api| api.service(web()));
+        harness.api.settle().await;
+        let mut again = harness.api.stored("web").unwrap();
+        harness.api.remove::<Service>("web");
+        harness.api.settle().await;
+        harness.api.forget_requests();
+        if exists {
+            // The cache of Services is behind that of Endpoints.
+            harness.api.has_service("web");
+        }
+        again.metadata.uid = Some("again".into());
+        harness.api.put_unchecked(again);
+        harness.api.settle().await;
+        let deleted: &[&str] = if exists { &[] } else { &["DELETE web"] };
+        assert_eq!(harness.api.requests(), deleted);
+    }
+}
+
 /// The answer to a write is lost, its event shows it all the same, and a restored backup undoes it.
 #[tokio::test(start_paused = true)]
 async fn a_write_without_an_answer_that_a_restored_backup_undoes_is_repeated() {

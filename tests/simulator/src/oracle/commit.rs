@@ -47,7 +47,7 @@ impl World {
                 watcher.last_replica_writes += u64::from(write.replica == self.plan.setup.replicas);
             }
             if self.plan.setup.election {
-                watcher.check_writer(write.replica);
+                watcher.check_writer(write);
             }
             if name.starts_with("foreign-") {
                 watcher.violations.push(format!("{} {} is not ours", write.method, write.path));

@@ -22,7 +22,7 @@ use self::published::{Effect, Published};
 use crate::apply::{BEDROCK, BEDROCK_PODS};
 use crate::fault::Fault;
 use crate::plan::Plan;
-use crate::replica::renew_deadline;
+use crate::replica::{Host, renew_deadline};
 use crate::world::Started;
 
 /// The time for which requests of a leader whose leadership has ended may still be on their way.
@@ -36,6 +36,8 @@ pub struct Write {
     method: Method,
     path: String,
     kind: Kind,
+    /// The process that sent it is dead: it acted on what it knew then.
+    is_late: bool,
 }
 
 /// The name of the slice that a request wrote, to be acknowledged by its answer.
@@ -51,7 +53,7 @@ enum Kind {
 
 impl Write {
     /// The write that a request is, if it is one of objects that controllers keep.
-    pub fn of(replica: usize, started: Started, head: &Parts) -> Option<Self> {
+    pub fn of(host: &Host, head: &Parts) -> Option<Self> {
         let path = head.uri.path();
         let kind = if path.contains("/endpointslices") {
             Kind::Slice
@@ -63,7 +65,14 @@ impl Write {
             return None;
         };
         let write = head.method != Method::GET;
-        write.then(|| Self { replica, started, method: head.method.clone(), path: path.to_owned(), kind })
+        write.then(|| Self {
+            replica: host.replica,
+            started: host.started,
+            method: head.method.clone(),
+            path: path.to_owned(),
+            kind,
+            is_late: host.is_dead(),
+        })
     }
 }
 
@@ -163,15 +172,16 @@ impl Watcher {
     }
 
     /// Checks that a replica may write.
-    fn check_writer(&mut self, replica: usize) {
-        if Instant::now() < self.disturbed {
+    fn check_writer(&mut self, write: &Write) {
+        let Write { replica, method, path, .. } = write;
+        if write.is_late || Instant::now() < self.disturbed {
             return;
         }
-        if let Some(holder) = self.holder.filter(|holder| *holder != replica) {
-            self.violations.push(format!("r{replica} writes while r{holder} holds the Lease"));
+        if let Some(holder) = self.holder.filter(|holder| holder != replica) {
+            self.violations.push(format!("r{replica} sends {method} {path} while r{holder} holds the Lease"));
         }
-        if self.holder.is_none() && self.released_by == Some(replica) {
-            self.violations.push(format!("r{replica} writes after it released the Lease"));
+        if self.holder.is_none() && self.released_by == Some(*replica) {
+            self.violations.push(format!("r{replica} sends {method} {path} after it released the Lease"));
         }
     }
 
@@ -185,7 +195,7 @@ impl Watcher {
     ) -> Effect {
         // Each process may write again what one before it has written, at most.
         let changes = self.changes + self.starts;
-        let is_shared = Instant::now() < self.disturbed;
+        let is_shared = write.is_late || Instant::now() < self.disturbed;
         let mut effect = match (write.kind, slice, endpoints) {
             (Kind::Slice, Some(slice), _) => {
                 self.slice(&slice);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use expected_objects::CONTROLLERS;
 use k8s_openapi::api::core::v1::{EndpointAddress, Endpoints};
 use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -25,6 +26,8 @@ struct Slice {
     object: EndpointSlice,
     updates: u64,
     written: Instant,
+    /// Several replicas may have written then: another leader may never see it, if its watch fails.
+    shared: bool,
     /// The process that wrote it knows its content, and so does every later leader after its relist.
     known: bool,
 }
@@ -65,7 +68,7 @@ impl Published {
     /// The answer to the last write of this slice has arrived.
     pub fn acknowledged(&mut self, name: &str) {
         if let Some(slice) = self.slices.get_mut(name) {
-            slice.known = slice.written.elapsed() <= PROMPT;
+            slice.known = !slice.shared && slice.written.elapsed() <= PROMPT;
         }
     }
 
@@ -86,12 +89,14 @@ impl Published {
             }
             known.object = slice.clone();
             known.written = Instant::now();
+            known.shared = is_shared;
             known.known = false;
         } else {
             if is_new && !is_shared {
                 effect.doubled = self.doubled(&slice);
             }
-            let new = Slice { object: slice.clone(), updates: 0, written: Instant::now(), known: false };
+            let written = Instant::now();
+            let new = Slice { object: slice.clone(), updates: 0, written, shared: is_shared, known: false };
             self.slices.insert(name, new);
         }
         effect.lost = lost(&slice, before, &self.ready(&slice));
@@ -187,7 +192,11 @@ impl Lost {
     }
 }
 
+/// The ready addresses that went. Those of mirrored Endpoints go when the Service gets a selector.
 fn lost(of: &EndpointSlice, before: BTreeSet<Place>, after: &BTreeSet<Place>) -> Vec<Lost> {
+    if label(of, MANAGED_BY) != Some(CONTROLLERS[0]) {
+        return Vec::new();
+    }
     let service = label(of, SERVICE_NAME).unwrap_or_default();
     let gone = before.into_iter().filter(|place| !after.contains(place));
     gone.map(|place| Lost::of(service, place, true)).collect()

@@ -291,11 +291,16 @@ impl World {
         changed.unwrap_or_else(|error| panic!("changing the status of pod {name}: {error}"));
     }
 
-    /// The conditions of a pod whose readiness changes now.
-    pub(crate) fn conditions(&self, ready: Option<bool>) -> Value {
+    /// The time of the test's clock.
+    pub(crate) fn now(&self) -> String {
         let midnight: jiff::Timestamp = format!("{YEAR}-01-01T00:00:00Z").parse().expect("a time");
         let elapsed = jiff::SignedDuration::from_secs(self.clock.load(Ordering::Relaxed));
-        let now = (midnight + elapsed).to_string();
+        (midnight + elapsed).to_string()
+    }
+
+    /// The conditions of a pod whose readiness changes now.
+    pub(crate) fn conditions(&self, ready: Option<bool>) -> Value {
+        let now = self.now();
         match ready {
             None => json!([]),
             Some(ready) => json!([{

@@ -268,7 +268,7 @@ mod tests {
         let second = Duration::from_secs(1);
         assert_eq!(
             tracker.forget(&key, now + second),
-            Some(LATE - second),
+            Some(Duration::from_secs(599)),
             "whatever wakes the key meanwhile"
         );
         assert!(tracker.waiting.contains(&key));

@@ -22,10 +22,7 @@ pub mod rules;
 mod tests;
 
 pub use objects::Objects;
-
-/// The controllers of slices of this program, by the label on their slices.
-pub const CONTROLLERS: [&str; 2] =
-    ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+pub use random_operations::CONTROLLERS;
 
 /// The label that delegates a Service to another controller.
 pub const DELEGATED: &str = "service.kubernetes.io/endpoint-controller-name";

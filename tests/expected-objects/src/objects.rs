@@ -26,6 +26,12 @@ fn elects_a_leader(endpoints: &Value) -> bool {
     endpoints["metadata"]["annotations"].get("control-plane.alpha.kubernetes.io/leader").is_some()
 }
 
+/// True if no program that has the controllers has written any field of this object.
+fn is_copy(object: &Value) -> bool {
+    let managers = list(object, "/metadata/managedFields").iter().map(|entry| text(entry, "/manager"));
+    !managers.into_iter().any(|manager| PROGRAMS.contains(&manager))
+}
+
 fn flag(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
 }
@@ -37,6 +43,9 @@ fn has_selector(service: &Value) -> bool {
 fn is_external(service: &Value) -> bool {
     text(service, "/spec/type") == "ExternalName"
 }
+
+/// The programs that have the controllers, by their field managers.
+const PROGRAMS: [&str; 2] = ["endpoint-controller-manager", "kube-controller-manager"];
 
 /// The objects of one namespace, and all nodes, by name, at one moment.
 #[derive(Debug, Default)]
@@ -285,10 +294,11 @@ impl Objects {
     }
 
     /// Not empty if the Endpoints of this name are the controller's, and to be deleted if no Service needs them: the locks of
-    /// leader elections may stay.
+    /// leader elections may stay, and copies that another client created.
     fn leftover_endpoints(&self, name: &str) -> BTreeSet<String> {
-        let elects = self.endpoints.get(name).is_some_and(elects_a_leader);
-        if elects { BTreeSet::new() } else { self.managed_endpoints(name) }
+        let may_stay = |it: &Value| elects_a_leader(it) || is_copy(it);
+        let stays = self.endpoints.get(name).is_some_and(may_stay);
+        if stays { BTreeSet::new() } else { self.managed_endpoints(name) }
     }
 
     /// Not empty if the Endpoints of this name are the controller's.

@@ -40,7 +40,8 @@ fn right() -> Objects {
         "spec": {"selector": {"app": "web"}, "ipFamilies": ["IPv4"], "ports": [{"port": 80, "protocol": "TCP"}]},
     });
     let endpoints = json!({
-        "metadata": {"name": "web", "uid": "e", "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}},
+        "metadata": {"name": "web", "uid": "e", "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"},
+            "annotations": {}, "managedFields": [{"manager": "endpoint-controller-manager"}]},
         "subsets": [{"ports": [{"port": 80, "protocol": "TCP"}],
             "addresses": [{"ip": "10.1.0.1", "nodeName": "a", "targetRef": {"name": "web-0"}}]}],
     });
@@ -78,6 +79,21 @@ fn wrong_objects_are_named() {
     let mut objects = right();
     objects.services.clear();
     assert_eq!(names(&objects), ["Endpoints web without a Service"]);
+}
+
+#[test]
+fn endpoints_without_a_service_may_be_copies_or_locks() {
+    let kept = |change: fn(&mut Value)| {
+        let mut objects = right();
+        objects.services.clear();
+        change(&mut objects.endpoints.get_mut("web").expect("Endpoints")["metadata"]);
+        names(&objects).is_empty()
+    };
+    assert!(!kept(|metadata| metadata["managedFields"] = json!([{"manager": "kube-controller-manager"}])));
+    assert!(kept(|metadata| metadata["managedFields"] = json!([{"manager": "kubectl-create"}])));
+    assert!(kept(
+        |metadata| metadata["annotations"] = json!({"control-plane.alpha.kubernetes.io/leader": "{}"})
+    ));
 }
 
 #[test]

@@ -15,7 +15,9 @@
 
 mod endpoints;
 mod generator;
+pub mod neighbour;
 mod operation;
+pub mod requests;
 pub mod rng;
 mod services;
 
@@ -32,3 +34,6 @@ pub const YEAR: &str = "2001";
 pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
 /// The label of a slice that names its controller.
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+/// The controllers of slices of this program, by that label.
+pub const CONTROLLERS: [&str; 2] =
+    ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];

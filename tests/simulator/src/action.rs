@@ -3,25 +3,12 @@
 use std::fmt;
 
 use random_operations::Operation;
+use random_operations::neighbour::Interference;
 
 use crate::fault::Fault;
 
 /// A kind of objects that is watched. Services of other controllers have a watch of their own, `delegated`.
 pub const KINDS: [&str; 6] = ["pods", "services", "nodes", "endpointslices", "endpoints", "delegated"];
-
-/// An act of another client on an object of ours, which `pick` selects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interference {
-    /// Empties it.
-    Edit,
-    Delete,
-    /// Changes or removes the label that names its controller or its Service.
-    Relabel,
-    /// Removes its owner reference.
-    Owner,
-    /// Deletes it, and creates one of the same name and content.
-    Recreate,
-}
 
 /// A change of the cluster, or a fault.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,24 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use expected_objects::{CONTROLLERS, DELEGATED};
+use expected_objects::DELEGATED;
 use http::{Method, StatusCode};
-use random_operations::{MANAGED_BY, NAMES, NAMESPACE, Operation, PodStatus, Readiness, SERVICE_NAME};
+use random_operations::neighbour::{self, BEDROCK, Interference};
+use random_operations::requests::{node_status, path};
+use random_operations::{NAMES, NAMESPACE, Operation, PodStatus};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::action::{Action, Interference};
+use crate::action::Action;
 use crate::replica::{Host, Replica};
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
 const NODES: &str = "/api/v1/nodes";
-
-/// The path of a kind in the workload's namespace.
-fn path(resource: &str) -> String {
-    let group = if resource == "endpointslices" { "apis/discovery.k8s.io/v1" } else { "api/v1" };
-    format!("/{group}/namespaces/{NAMESPACE}/{resource}")
-}
 
 /// Does what an entry of the timeline says.
 pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
@@ -266,129 +262,36 @@ fn change_status(world: &World, name: &str, change: &PodStatus) -> (StatusCode, 
     if change.ips.is_some() && world.send(&Method::GET, &path, &Value::Null).1["spec"]["nodeName"].is_null() {
         return (StatusCode::GONE, Value::Null);
     }
-    let mut status = json!({});
-    if let Some(phase) = change.phase {
-        status["phase"] = json!(phase);
-    }
-    if let Some(ips) = &change.ips {
-        status["podIP"] = json!(ips.first());
-        status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
-    }
-    if let Some(ready) = change.ready {
-        status["conditions"] = match ready {
-            Readiness::True => ready_condition(world, "True"),
-            Readiness::False => ready_condition(world, "False"),
-            Readiness::Absent => json!([]),
-        };
-    }
+    let status = change.patch(&world.now());
     world.merge(&format!("{path}/status"), &json!({"status": status}))
 }
 
-fn ready_condition(world: &World, status: &str) -> Value {
-    json!([{"type": "Ready", "status": status, "lastTransitionTime": world.now()}])
-}
-
-/// The status of a node.
-pub fn node_status(cpu: u32, ready: bool) -> Value {
-    let resources = json!({"cpu": cpu.to_string()});
-    let ready = if ready { "True" } else { "False" };
-    json!({"conditions": [{"type": "Ready", "status": ready}], "allocatable": resources, "capacity": resources})
-}
-
-/// The Service whose first pods no action touches: they must stay reachable all along.
-pub const BEDROCK: &str = "bedrock";
-/// The number of these pods.
-pub const BEDROCK_PODS: usize = 3;
-
-/// Creates that Service, its pods, and objects of other controllers for it.
+/// Creates the Service that must stay reachable, its pods, and objects of other controllers for it.
 pub fn create_bedrock(world: &World) {
-    let node = json!({"metadata": {"name": BEDROCK}, "status": node_status(2, true)});
-    world.send(&Method::POST, NODES, &node);
-    let spec =
-        json!({"selector": {"app": BEDROCK}, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
-    world.send(&Method::POST, &path("services"), &json!({"metadata": {"name": BEDROCK}, "spec": spec}));
-    for number in 0..BEDROCK_PODS {
-        extra(world, number, true);
-    }
-    let labels = json!({SERVICE_NAME: BEDROCK, MANAGED_BY: "someone.example"});
-    let endpoints = json!([{"addresses": ["10.3.0.1"]}]);
-    let foreign = json!({"metadata": {"name": "foreign-slice", "labels": labels}, "addressType": "IPv4",
-        "endpoints": endpoints});
-    world.send(&Method::POST, &path("endpointslices"), &foreign);
-    // Without the annotation, a start deletes Endpoints without a Service, as upstream does.
-    let annotations = json!({"control-plane.alpha.kubernetes.io/leader": "{}"});
-    let foreign = json!({"metadata": {"name": "foreign-endpoints", "annotations": annotations}, "subsets": [{"addresses": [{"ip": "10.3.0.2"}]}]});
-    world.send(&Method::POST, &path("endpoints"), &foreign);
+    neighbour::bedrock(&world.now()).iter().for_each(|request| world.apply(request));
 }
 
 /// A ready pod of that Service comes or goes.
 fn extra(world: &World, number: usize, present: bool) {
-    let name = format!("{BEDROCK}-{number}");
     if !present {
-        delete_pod(world, &name, 0);
+        delete_pod(world, &format!("{BEDROCK}-{number}"), 0);
         return;
     }
-    let spec = json!({"nodeName": BEDROCK, "containers": [{"name": "main", "image": "none"}]});
-    let metadata = json!({"name": name, "labels": {"app": BEDROCK}});
-    world.send(&Method::POST, &path("pods"), &json!({"metadata": metadata, "spec": spec}));
-    let status = PodStatus {
-        phase: Some("Running"),
-        ips: Some(vec![format!("10.2.0.{}", number + 1)]),
-        ready: Some(Readiness::True),
-    };
-    change_status(world, &name, &status);
+    neighbour::bedrock_pod(number, &world.now()).iter().for_each(|request| world.apply(request));
 }
 
 /// Another client changes one of our objects.
 fn interfere(world: &World, what: Interference, pick: usize) {
     let slices = world.objects("discovery.k8s.io/v1", "EndpointSlice").into_values();
-    let is_ours = |slice: &Value| {
-        let labels = &slice["metadata"]["labels"];
-        let is_bedrock = labels[SERVICE_NAME] == BEDROCK;
-        // A slice without an owner is replaced, and its endpoints must stay reachable meanwhile.
-        CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name)
-            && (!is_bedrock || what == Interference::Owner)
-    };
-    let mut ours: Vec<(&str, Value)> =
-        slices.filter(is_ours).map(|slice| ("endpointslices", slice)).collect();
     let endpoints = world.objects("v1", "Endpoints").into_values();
-    let is_managed = |object: &Value| {
-        let metadata = &object["metadata"];
-        metadata["labels"]["endpoints.kubernetes.io/managed-by"] == "endpoint-controller"
-            && metadata["name"] != BEDROCK
-    };
-    ours.extend(endpoints.filter(is_managed).map(|object| ("endpoints", object)));
-    if ours.is_empty() {
+    let mut victims = neighbour::victims(what, slices, endpoints);
+    if victims.is_empty() {
         return;
     }
-    let index = pick % ours.len();
-    let (resource, mut object) = ours.swap_remove(index);
-    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let path = format!("{}/{name}", path(resource));
+    let index = pick % victims.len();
+    let (resource, object) = victims.swap_remove(index);
+    let name = neighbour::name(&object);
     world.log(|| format!("  {resource}/{name}"));
     world.with(|state| state.watcher.tampered.insert(name));
-    match what {
-        Interference::Edit if resource == "endpoints" => drop(world.merge(&path, &json!({"subsets": null}))),
-        Interference::Edit => drop(world.merge(&path, &json!({"endpoints": []}))),
-        Interference::Delete => drop(world.send(&Method::DELETE, &path, &Value::Null)),
-        Interference::Relabel => {
-            let labels = match pick / 7 % 3 {
-                0 => json!({MANAGED_BY: "someone"}),
-                1 => json!({MANAGED_BY: null}),
-                _ => json!({SERVICE_NAME: "front", "endpoints.kubernetes.io/managed-by": null}),
-            };
-            world.merge(&path, &json!({"metadata": {"labels": labels}}));
-        }
-        Interference::Owner => drop(world.merge(&path, &json!({"metadata": {"ownerReferences": null}}))),
-        Interference::Recreate => {
-            world.send(&Method::DELETE, &path, &Value::Null);
-            if let Some(metadata) = object["metadata"].as_object_mut() {
-                for field in ["resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"] {
-                    metadata.remove(field);
-                }
-            }
-            let (collection, _) = path.rsplit_once('/').unwrap_or_default();
-            world.send(&Method::POST, collection, &object);
-        }
-    }
+    neighbour::interfere(what, pick, resource, object).iter().for_each(|request| world.apply(request));
 }

@@ -162,6 +162,7 @@ impl Exchange {
     /// The request at the API server.
     async fn deliver(self) -> Answer {
         let Self { world, host, traffic, mut head, body, fate } = self;
+        let _on_its_way = (head.method != Method::GET).then(|| OnItsWay::new(&world));
         sleep(fate.before).await;
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
@@ -211,6 +212,22 @@ fn kind(uri: &Uri) -> Option<usize> {
 
 async fn hang() -> Answer {
     std::future::pending().await
+}
+
+/// Counts a write on its way to the API server until it is dropped.
+struct OnItsWay(Arc<World>);
+
+impl OnItsWay {
+    fn new(world: &Arc<World>) -> Self {
+        world.with(|state| state.on_their_way += 1);
+        Self(Arc::clone(world))
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.with(|state| state.on_their_way -= 1);
+    }
 }
 
 /// A request under way, which is cancelled when its sender drops it.

@@ -161,11 +161,11 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
             }
             world.log(|| format!("at version {version}: {wrong:?}"));
         }
-        // A process that sees everything and waits for nothing.
+        // Processes that see everything and wait for nothing, and no write of an earlier one that may still arrive.
         let watches = 5 + usize::from(world.with(|state| state.gate));
         let mut hosts = replicas.iter().filter_map(Replica::host);
         let settled = hosts.all(|host| !host.is_waiting() && host.watches() == watches);
-        if !settled {
+        if !settled || world.with(|state| state.on_their_way > 0) {
             settled_since = Instant::now();
         }
         let quiet_since = last_write.max(settled_since);

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use random_operations::neighbour::{BEDROCK_PODS, Interference};
 use random_operations::rng::Rng;
 use random_operations::{Generator, NAMES, Operation, Step};
 
-use crate::action::{Action, Interference, KINDS};
-use crate::apply::BEDROCK_PODS;
+use crate::action::{Action, KINDS};
 use crate::fault::{Fault, Pin};
 
 /// The cluster and the configuration of the replicas.

@@ -1,9 +1,10 @@
 //! The short scenarios of the exhaustive mode: a few changes of a small cluster, each for one path through the controllers.
 
+use random_operations::neighbour::Interference;
 use random_operations::{Operation, PodStatus, Readiness};
 use serde_json::{Value, json};
 
-use crate::action::{Action, Interference};
+use crate::action::Action;
 
 /// A few changes, one after another.
 pub struct Scenario {

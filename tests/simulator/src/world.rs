@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use random_operations::NAMESPACE;
+use random_operations::requests;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -64,6 +65,8 @@ pub struct State {
     pub dice: Dice,
     /// The number of requests so far, without those of the recorder of events.
     pub requests: u64,
+    /// The number of writes on their way to the API server, also those of processes that are dead.
+    pub on_their_way: usize,
     pub steps: Steps,
     pub rates: Vec<(Fault, u32)>,
     pub fronts: Vec<Front>,
@@ -128,6 +131,7 @@ impl World {
         let state = State {
             dice: Dice::new(plan.seed ^ 0xfa17),
             requests: 0,
+            on_their_way: 0,
             steps: Steps::default(),
             rates: plan.rates.clone(),
             fronts: (0..plan.setup.fronts).map(front).collect(),
@@ -147,7 +151,7 @@ impl World {
         world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
         for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
             let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
-            let status = crate::apply::node_status(2, true);
+            let status = requests::node_status(2, true);
             let node = json!({"metadata": {"name": name, "labels": labels}, "status": status});
             world.must(&Method::POST, "/api/v1/nodes", &node);
         }
@@ -251,6 +255,15 @@ impl World {
     /// A merge patch.
     pub fn merge(&self, path: &str, patch: &Value) -> (StatusCode, Value) {
         self.request(&Method::PATCH, path, "application/merge-patch+json", patch)
+    }
+
+    /// Sends a request whose refusal does not matter: the object may be gone.
+    pub fn apply(&self, requests::Request { method, path, body }: &requests::Request) {
+        if *method == Method::PATCH {
+            self.merge(path, body);
+        } else {
+            self.send(method, path, body);
+        }
     }
 
     fn must(&self, method: &Method, path: &str, body: &Value) {

@@ -4,7 +4,8 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
-use random_operations::{Operation, PodStatus, Readiness, Step};
+use random_operations::requests::node_status;
+use random_operations::{Operation, PodStatus, Step};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -151,30 +152,10 @@ async fn change_status(
     name: &str,
     change: &PodStatus,
 ) -> Result<(), kube::Error> {
-    let mut status = json!({});
-    if let Some(phase) = change.phase {
-        status["phase"] = json!(phase);
-    }
-    if let Some(ips) = &change.ips {
-        status["podIP"] = json!(ips.first());
-        status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
-    }
-    if let Some(ready) = change.ready {
-        status["conditions"] = world.conditions(match ready {
-            Readiness::True => Some(true),
-            Readiness::False => Some(false),
-            Readiness::Absent => None,
-        });
-    }
+    let status = change.patch(&world.now());
     if status == json!({}) {
         return Ok(());
     }
     let patch = Patch::Merge(json!({"status": status}));
     pods.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
-}
-
-fn node_status(cpu: u32, ready: bool) -> Value {
-    let resources = json!({"cpu": cpu.to_string()});
-    let ready = if ready { "True" } else { "False" };
-    json!({"conditions": [{"type": "Ready", "status": ready}], "allocatable": resources, "capacity": resources})
 }

@@ -26,10 +26,12 @@ impl World {
             return None;
         }
         let name = write.path.rsplit('/').next().unwrap_or_default();
-        // At a start, Endpoints without a Service are deleted, whoever made them.
+        // At a start, Endpoints without a Service, or with our label and a delegated one, are deleted, whoever made them.
         let leftover = write.kind == Kind::Endpoints
             && write.method == Method::DELETE
-            && !self.objects("v1", "Service").contains_key(name);
+            && self.objects("v1", "Service").get(name).is_none_or(|service| {
+                write.started.gate && !service["metadata"]["labels"][DELEGATED].is_null()
+            });
         let is_of = |kind| write.kind == kind && write.method != Method::DELETE;
         let slice: Option<EndpointSlice> = is_of(Kind::Slice).then(|| decode(headers, body)).flatten();
         let endpoints: Option<Endpoints> = is_of(Kind::Endpoints).then(|| decode(headers, body)).flatten();

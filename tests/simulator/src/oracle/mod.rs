@@ -15,11 +15,11 @@ use http::Method;
 use http::request::Parts;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use random_operations::neighbour::{BEDROCK, BEDROCK_PODS};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use tokio::time::Instant;
 
 use self::published::{Effect, Published};
-use crate::apply::{BEDROCK, BEDROCK_PODS};
 use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::replica::{Host, renew_deadline};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use expected_objects::Objects;
 use http::{Method, Request};
 use kube::Client;
-use random_operations::NAMESPACE;
+use random_operations::requests::path;
 use serde_json::Value;
 use tests::wait::LIMIT;
 use tokio::time::{sleep, timeout};
@@ -15,12 +15,6 @@ use tokio::time::{sleep, timeout};
 const ANSWER: Duration = Duration::from_secs(10);
 /// The time between two attempts.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
-
-/// The path of a kind in the workload's namespace.
-pub(crate) fn path(resource: &str) -> String {
-    let group = if resource == "endpointslices" { "apis/discovery.k8s.io/v1" } else { "api/v1" };
-    format!("/{group}/namespaces/{NAMESPACE}/{resource}")
-}
 
 /// True for the refusal of one request, after which another attempt would be refused as well.
 pub(crate) fn is_refusal(error: &kube::Error) -> bool {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use expected_objects::Objects;
 use futures::future::join_all;
 use http::Method;
+use random_operations::requests::path;
 use random_operations::{NAMESPACE, Step};
 use serde_json::{Value, json};
 use tests::audit::Mark;
@@ -16,7 +17,7 @@ use tests::scenario::World;
 use tests::wait::LIMIT;
 use tokio::time::sleep;
 
-use crate::access::{Access, PAUSE, is_refusal, path};
+use crate::access::{Access, PAUSE, is_refusal};
 use crate::fault::Action;
 use crate::neighbour;
 use crate::options::Options;

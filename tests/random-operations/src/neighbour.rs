@@ -1,0 +1,120 @@
+//! Other clients that change the controllers' objects, and a Service with its neighbours that no client touches.
+
+use serde_json::{Value, json};
+
+use crate::operation::{PodStatus, Readiness};
+use crate::requests::{Request, node_status, path};
+use crate::{CONTROLLERS, MANAGED_BY, SERVICE_NAME};
+
+/// The Service whose first pods no operation touches: they must stay reachable all along. Its node has the same name.
+pub const BEDROCK: &str = "bedrock";
+/// The number of these pods.
+pub const BEDROCK_PODS: usize = 3;
+
+/// The names of objects of other controllers for that Service, which no controller may change: a slice, and Endpoints.
+pub const FOREIGN: [&str; 2] = ["foreign-slice", "foreign-endpoints"];
+
+/// An act of another client on an object of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interference {
+    /// Empties it.
+    Edit,
+    Delete,
+    /// Changes or removes the label that names its controller or its Service.
+    Relabel,
+    /// Removes its owner reference.
+    Owner,
+    /// Deletes it, and creates one of the same name and content.
+    Recreate,
+}
+
+/// Creates the Service [`BEDROCK`], its node and its pods, and the objects of [`FOREIGN`].
+pub fn bedrock(now: &str) -> Vec<Request> {
+    let spec =
+        json!({"selector": {"app": BEDROCK}, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
+    let labels = json!({SERVICE_NAME: BEDROCK, MANAGED_BY: "someone.example"});
+    let slice = json!({"metadata": {"name": FOREIGN[0], "labels": labels}, "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.3.0.1"]}], "ports": []});
+    // Without the annotation, a start deletes Endpoints without a Service, as upstream does.
+    let annotations = json!({"control-plane.alpha.kubernetes.io/leader": "{}"});
+    let endpoints = json!({"metadata": {"name": FOREIGN[1], "annotations": annotations},
+        "subsets": [{"addresses": [{"ip": "10.3.0.2"}]}]});
+    let node = json!({"metadata": {"name": BEDROCK}, "status": node_status(2, true)});
+    let service = json!({"metadata": {"name": BEDROCK}, "spec": spec});
+    let mut requests =
+        vec![Request::create("/api/v1/nodes", node), Request::create(&path("services"), service)];
+    requests.extend((0..BEDROCK_PODS).flat_map(|number| bedrock_pod(number, now)));
+    requests.push(Request::create(&path("endpointslices"), slice));
+    requests.push(Request::create(&path("endpoints"), endpoints));
+    requests
+}
+
+/// Creates a ready pod of [`BEDROCK`].
+pub fn bedrock_pod(number: usize, now: &str) -> [Request; 2] {
+    let name = format!("{BEDROCK}-{number}");
+    let spec = json!({"nodeName": BEDROCK, "containers": [{"name": "main", "image": "none"}]});
+    let metadata = json!({"name": name, "labels": {"app": BEDROCK}});
+    let status = PodStatus {
+        phase: Some("Running"),
+        ips: Some(vec![format!("10.2.0.{}", number + 1)]),
+        ready: Some(Readiness::True),
+    };
+    [
+        Request::create(&path("pods"), json!({"metadata": metadata, "spec": spec})),
+        Request::patch(&format!("{}/{name}/status", path("pods")), json!({"status": status.patch(now)})),
+    ]
+}
+
+/// The objects of ours that another client may change so, with their resource.
+pub fn victims(
+    what: Interference,
+    slices: impl IntoIterator<Item = Value>,
+    endpoints: impl IntoIterator<Item = Value>,
+) -> Vec<(&'static str, Value)> {
+    let is_ours = |slice: &Value| {
+        let labels = &slice["metadata"]["labels"];
+        // A slice without an owner is replaced, and its endpoints must stay reachable meanwhile.
+        CONTROLLERS.iter().any(|name| labels[MANAGED_BY] == *name)
+            && (labels[SERVICE_NAME] != BEDROCK || what == Interference::Owner)
+    };
+    let is_managed = |object: &Value| {
+        let metadata = &object["metadata"];
+        metadata["labels"]["endpoints.kubernetes.io/managed-by"] == "endpoint-controller"
+            && metadata["name"] != BEDROCK
+    };
+    let slices = slices.into_iter().filter(is_ours).map(|slice| ("endpointslices", slice));
+    slices.chain(endpoints.into_iter().filter(is_managed).map(|object| ("endpoints", object))).collect()
+}
+
+/// The name of an object.
+pub fn name(object: &Value) -> String {
+    object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The requests of another client on this object; `pick` chooses among several ways.
+pub fn interfere(what: Interference, pick: usize, resource: &str, mut object: Value) -> Vec<Request> {
+    let collection = path(resource);
+    let path = format!("{collection}/{}", name(&object));
+    let metadata = match what {
+        Interference::Edit if resource == "endpoints" => {
+            return vec![Request::patch(&path, json!({"subsets": null}))];
+        }
+        Interference::Edit => return vec![Request::patch(&path, json!({"endpoints": []}))],
+        Interference::Delete => return vec![Request::delete(&path)],
+        Interference::Relabel => json!({"labels": match pick / 7 % 3 {
+            0 => json!({MANAGED_BY: "someone"}),
+            1 => json!({MANAGED_BY: null}),
+            _ => json!({SERVICE_NAME: "front", "endpoints.kubernetes.io/managed-by": null}),
+        }}),
+        Interference::Owner => json!({"ownerReferences": null}),
+        Interference::Recreate => {
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                for field in ["resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"] {
+                    metadata.remove(field);
+                }
+            }
+            return vec![Request::delete(&path), Request::create(&collection, object)];
+        }
+    };
+    vec![Request::patch(&path, json!({"metadata": metadata}))]
+}

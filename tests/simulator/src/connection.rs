@@ -68,6 +68,8 @@ struct Exchange {
     head: Parts,
     body: Bytes,
     fate: Fate,
+    /// The replica held the Lease when it sent the request, or needs none.
+    may_write: bool,
 }
 
 impl Exchange {
@@ -79,7 +81,8 @@ impl Exchange {
             fate.fault = Some(if policy.silent { Fault::LostRequest } else { Fault::BrokenBefore });
         }
         traffic.seen();
-        Self { world, host, traffic, head, body, fate }
+        let may_write = world.with(|state| state.watcher.may_write(host.replica));
+        Self { world, host, traffic, head, body, fate, may_write }
     }
 
     async fn run(self) -> Answer {
@@ -161,13 +164,14 @@ impl Exchange {
 
     /// The request at the API server.
     async fn deliver(self) -> Answer {
-        let Self { world, host, traffic, mut head, body, fate } = self;
+        let Self { world, host, traffic, mut head, body, fate, may_write } = self;
         let _on_its_way = (head.method != Method::GET).then(|| OnItsWay::new(&world));
         sleep(fate.before).await;
         if let Some(refused) = refused(&world, &head, fate) {
             return Ok(refused);
         }
-        let (write, change) = (Write::of(&host, &head), Change::of(&head));
+        let is_late = may_write && world.with(|state| state.watcher.has_lost_lease(host.replica));
+        let (write, change) = (Write::of(&host, &head, is_late), Change::of(&head));
         let method = head.method.clone();
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch=true"));
         let kind = kind(&head.uri).filter(|_| is_watch);

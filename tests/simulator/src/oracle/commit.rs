@@ -75,7 +75,11 @@ impl World {
             lease.map(|lease| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned());
         let held = holder.is_some_and(|holder| !holder.is_empty());
         self.with(|state| {
-            state.watcher.holder = held.then_some(write.replica);
+            let holder = held.then_some(write.replica);
+            let last = std::mem::replace(&mut state.watcher.holder, holder);
+            if last != holder {
+                state.watcher.taken_from = last.filter(|_| held);
+            }
             state.watcher.released_by = (!held).then_some(write.replica);
         });
     }

@@ -36,7 +36,8 @@ pub struct Write {
     method: Method,
     path: String,
     kind: Kind,
-    /// The process that sent it is dead: it acted on what it knew then.
+    /// The process that sent it is dead, or its Lease was taken since, as from one that froze while it sent: it acted on what
+    /// it knew then.
     is_late: bool,
 }
 
@@ -53,7 +54,9 @@ enum Kind {
 
 impl Write {
     /// The write that a request is, if it is one of objects that controllers keep.
-    pub fn of(host: &Host, head: &Parts) -> Option<Self> {
+    ///
+    /// `is_late` is true if its sender led when it sent it, and the Lease was taken from it since.
+    pub fn of(host: &Host, head: &Parts, is_late: bool) -> Option<Self> {
         let path = head.uri.path();
         let kind = if path.contains("/endpointslices") {
             Kind::Slice
@@ -71,7 +74,7 @@ impl Write {
             method: head.method.clone(),
             path: path.to_owned(),
             kind,
-            is_late: host.is_dead(),
+            is_late: is_late || host.is_dead(),
         })
     }
 }
@@ -103,6 +106,8 @@ pub struct Watcher {
     /// The replica that holds the Lease, by the last write of it.
     holder: Option<usize>,
     released_by: Option<usize>,
+    /// The replica that held the Lease until the holder took it, without a release.
+    taken_from: Option<usize>,
     /// Until when the Lease says nothing about who may write.
     disturbed: Instant,
     /// The time for which a leader whose Lease another client changed may go on writing: until its renewals have failed.
@@ -132,6 +137,7 @@ impl Watcher {
             max: plan.setup.max,
             holder: None,
             released_by: None,
+            taken_from: None,
             disturbed: now,
             // The slowest clock shows four seconds of five.
             disturbance: Duration::from_secs(renew_deadline(&plan.setup) * 5 / 4 + ON_THE_WAY),
@@ -145,6 +151,7 @@ impl Watcher {
     pub fn lease_disturbed(&mut self) {
         self.holder = None;
         self.released_by = None;
+        self.taken_from = None;
         self.disturbed = Instant::now() + self.disturbance;
     }
 
@@ -171,17 +178,23 @@ impl Watcher {
         self.bedrock_endpoints.clear();
     }
 
+    /// True if this replica may write, as far as the Lease says: no other one holds it, and the replica has not released it.
+    pub fn may_write(&self, replica: usize) -> bool {
+        let released = self.holder.is_none() && self.released_by == Some(replica);
+        Instant::now() < self.disturbed || !released && self.holder.is_none_or(|holder| holder == replica)
+    }
+
+    /// True if another replica has taken the Lease from this one.
+    pub fn has_lost_lease(&self, replica: usize) -> bool {
+        self.taken_from == Some(replica)
+    }
+
     /// Checks that a replica may write.
     fn check_writer(&mut self, write: &Write) {
         let Write { replica, method, path, .. } = write;
-        if write.is_late || Instant::now() < self.disturbed {
-            return;
-        }
-        if let Some(holder) = self.holder.filter(|holder| holder != replica) {
-            self.violations.push(format!("r{replica} sends {method} {path} while r{holder} holds the Lease"));
-        }
-        if self.holder.is_none() && self.released_by == Some(*replica) {
-            self.violations.push(format!("r{replica} sends {method} {path} after it released the Lease"));
+        if !write.is_late && !self.may_write(*replica) {
+            let holder = self.holder.map_or("none".to_owned(), |holder| format!("r{holder}"));
+            self.violations.push(format!("r{replica} sends {method} {path}; holder of the Lease: {holder}"));
         }
     }
 

@@ -120,8 +120,8 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn start(shell: &Shell<'_>, lines: usize, command: &'a str) -> Self {
         let mut process = shell
-            // Ends by itself if the lines never come.
-            .command(&format!("exec {command} --request-timeout=30s"))
+            // Ends by itself if the lines never come; later than the other commands do on a busy machine.
+            .command(&format!("exec {command} --request-timeout=5m"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -41,6 +41,7 @@
 //! (`testdata/`). Views skip unknown fields and [`Message::decode`] drops them; only [`without_managed_fields`] keeps them.
 
 mod delete_options;
+mod encoded_endpoint;
 mod envelope;
 mod error;
 mod frames;
@@ -54,6 +55,9 @@ mod watch;
 mod writer;
 
 pub use delete_options::DeleteOptions;
+pub use encoded_endpoint::{
+    PodAddress, PodEndpoint, SubsetView, endpoint_target_name, split_endpoints, split_subsets,
+};
 pub use envelope::{MAGIC, Unknown, wrap};
 pub use error::{DecodeError, DecodeErrorKind};
 pub use frames::{DEFAULT_MAX_FRAME_BYTES, FrameReader};

@@ -22,6 +22,12 @@ impl Writer {
         Self { bytes: Vec::with_capacity(bytes) }
     }
 
+    /// Writes into the memory of `bytes`, whose content is dropped.
+    pub(crate) fn reusing(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        Self { bytes }
+    }
+
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }

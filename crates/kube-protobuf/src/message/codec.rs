@@ -31,7 +31,7 @@ pub trait Codec: Sized {
 }
 
 /// Reads a message.
-pub(super) fn read<T: Codec>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub(crate) fn read<T: Codec>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut message = T::zero();
     message.merge(bytes)?;
     Ok(message)

@@ -92,9 +92,14 @@ impl TrafficDistribution {
         }
     }
 
+    /// True if endpoints get a hint for their node as well.
+    pub fn prefers_node(self) -> bool {
+        self == Self::PreferSameNode
+    }
+
     fn hints(self, endpoint: &Endpoint) -> Option<EndpointHints> {
         let zones = endpoint.zone.as_ref().map(|zone| vec![ForZone { name: zone.clone() }]);
-        let node = endpoint.node_name.as_ref().filter(|_| self == Self::PreferSameNode);
+        let node = endpoint.node_name.as_ref().filter(|_| self.prefers_node());
         let nodes = node.map(|node| vec![ForNode { name: node.clone() }]);
         (zones.is_some() || nodes.is_some()).then_some(EndpointHints { for_nodes: nodes, for_zones: zones })
     }

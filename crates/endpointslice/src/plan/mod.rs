@@ -4,12 +4,14 @@ mod hints;
 mod options;
 mod pack;
 mod planner;
+mod settled;
 mod slice_plan;
 mod template;
 mod tolerated;
 
 pub use hints::{Hints, TrafficDistribution};
 pub use options::{Packing, PlanOptions};
-pub use planner::plan;
+pub use planner::{plan, plan_beside};
+pub use settled::{NeedsEndpoints, Settled};
 pub use slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
 pub use template::{AnnotationPolicy, Owner, OwnershipPolicy, SliceTemplate, UpdateMode};

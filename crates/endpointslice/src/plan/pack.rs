@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
+use super::settled::{NeedsEndpoints, SettledOfType};
 use super::template::SliceTemplate;
 use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
 use crate::model::AddressType;
@@ -40,15 +41,18 @@ impl<S> Default for Packed<'_, S> {
     }
 }
 
-/// Packs `desired` into slices of at most `max` endpoints.
+/// Packs `desired` into slices of at most `max` endpoints, beside the `settled` slices of the group.
+///
+/// Fails if a settled slice takes the remainder.
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     existing: Vec<&'a S>,
+    settled: &SettledOfType<'_>,
     mut desired: EndpointSet,
     conditions: Conditions,
     max: usize,
     template: &SliceTemplate,
     (address_type, ports): (AddressType, &PortSet),
-) -> Packed<'a, S> {
+) -> Result<Packed<'a, S>, NeedsEndpoints> {
     let mut packed = keep(existing, &mut desired, conditions, template);
     packed.added = desired.len();
     let mut rest = desired.into_sorted().into_iter();
@@ -58,17 +62,23 @@ pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
     }
     while rest.len() > 0 {
         let fit = (rest.len() < max).then(|| tightest_fit(&packed.unchanged, rest.len(), max)).flatten();
-        if let Some(position) = fit {
+        if let Some((room, position)) = fit {
+            let name =
+                packed.unchanged.get(position).and_then(|slice| (*slice).borrow().metadata.name.as_deref());
+            settled.unless_tighter(rest.len(), max, Some((room, name)))?;
             let mut slice = packed.unchanged.remove(position).borrow().clone();
             fill(&mut slice, &mut rest, max);
             packed.update.push(slice);
         } else {
+            if rest.len() < max {
+                settled.unless_tighter(rest.len(), max, None)?;
+            }
             let mut slice = template.new_slice(address_type, ports.clone());
             fill(&mut slice, &mut rest, max);
             packed.create.push(slice);
         }
     }
-    packed
+    Ok(packed)
 }
 
 /// Keeps desired endpoints in their slices, and divides the slices by the write they need.
@@ -186,11 +196,12 @@ fn fill(slice: &mut EndpointSlice, rest: &mut impl Iterator<Item = Endpoint>, ma
     endpoints.extend(rest.take(room));
 }
 
-/// The position of the slice that has least capacity left after `count` more endpoints, if they fit at all.
-fn tightest_fit<S: Borrow<EndpointSlice>>(slices: &[&S], count: usize, max: usize) -> Option<usize> {
+/// The slice that has least capacity left after `count` more endpoints, if they fit at all: that capacity, and its
+/// position. Of several, the first.
+fn tightest_fit<S: Borrow<EndpointSlice>>(slices: &[&S], count: usize, max: usize) -> Option<(usize, usize)> {
     let filled = slices.iter().map(|slice| endpoint_count((*slice).borrow()) + count);
     let fitting = filled.enumerate().filter(|(_, filled)| *filled <= max);
-    fitting.min_by_key(|(_, filled)| max - filled).map(|(position, _)| position)
+    fitting.map(|(position, filled)| (max - filled, position)).min()
 }
 
 pub(crate) fn endpoint_count(slice: &EndpointSlice) -> usize {

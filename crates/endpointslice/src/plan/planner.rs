@@ -17,6 +17,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use super::hints::Hints;
 use super::options::{Packing, PlanOptions};
 use super::pack::{endpoint_count, pack, pack_single, reduce};
+use super::settled::{NeedsEndpoints, Settled, SettledOfType};
 use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, SlicePlan};
 use super::template::SliceTemplate;
 use super::tolerated::{present, unchanged, with_tolerated};
@@ -57,6 +58,28 @@ pub fn plan<S: Borrow<EndpointSlice>>(
     template: &SliceTemplate,
     options: &PlanOptions,
 ) -> SlicePlan {
+    // Only settled slices can be asked for.
+    plan_beside(existing, &[], desired, template, options).unwrap_or_default()
+}
+
+/// [`plan()`] for slices that are mostly [`Settled`] already: the same plan, without building their endpoints.
+///
+/// `existing` are the other slices, and `desired` has the endpoints that are in no settled slice. It must have the group
+/// of each settled slice all the same, in every address type in which the plan of all endpoints would have it.
+///
+/// # Errors
+///
+/// The endpoints of some settled slices are needed, because one of them is written, or because the rules look at all of
+/// them. The caller moves these slices to `existing` and their endpoints to `desired`, and plans again.
+///
+/// Cost: linear in the endpoints of `existing` and `desired`, and in the number of settled slices.
+pub fn plan_beside<S: Borrow<EndpointSlice>>(
+    existing: &[S],
+    settled: &[Settled<'_>],
+    desired: Desired,
+    template: &SliceTemplate,
+    options: &PlanOptions,
+) -> Result<SlicePlan, NeedsEndpoints> {
     let mut by_type: BTreeMap<AddressType, Vec<&S>> = BTreeMap::new();
     let mut unsupported = vec![];
     for slice in in_name_order(existing) {
@@ -71,11 +94,16 @@ pub fn plan<S: Borrow<EndpointSlice>>(
     let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();
         let tolerated = tolerated.remove(&address_type).unwrap_or_default();
-        let plan =
-            |groups| plan_type(existing.clone(), (groups, conditions), template, options, address_type);
+        let settled = SettledOfType::new(settled, address_type);
+        if !tolerated.is_empty() || matches!(options.hints, Hints::Topology(_)) {
+            settled.unless_any()?;
+        }
+        let plan = |groups| {
+            plan_type(existing.clone(), &settled, (groups, conditions), template, options, address_type)
+        };
         plan_around(&existing, groups, &tolerated, template, plan)
     });
-    SlicePlan { types: types.collect(), delete_if_unchanged: unsupported }
+    Ok(SlicePlan { types: types.collect::<Result<_, _>>()?, delete_if_unchanged: unsupported })
 }
 
 fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
@@ -93,19 +121,17 @@ fn plan_around<S: Borrow<EndpointSlice>>(
     desired: BTreeMap<PortSet, EndpointSet>,
     tolerated: &[Tolerated],
     template: &SliceTemplate,
-    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> AddressTypePlan,
-) -> AddressTypePlan {
+    plan: impl Fn(BTreeMap<PortSet, EndpointSet>) -> Result<AddressTypePlan, NeedsEndpoints>,
+) -> Result<AddressTypePlan, NeedsEndpoints> {
     let owned: Vec<&S> =
         existing.iter().copied().filter(|slice| template.accepts((*slice).borrow())).collect();
     let mut staying = present(tolerated, &owned);
     while !staying.is_empty() {
-        let planned = plan(with_tolerated(&desired, &staying));
+        let planned = plan(with_tolerated(&desired, &staying))?;
         let left = present(&staying, &unchanged(&owned, &planned));
         if left.len() == staying.len() {
-            return AddressTypePlan {
-                tolerated: left.into_iter().map(|it| it.endpoint).collect(),
-                ..planned
-            };
+            let tolerated = left.into_iter().map(|it| it.endpoint).collect();
+            return Ok(AddressTypePlan { tolerated, ..planned });
         }
         staying = left;
     }
@@ -114,13 +140,14 @@ fn plan_around<S: Borrow<EndpointSlice>>(
 
 fn plan_type<S: Borrow<EndpointSlice>>(
     existing: Vec<&S>,
+    settled: &SettledOfType<'_>,
     (desired, conditions): (BTreeMap<PortSet, EndpointSet>, Conditions),
     template: &SliceTemplate,
     options: &PlanOptions,
     address_type: AddressType,
-) -> AddressTypePlan {
+) -> Result<AddressTypePlan, NeedsEndpoints> {
     let max = options.packing.max();
-    let existing_count = existing.len();
+    let existing_count = existing.len() + settled.len();
     let (owned, mut delete): (Vec<&S>, Vec<&S>) =
         existing.into_iter().partition(|slice| template.accepts((*slice).borrow()));
     let mut by_ports: BTreeMap<PortSet, Vec<&S>> = BTreeMap::new();
@@ -132,11 +159,16 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     let mut statistics = PlanStatistics::default();
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
-        let (endpoint_count, present_count) = (endpoints.len(), present.len());
+        let settled = settled.of_group(&ports);
+        let endpoint_count = endpoints.len() + settled.endpoints();
+        let present_count = present.len() + settled.len();
         let group = (address_type, &ports);
         let packed = match options.packing {
-            Packing::Pack { .. } => pack(present, endpoints, conditions, max, template, group),
-            Packing::Single { .. } => pack_single(present, endpoints, conditions, max, template, group),
+            Packing::Pack { .. } => pack(present, &settled, endpoints, conditions, max, template, group)?,
+            Packing::Single { .. } => {
+                settled.unless_any()?;
+                pack_single(present, endpoints, conditions, max, template, group)
+            }
         };
         let slices = present_count + packed.create.len() - packed.delete.len();
         statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
@@ -161,7 +193,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         conditions.trim(slice);
     }
     debug_assert!(create.iter().all(|slice| endpoint_count(slice) <= max));
-    AddressTypePlan {
+    Ok(AddressTypePlan {
         address_type,
         create,
         update,
@@ -170,7 +202,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         statistics,
         topology,
         tolerated: vec![],
-    }
+    })
 }
 
 /// Adds the placeholder, an empty slice that stands for "no endpoints". If one of the slices to delete is a placeholder

@@ -253,6 +253,11 @@ impl SliceTemplate {
         }
     }
 
+    /// True if `slice` is the owner's and need not be written for its labels, its annotations or its owner.
+    pub fn is_current(&self, slice: &EndpointSlice) -> bool {
+        self.accepts(slice) && !self.metadata_differs(slice)
+    }
+
     /// True if `slice` may be updated or get other content.
     pub(super) fn accepts(&self, slice: &EndpointSlice) -> bool {
         self.ownership == OwnershipPolicy::Adopted || self.owns(slice)

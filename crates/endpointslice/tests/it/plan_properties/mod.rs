@@ -11,6 +11,7 @@
 
 mod checks;
 mod generator;
+mod settled;
 
 use std::collections::BTreeSet;
 
@@ -182,6 +183,16 @@ proptest! {
         move_to_link_local(&mut cluster, moved);
         let plan = cluster.plan();
         prop_assert!(plan.is_empty() && count(&plan) == NO_WRITES, "{:#?}", plan);
+    }
+
+    /// Slices that are right may be described instead of read.
+    #[test]
+    fn the_plan_beside_settled_slices_is_that_of_all(mut cluster in case(), ready: u64, described: u64, steps: bool) {
+        if steps {
+            cluster.apply(&cluster.plan());
+            set_readiness(&mut cluster, ready);
+        }
+        prop_assert_eq!(settled::plan_beside_some(&cluster, described)?, cluster.plan());
     }
 
     /// From nothing, one pod at a time: each step costs one write, or none if the pod is not published.

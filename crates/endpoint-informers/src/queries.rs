@@ -8,6 +8,7 @@ use endpointslice::{Node, Pod, Service};
 
 use crate::kinds::{CachedSlice, SelectedPods, UnreadableObjects};
 use crate::resource::{Change, Resource as _};
+use crate::seen_pods::{PodChanges, SeenPods};
 use crate::state::State;
 
 impl State {
@@ -21,6 +22,20 @@ impl State {
     /// Cost: the pods found, and the label sets that have the rarest label of the selector.
     pub fn pods_selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
         self.pods.index().selected(namespace, selector)
+    }
+
+    /// The changes of the pods of `namespace` that `selector` selects, since `seen`.
+    ///
+    /// Cost: a lookup for each pod found, about ten nanoseconds, and the label sets that have the rarest label of the
+    /// selector.
+    pub fn pods_changed<T>(&self, namespace: &str, selector: &LabelSet, seen: &SeenPods<T>) -> PodChanges {
+        seen.changes(self.pods.index().iter_selected(namespace, selector))
+    }
+
+    /// The number of times that the zone of a node has changed, or that a node appeared or was deleted. If it is the same
+    /// as before, so is the zone of every node.
+    pub fn zone_changes(&self) -> u64 {
+        self.nodes.index().count()
     }
 
     /// The nodes of these pods, as far as they are cached, and possibly other nodes; a node may be listed more than

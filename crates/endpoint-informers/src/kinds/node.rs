@@ -1,11 +1,13 @@
 //! Nodes.
 
+use std::sync::Arc;
+
 use endpointslice::model::NodeFields;
 use endpointslice::{Interner, Node};
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, NodeView};
 
-use crate::resource::{NoIndex, Resource};
+use crate::resource::{Index, Resource};
 
 impl Resource for Node {
     const KIND: &'static str = "Node";
@@ -13,7 +15,7 @@ impl Resource for Node {
     const PATH: &'static str = "/api/v1/nodes";
     const NAMESPACED: bool = false;
 
-    type Index = NoIndex;
+    type Index = ZoneChanges;
 
     fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
         let NodeView { meta, ready, allocatable_cpu, .. } = NodeView::parse(raw)?;
@@ -38,5 +40,29 @@ impl Resource for Node {
     /// Compares only what is cached: a Node's status is written every few minutes, and almost none of it matters here.
     fn is_same(&self, other: &Self) -> bool {
         self == other
+    }
+}
+
+/// Counts the changes of nodes that matter to endpoints: of the zone, and of the existence.
+#[derive(Default)]
+pub struct ZoneChanges(u64);
+
+impl ZoneChanges {
+    pub(crate) fn count(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Index<Node> for ZoneChanges {
+    fn insert(&mut self, _: &Arc<Node>) {
+        self.0 += 1;
+    }
+
+    fn remove(&mut self, _: &Arc<Node>) {
+        self.0 += 1;
+    }
+
+    fn replace(&mut self, old: &Arc<Node>, new: &Arc<Node>) {
+        self.0 += u64::from(old.zone != new.zone);
     }
 }

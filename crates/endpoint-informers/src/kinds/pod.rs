@@ -173,11 +173,21 @@ impl PodIndex {
 
     /// The pods of a namespace that a selector selects.
     pub(crate) fn selected(&self, namespace: &str, selector: &LabelSet) -> SelectedPods {
-        let Some(pods) = self.namespaces.get(namespace) else { return SelectedPods::default() };
-        let candidates = pods.candidates(selector).into_iter().flat_map(SmallSet::iter);
-        let sets = candidates.filter_map(|identity| pods.set(*identity));
-        let selected = sets.filter(|set| selector.selects(&set.labels));
-        SelectedPods(selected.flat_map(|set| set.pods.iter()).cloned().collect())
+        SelectedPods(self.iter_selected(namespace, selector).cloned().collect())
+    }
+
+    /// The same without copies of their pointers.
+    pub(crate) fn iter_selected<'a>(
+        &'a self,
+        namespace: &str,
+        selector: &'a LabelSet,
+    ) -> impl Iterator<Item = &'a Arc<Pod>> {
+        self.namespaces.get(namespace).into_iter().flat_map(|pods| {
+            let candidates = pods.candidates(selector).into_iter().flat_map(SmallSet::iter);
+            let sets = candidates.filter_map(|identity| pods.set(*identity));
+            let selected = sets.filter(|set| selector.selects(&set.labels));
+            selected.flat_map(|set| set.pods.iter())
+        })
     }
 }
 
@@ -284,8 +294,24 @@ impl SelectedPods {
         pods
     }
 
+    /// The number of pods.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The pods, in no particular order.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Pod>> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Pod>> {
         self.0.iter()
+    }
+}
+
+impl From<Vec<Arc<Pod>>> for SelectedPods {
+    fn from(pods: Vec<Arc<Pod>>) -> Self {
+        Self(pods)
     }
 }

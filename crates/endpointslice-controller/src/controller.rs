@@ -10,6 +10,7 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::memories::Memories;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
@@ -21,6 +22,7 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 
 /// The configuration of the controller.
@@ -45,6 +47,8 @@ pub struct EndpointSliceController {
     /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
+    /// What the last syncs have found out.
+    pub(crate) memories: Memories<Memory>,
     /// The zones' shares of CPU have changed since [`Self::follow_nodes`] last queued Services.
     pub(crate) shares_changed: Notify,
     pub(crate) metrics: Metrics,
@@ -83,6 +87,7 @@ impl EndpointSliceController {
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
             topology: Mutex::default(),
+            memories: Memories::default(),
             shares_changed: Notify::new(),
             metrics,
         };
@@ -126,7 +131,11 @@ impl Controller for EndpointSliceController {
     }
 
     async fn background(&self) -> Infallible {
-        self.follow_nodes().await
+        tokio::select! {
+            biased;
+            never = self.follow_nodes() => never,
+            never = self.memories.forget_idle() => never,
+        }
     }
 
     fn remembered(&self) -> Vec<Remembered> {

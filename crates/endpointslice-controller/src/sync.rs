@@ -9,6 +9,7 @@ use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedSlice;
 use endpoint_informers::resource::Resource as _;
+use endpoint_informers::seen_pods::PodChanges;
 use endpoint_informers::slices::{
     ManagedSlices, Snapshot, StaleCache, SyncError, UnsortedSnapshot, decode_all, is_retryable,
 };
@@ -17,11 +18,14 @@ use endpointslice::model::ServiceType;
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{Hints, Packing, PlanOptions, SlicePlan, SliceTemplate, desired_from_service, plan};
+use endpointslice::{
+    Hints, Node, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, desired_from_service, plan,
+};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceController;
+use crate::memory::{Changed, Memory};
 
 /// The state of a Service.
 enum Found {
@@ -31,12 +35,26 @@ enum Found {
     NotServed,
     /// It belongs to another controller; these are the slices that we have left.
     Delegated(Vec<Arc<CachedSlice>>),
-    /// We publish its endpoints.
+    /// We publish its endpoints, and only changes need be looked at.
+    Changes(Box<Reading>),
+    /// We publish its endpoints, and all of them must be looked at.
     Service(UnsortedSnapshot),
+}
+
+/// A Service, its slices, and the pods that have changed since the last sync that is remembered.
+struct Reading {
+    memory: Memory,
+    /// True if the memory is of the last sync, false if it is new.
+    is_known: bool,
+    changes: PodChanges,
+    /// The nodes of these pods.
+    nodes: Vec<Arc<Node>>,
+    slices: Vec<Arc<CachedSlice>>,
 }
 
 /// The result of planning.
 struct Planned {
+    service: Arc<Service>,
     plan: SlicePlan,
     skipped: Vec<Skipped>,
     events: Vec<TopologyEvent>,
@@ -59,42 +77,49 @@ impl EndpointSliceController {
     }
 
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let snapshot = match self.find(key)? {
+        let planned = match self.find(key)? {
             Found::Deleted | Found::NotServed => return Ok(()),
             Found::Delegated(slices) => return self.delete_slices(key, &slices).await,
-            Found::Service(snapshot) => snapshot.sorted(),
+            Found::Changes(reading) => self.plan_changes(key, *reading)?,
+            Found::Service(snapshot) => {
+                let snapshot = snapshot.sorted();
+                let existing = snapshot.existing()?;
+                self.plan(&snapshot, &existing)
+            }
         };
-        let existing = snapshot.existing()?;
-        let Planned { plan, skipped, events, trigger_time, continues } = self.plan(&snapshot, &existing);
-        drop(existing);
-        self.metrics.planned(key, &snapshot.service, &plan, continues);
+        let Planned { service, plan, skipped, events, trigger_time, continues } = planned;
+        self.metrics.planned(key, &service, &plan, continues);
         let applied = self.slices.apply(key, &plan).await;
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone(), trigger_time);
         }
-        self.metrics.applied(&snapshot.service, &plan, &applied);
+        self.metrics.applied(&service, &plan, &applied);
         debug!(controller = Self::NAME, key = %key, changes = plan.types.iter().map(AddressTypePlan::changes).sum::<usize>(), unfinished = applied.unfinished, "Synced");
         let outcome = applied.into_result().and_then(|()| SyncError::unless_complete(&skipped));
         if let Err(error) = &outcome {
-            self.report_failure(&snapshot.service, error);
+            self.report_failure(&service, error);
         }
         self.metrics.skipped(skipped.iter().filter(|skipped| !is_retryable(skipped)).count());
-        report_refused_addresses(&self.slices.recorder, &snapshot.service, &skipped, "EndpointSlices");
-        self.report_hints(&snapshot.service, events);
+        report_refused_addresses(&self.slices.recorder, &service, &skipped, "EndpointSlices");
+        self.report_hints(&service, events);
         outcome
     }
 
     /// Reads the cache for a sync.
     fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
         self.slices.cache.read(|state| {
-            let found = look(key, state, || self.slices.expectations.read_or_wait(key, state))?;
+            let read = || self.slices.expectations.read_or_wait(key, state);
+            let found = self.look(key, state, read, || self.memories.take(key))?;
             match &found {
                 Found::Deleted => {
                     self.forget(key);
                     self.slices.expectations.release(key);
                 }
-                Found::NotServed => drop(self.unfinished.lock().remove(key)),
-                Found::Delegated(_) | Found::Service(_) => {}
+                Found::NotServed => {
+                    self.unfinished.lock().remove(key);
+                    drop(self.memories.take(key));
+                }
+                Found::Delegated(_) | Found::Changes(_) | Found::Service(_) => {}
             }
             Ok(found)
         })
@@ -112,7 +137,12 @@ impl EndpointSliceController {
 
     /// True if a sync of this key would write. Changes nothing.
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
-        match self.slices.cache.read(|state| look(key, state, || self.slices.expectations.read(key, state))) {
+        let found = self
+            .slices
+            .cache
+            .read(|state| self.look(key, state, || self.slices.expectations.read(key, state), || None));
+        match found {
+            Ok(Found::Changes(reading)) => self.would_change(*reading).unwrap_or_default(),
             Ok(Found::Service(snapshot)) => {
                 let snapshot = snapshot.sorted();
                 let existing = snapshot.existing();
@@ -123,16 +153,62 @@ impl EndpointSliceController {
         }
     }
 
+    /// True if a sync would write, by a memory that is dropped.
+    fn would_change(&self, reading: Reading) -> Result<bool, SyncError> {
+        let Reading { mut memory, changes, nodes, slices, .. } = reading;
+        memory.update(changes, &nodes);
+        let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER);
+        let options = self.options(memory.service());
+        let open = memory.settle(&slices, &template, &options)?;
+        Ok(!memory.plan(open, &template, &options)?.0.is_empty())
+    }
+
+    /// Plans by the changes since the last sync ([`memory`](crate::memory)), and remembers this one.
+    fn plan_changes(&self, key: &ObjectKey, reading: Reading) -> Result<Planned, SyncError> {
+        let Reading { mut memory, is_known, changes, nodes, slices } = reading;
+        let Changed { gone, new } = memory.update(changes, &nodes);
+        let service = Arc::clone(memory.service());
+        let template = SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER);
+        let options = self.options(&service);
+        let open = memory.settle(&slices, &template, &options)?;
+        let trigger_time = {
+            let mut times = self.trigger_times.lock();
+            let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
+            let advanced = if is_known { times.advance(&service, gone, new) } else { None };
+            advanced.unwrap_or_else(|| times.compute(&service, memory.pods()))
+        };
+        let (trigger_time, continues) = self.continued(key, trigger_time);
+        let template = template.with_trigger_time(trigger_time.clone());
+        let (plan, skipped) = memory.plan(open, &template, &options)?;
+        let events = self.record_hints(&service, &options.hints, &plan);
+        self.memories.keep(key, memory.seen().len(), memory);
+        Ok(Planned { service, plan, skipped, events, trigger_time, continues })
+    }
+
+    /// The trigger time of a plan, and whether it continues that of the last sync: all slices of one plan carry its
+    /// trigger time, also those that a later sync writes.
+    fn continued(&self, key: &ObjectKey, trigger_time: Option<String>) -> (Option<String>, bool) {
+        let unfinished = self.unfinished.lock().remove(key);
+        let continues = unfinished.is_some();
+        (unfinished.flatten().into_iter().chain(trigger_time).min(), continues)
+    }
+
+    fn options(&self, service: &Service) -> PlanOptions {
+        PlanOptions {
+            packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
+            placeholder: true,
+            hints: Hints::for_service(service, &self.topology.lock()),
+        }
+    }
+
     fn plan(&self, snapshot: &Snapshot, existing: &[EndpointSlice]) -> Planned {
         let service = &snapshot.service;
         let trigger_time = self.trigger_times.lock().compute(service, snapshot.pods());
-        let unfinished = self.unfinished.lock().remove(&service.key());
-        let continues = unfinished.is_some();
-        // All slices of one plan carry its trigger time, also those that a later sync writes.
-        let trigger_time = unfinished.flatten().into_iter().chain(trigger_time).min();
+        let (trigger_time, continues) = self.continued(&service.key(), trigger_time);
         let (plan, skipped, hints) = self.writes(snapshot, existing, trigger_time.clone());
         let events = self.record_hints(service, &hints, &plan);
-        Planned { plan, skipped, events, trigger_time, continues }
+        let service = Arc::clone(service);
+        Planned { service, plan, skipped, events, trigger_time, continues }
     }
 
     /// Plans the writes for a Service. Also returns the endpoints that are left out, and the rule for hints.
@@ -151,11 +227,7 @@ impl EndpointSliceController {
         let mut skipped = desired.skipped().to_vec();
         let template =
             SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER).with_trigger_time(trigger_time);
-        let options = PlanOptions {
-            packing: Packing::Pack { max: self.config.max_endpoints_per_slice },
-            placeholder: true,
-            hints: Hints::for_service(service, &self.topology.lock()),
-        };
+        let options = self.options(service);
         let plan = plan(existing, desired, &template, &options);
         skipped.retain(|skipped| !plan.keeps(skipped));
         (plan, skipped, options.hints)
@@ -166,26 +238,43 @@ impl EndpointSliceController {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.topology.lock().forget(&key.namespace, &key.name);
         self.unfinished.lock().remove(key);
+        drop(self.memories.take(key));
         self.metrics.forget(key);
     }
-}
 
-/// Reads a Service, and its slices by `read`.
-///
-/// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
-/// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
-/// controller still exists, so that only we remove our slices (KEP-4770).
-fn look(
-    key: &ObjectKey,
-    state: &State,
-    read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
-) -> Result<Found, StaleCache> {
-    if state.is_delegated(key) {
-        return Ok(Found::Delegated(read()?.current));
+    /// Reads a Service, and its slices by `read`. `remembered` is asked for the memory of the last sync.
+    ///
+    /// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
+    /// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
+    /// controller still exists, so that only we remove our slices (KEP-4770).
+    fn look(
+        &self,
+        key: &ObjectKey,
+        state: &State,
+        read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
+        remembered: impl FnOnce() -> Option<Memory>,
+    ) -> Result<Found, StaleCache> {
+        if state.is_delegated(key) {
+            return Ok(Found::Delegated(read()?.current));
+        }
+        let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Found::Deleted) };
+        let Some(selector) = service.selector.as_ref() else { return Ok(Found::NotServed) };
+        if service.service_type == ServiceType::ExternalName {
+            return Ok(Found::NotServed);
+        }
+        let slices = read()?.current;
+        let (memory, zones) = (remembered(), state.zone_changes());
+        if self.config.conditions != Conditions::All
+            || service.wants_topology_hints()
+            || state.unreadable_in(&key.namespace).is_some()
+        {
+            return Ok(Found::Service(Snapshot::of(service, slices, state)));
+        }
+        let memory = memory.filter(|memory| memory.is_current(service, zones));
+        let is_known = memory.is_some();
+        let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(service), zones));
+        let changes = state.pods_changed(&service.namespace, selector, memory.seen());
+        let nodes = state.nodes_of(&changes.new);
+        Ok(Found::Changes(Box::new(Reading { memory, is_known, changes, nodes, slices })))
     }
-    let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Found::Deleted) };
-    if service.selector.is_none() || service.service_type == ServiceType::ExternalName {
-        return Ok(Found::NotServed);
-    }
-    Ok(Found::Service(Snapshot::of(service, read()?.current, state)))
 }

@@ -1,0 +1,443 @@
+//! The plan by a memory is the plan of all pods and slices, over random histories of one Service.
+
+use std::collections::BTreeMap;
+
+use endpoint_informers::resource::Resource as _;
+use endpointslice::model::{NodeFields, PodFields, PortFields, ReadyCondition, ServiceFields, TargetPort};
+use endpointslice::topology::TopologyCache;
+use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
+use endpointslice::{Hints, Interner, Packing, desired_from_service, plan};
+use k8s_openapi::api::discovery::v1::{EndpointHints, ForZone};
+use kube_protobuf::Message as _;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+/// The fields of a pod that may change, each by a small number.
+#[derive(Clone, Debug, PartialEq)]
+struct Draft {
+    ready: bool,
+    deleting: bool,
+    phase: &'static str,
+    addresses: u8,
+    node: &'static str,
+    named_port: bool,
+    hostname: &'static str,
+    uid: u8,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Pods that are added, changed or removed.
+    Pods(Vec<(u8, Option<Draft>)>),
+    /// A pod that changes in nothing that matters.
+    Touch(u8),
+    /// Another client changes a slice.
+    Foreign { kind: u8, slice: usize, endpoint: usize },
+    /// A node moves to another zone.
+    Zone(&'static str),
+    /// The Service changes in nothing that matters.
+    Service,
+}
+
+struct World {
+    service: Arc<Service>,
+    pods: BTreeMap<u8, (Draft, Arc<Pod>)>,
+    nodes: Vec<Arc<Node>>,
+    zones: u64,
+    slices: Vec<(EndpointSlice, Arc<CachedSlice>)>,
+    max: usize,
+    versions: u32,
+    interner: Interner,
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.2), any::<bool>());
+    let nodes = select(vec!["node-a", "node-a", "node-b", "node-b", "without-zone", "missing"]);
+    let phases = select(vec!["Running", "Running", "Running", "Failed"]);
+    let addresses = select(vec![0, 0, 0, 0, 1, 2, 2, 3, 4, 5]);
+    (flags, phases, addresses, nodes, select(vec!["", "", "h"]), 0_u8..2).prop_map(
+        |((ready, deleting, named_port), phase, addresses, node, hostname, uid)| Draft {
+            ready,
+            deleting,
+            phase,
+            addresses,
+            node,
+            named_port,
+            hostname,
+            uid,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => vec((0_u8..14, option::weighted(0.8, draft())), 1..4).prop_map(Step::Pods),
+        1 => (0_u8..14).prop_map(Step::Touch),
+        3 => (0_u8..11, 0_usize..8, 0_usize..5)
+            .prop_map(|(kind, slice, endpoint)| Step::Foreign { kind, slice, endpoint }),
+        1 => select(vec!["zone-a", "zone-b"]).prop_map(Step::Zone),
+        1 => Just(Step::Service),
+    ]
+}
+
+fn service() -> impl Strategy<Value = ServiceFields<'static>> {
+    let families = select(vec![vec!["IPv4"], vec!["IPv4"], vec!["IPv6"], vec!["IPv4", "IPv6"]]);
+    let targets = select(vec![
+        vec![TargetPort::Number(8080)],
+        vec![TargetPort::Name("http")],
+        vec![TargetPort::Name("http"), TargetPort::Number(9090)],
+        vec![],
+    ]);
+    let traffic = select(vec![None, None, Some("PreferSameZone"), Some("PreferSameNode")]);
+    (families, targets, traffic, prop::bool::weighted(0.2)).prop_map(
+        |(ip_families, targets, traffic_distribution, publish_not_ready_addresses)| {
+            let ports = targets.into_iter().zip(["a", "b"]);
+            let ports =
+                ports.map(|(target, name)| PortFields { name, port: 80, target, ..PortFields::default() });
+            ServiceFields {
+                namespace: "ns",
+                name: "web",
+                uid: "6a1f2b34-0000-4000-8000-00000000c0de",
+                labels: vec![("app", "web")],
+                cluster_ip: "10.96.0.10",
+                ports: ports.collect(),
+                ip_families,
+                traffic_distribution,
+                publish_not_ready_addresses,
+                ..ServiceFields::default()
+            }
+        },
+    )
+}
+
+impl World {
+    fn new(service: ServiceFields<'_>, max: usize) -> Self {
+        let mut interner = Interner::default();
+        let service = Arc::new(Service::new(service, &mut interner));
+        let (pods, slices) = Default::default();
+        let mut world = Self { service, pods, nodes: vec![], zones: 0, slices, max, versions: 0, interner };
+        world.set_nodes("zone-a");
+        world
+    }
+
+    fn set_nodes(&mut self, zone: &str) {
+        let node = |name, zone| {
+            let fields = NodeFields { name, labels: vec![(TOPOLOGY_ZONE, zone)], ..NodeFields::default() };
+            Arc::new(Node::new(&fields, &mut Interner::default()))
+        };
+        self.nodes = vec![node("node-a", zone), node("node-b", "zone-b"), node("without-zone", "")];
+        self.zones += 1;
+    }
+
+    fn pod(&mut self, number: u8, draft: &Draft) -> Arc<Pod> {
+        self.versions += 1;
+        let (name, version) = (format!("pod-{number}"), self.versions.to_string());
+        let (v4, v6) = (format!("10.1.0.{number}"), format!("fd00::{number:x}"));
+        let (refused, second) = (format!("169.254.0.{number}"), format!("10.2.0.{number}"));
+        let uid = format!("6a1f2b34-0000-4000-8000-0000000{:02x}0{:02x}", draft.uid, number);
+        let addresses: Vec<&str> = match draft.addresses {
+            0 => vec![&v4],
+            1 => vec![&v6],
+            2 => vec![&v4, &v6],
+            3 => vec![],
+            4 => vec![&refused, &v6],
+            _ => vec![&second, &v4],
+        };
+        let fields = PodFields {
+            namespace: "ns",
+            name: &name,
+            uid: &uid,
+            resource_version: &version,
+            deletion_timestamp: draft.deleting.then_some(7),
+            node_name: draft.node,
+            hostname: draft.hostname,
+            subdomain: "web",
+            ports: if draft.named_port { vec![("http", "TCP", 8000)] } else { vec![] },
+            phase: draft.phase,
+            addresses,
+            ready: ReadyCondition { status: draft.ready, last_transition: Some(i64::from(self.versions)) },
+            ..PodFields::default()
+        };
+        Arc::new(Pod::new(fields, &mut self.interner))
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Pods(changes) => {
+                for (number, draft) in changes {
+                    match draft {
+                        None => drop(self.pods.remove(number)),
+                        Some(draft) => {
+                            let pod = self.pod(*number, draft);
+                            self.pods.insert(*number, (draft.clone(), pod));
+                        }
+                    }
+                }
+            }
+            Step::Touch(number) => {
+                if let Some((draft, _)) = self.pods.get(number).cloned() {
+                    let pod = self.pod(*number, &draft);
+                    self.pods.insert(*number, (draft, pod));
+                }
+            }
+            Step::Zone(zone) => self.set_nodes(zone),
+            Step::Service => self.service = Arc::new(Service::clone(&self.service)),
+            Step::Foreign { kind, slice, endpoint } => self.change_slice(*kind, *slice, *endpoint),
+        }
+    }
+
+    fn change_slice(&mut self, kind: u8, slice: usize, endpoint: usize) {
+        let count = self.slices.len();
+        if count == 0 {
+            return;
+        }
+        let slice = slice % count;
+        let (mut changed, _) = self.slices[slice].clone();
+        let mut endpoints = changed.endpoints.clone().unwrap_or_default();
+        if !endpoints.is_empty() {
+            let endpoint = endpoint % endpoints.len();
+            match kind {
+                0 => drop(endpoints.remove(endpoint)),
+                1 => {
+                    let (mut other, _) = self.slices[(slice + 1) % count].clone();
+                    other.endpoints.get_or_insert_default().push(endpoints[endpoint].clone());
+                    return self.store(other);
+                }
+                2 => endpoints[endpoint].zone = Some("elsewhere".into()),
+                3 => endpoints.reverse(),
+                4 => {
+                    let zones = vec![ForZone { name: "zone-a".into() }];
+                    let hints = EndpointHints { for_zones: Some(zones), ..EndpointHints::default() };
+                    endpoints[endpoint].hints = Some(hints);
+                }
+                5 => {
+                    let target = endpoints[endpoint].target_ref.as_mut();
+                    target.unwrap().resource_version = Some("1".into());
+                }
+                6 => endpoints.clear(),
+                _ => {}
+            }
+        }
+        changed.endpoints = Some(endpoints);
+        match kind {
+            7 => drop(changed.metadata.labels.get_or_insert_default().insert("app".into(), "other".into())),
+            8 => changed.metadata.owner_references = None,
+            9 => changed.ports.iter_mut().for_each(|ports| ports.reverse()),
+            10 => {
+                self.remove(&changed);
+                changed.metadata.name = Some(format!("a-{}", self.versions));
+            }
+            _ => {}
+        }
+        self.store(changed);
+    }
+
+    fn store(&mut self, mut slice: EndpointSlice) {
+        self.versions += 1;
+        if slice.metadata.name.is_none() {
+            slice.metadata.name = Some(format!("web-{}", self.versions * 7 % 31));
+        }
+        self.remove(&slice);
+        slice.metadata.resource_version = Some(self.versions.to_string());
+        let encoded = slice.encode();
+        let cached = CachedSlice::from_protobuf(&encoded, &mut self.interner).unwrap();
+        self.slices.push((EndpointSlice::decode(&encoded).unwrap(), Arc::new(cached)));
+    }
+
+    fn remove(&mut self, slice: &EndpointSlice) {
+        self.slices.retain(|(other, _)| other.metadata.name != slice.metadata.name);
+    }
+
+    /// Makes the first writes of a plan.
+    fn apply(&mut self, plan: &SlicePlan, most: usize) {
+        let types = || plan.types.iter();
+        let stored =
+            types().flat_map(|plan| plan.create.iter().chain(&plan.update)).map(|slice| (slice, true));
+        let deleted = types().flat_map(|plan| &plan.delete).chain(&plan.delete_if_unchanged);
+        let writes: Vec<_> = stored.chain(deleted.map(|slice| (slice, false))).take(most).collect();
+        for (slice, is_stored) in writes {
+            if is_stored { self.store(slice.clone()) } else { self.remove(slice) }
+        }
+    }
+
+    fn template(&self) -> SliceTemplate {
+        SliceTemplate::for_service(&self.service, ENDPOINTSLICE_CONTROLLER)
+            .with_trigger_time(Some("2026-01-02T03:04:05Z".into()))
+    }
+
+    fn options(&self) -> PlanOptions {
+        PlanOptions {
+            packing: Packing::Pack { max: self.max },
+            placeholder: true,
+            hints: Hints::for_service(&self.service, &TopologyCache::default()),
+        }
+    }
+
+    /// The plan of all endpoints.
+    fn plan(&self) -> (SlicePlan, Vec<Skipped>) {
+        let nodes: BTreeMap<&str, &Node> = self.nodes.iter().map(|node| (&*node.name, &**node)).collect();
+        let mut pods: Vec<&Pod> = self.pods.values().map(|(_, pod)| &**pod).collect();
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        let desired = desired_from_service(&self.service, pods, |name| nodes.get(name).copied());
+        let mut skipped = desired.skipped().to_vec();
+        let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
+        let plan = plan(&slices, desired, &self.template(), &self.options());
+        skipped.retain(|skipped| !plan.keeps(skipped));
+        (plan, skipped)
+    }
+
+    /// The plan by the memory, as in a sync. Also returns the number of slices that were read.
+    fn plan_by(&self, memory: &mut Memory) -> (SlicePlan, Vec<Skipped>, usize) {
+        if !memory.is_current(&self.service, self.zones) {
+            *memory = Memory::new(Arc::clone(&self.service), self.zones);
+        }
+        let changes = memory.seen().changes(self.pods.values().map(|(_, pod)| pod));
+        memory.update(changes, &self.nodes);
+        let slices: Vec<Arc<CachedSlice>> = self.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
+        let open = memory.settle(&slices, &self.template(), &self.options()).unwrap();
+        let read = open.len();
+        let (plan, skipped) = memory.plan(open, &self.template(), &self.options()).unwrap();
+        (plan, skipped, read)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_plan_is_that_of_all_endpoints(
+        fields in service(),
+        max in 1_usize..6,
+        steps in vec((step(), prop_oneof![Just(9_usize), 0_usize..3]), 1..14),
+    ) {
+        let mut world = World::new(fields, max);
+        let mut memory = Memory::new(Arc::clone(&world.service), 0);
+        for (step, writes) in steps {
+            world.take(&step);
+            let (expected, skipped) = world.plan();
+            let (plan, skipped_by_memory, _) = world.plan_by(&mut memory);
+            prop_assert_eq!(&plan, &expected, "after {:?}", step);
+            prop_assert_eq!(format!("{plan:?}"), format!("{expected:?}"));
+            prop_assert_eq!(skipped_by_memory, skipped);
+            world.apply(&plan, writes);
+        }
+    }
+
+    /// Otherwise the comparison above would compare the same thing twice.
+    #[test]
+    fn slices_that_need_no_write_are_not_read(fields in service(), max in 1_usize..6, pods in vec(draft(), 1..14)) {
+        let mut world = World::new(fields, max);
+        let usual = pods.into_iter().map(|draft| Draft { addresses: draft.addresses.min(2), ..draft });
+        let pods = (0..).zip(usual.map(Some)).collect();
+        world.take(&Step::Pods(pods));
+        let mut memory = Memory::new(Arc::clone(&world.service), 0);
+        let (plan, _, _) = world.plan_by(&mut memory);
+        world.apply(&plan, usize::MAX);
+        let placeholders = world.slices.iter().filter(|(slice, _)| slice.endpoints.is_none()).count();
+        for _ in 0..2 {
+            let (plan, _, read) = world.plan_by(&mut memory);
+            prop_assert!(plan.is_empty());
+            prop_assert_eq!(read, placeholders);
+        }
+        memory = Memory::new(Arc::clone(&world.service), world.zones);
+        let (_, _, read) = world.plan_by(&mut memory);
+        prop_assert_eq!(read, placeholders, "nor without a memory of the last sync");
+    }
+}
+
+/// The cost of one changed pod of 5,000, by a plan of all endpoints and by a memory:
+///
+/// ```text
+/// cargo test --release -p endpointslice-controller --lib cost -- --ignored --nocapture
+/// ```
+#[test]
+#[ignore = "measures"]
+fn cost_of_a_changed_pod() {
+    let ports =
+        vec![PortFields { name: "a", port: 80, target: TargetPort::Number(80), ..PortFields::default() }];
+    let ip_families = vec!["IPv4"];
+    let fields = ServiceFields {
+        namespace: "ns",
+        name: "web",
+        uid: "u",
+        ports,
+        ip_families,
+        ..ServiceFields::default()
+    };
+    let mut world = World::new(fields, 100);
+    let pod = |world: &mut World, number: u32, version: u32| {
+        let (name, address) =
+            (format!("web-7d4b9c6f5d-{number:05}"), format!("10.1.{}.{}", number / 250, number % 250));
+        let (uid, version) = (format!("6a1f2b34-0000-4000-8000-00000000{number:04x}"), version.to_string());
+        let fields = PodFields {
+            namespace: "ns",
+            name: &name,
+            uid: &uid,
+            resource_version: &version,
+            node_name: "node-a",
+            addresses: vec![&address],
+            phase: "Running",
+            ready: ReadyCondition { status: !version.ends_with('1'), last_transition: Some(7) },
+            ..PodFields::default()
+        };
+        Arc::new(Pod::new(fields, &mut world.interner))
+    };
+    let mut pods: Vec<Arc<Pod>> = (0..5000).map(|number| pod(&mut world, number, 0)).collect();
+    let node = Arc::clone(&world.nodes[0]);
+    let options = world.options();
+    let template = world.template();
+    let mut memory = Memory::new(Arc::clone(&world.service), world.zones);
+    let mut times = endpointslice::trigger_times::TriggerTimes::default();
+    let mut all_times = endpointslice::trigger_times::TriggerTimes::default();
+    times.compute(&world.service, pods.iter().map(|pod| &**pod));
+    let [mut by_memory, mut by_all, mut first] = [std::time::Duration::ZERO; 3];
+    for sync in 0..200_u32 {
+        let number = sync * 37 % 5000;
+        if sync > 0 {
+            pods[number as usize] = pod(&mut world, number, sync * 10 + 1);
+        }
+        let slices: Vec<Arc<CachedSlice>> = world.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
+        let start = std::time::Instant::now();
+        let changes = memory.seen().changes(pods.iter());
+        let Changed { gone, new } = memory.update(changes, std::slice::from_ref(&node));
+        let open = memory.settle(&slices, &template, &options).unwrap();
+        if sync > 0 {
+            times
+                .advance(&world.service, gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod))
+                .unwrap();
+        }
+        let (plan_by_memory, _) = memory.plan(open, &template, &options).unwrap();
+        let took = start.elapsed();
+        if sync == 0 {
+            first = took
+        } else {
+            by_memory += took
+        }
+        if sync % 20 == 1 {
+            let start = std::time::Instant::now();
+            let mut sorted: Vec<Arc<Pod>> = pods.clone();
+            sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            all_times.compute(&world.service, sorted.iter().map(|pod| &**pod));
+            let existing: Vec<EndpointSlice> = slices.iter().map(|slice| slice.decode().unwrap()).collect();
+            let desired =
+                desired_from_service(&world.service, sorted.iter().map(|pod| &**pod), |_| Some(&node));
+            let all = plan(&existing, desired, &template, &options);
+            by_all += start.elapsed();
+            assert_eq!(all, plan_by_memory);
+        }
+        assert_eq!(plan_by_memory.types[0].update.len(), usize::from(sync > 0));
+        world.apply(&plan_by_memory, usize::MAX);
+    }
+    println!("first {first:?}, by memory {:?}, by all {:?}", by_memory / 199, by_all / 10u32);
+    let mut memory = Memory::new(Arc::clone(&world.service), world.zones);
+    let slices: Vec<Arc<CachedSlice>> = world.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
+    let start = std::time::Instant::now();
+    memory.update(memory.seen().changes(pods.iter()), &[node]);
+    let open = memory.settle(&slices, &template, &options).unwrap();
+    assert!(memory.plan(open, &template, &options).unwrap().0.is_empty());
+    println!("after a restart {:?}", start.elapsed());
+}

@@ -1,5 +1,6 @@
 //! The controller: its configuration, its state, and the [`Controller`] trait.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
+use endpoint_informers::memories::Memories;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::trigger_times::TriggerTimes;
@@ -18,6 +20,7 @@ use kube_api::ApiClient;
 use parking_lot::Mutex;
 
 use crate::error::SyncError;
+use crate::memory::Memory;
 use crate::tracker::{Orphan, Tracker};
 use crate::writer::EndpointsWriter;
 
@@ -47,6 +50,8 @@ pub struct EndpointsController {
     pub(crate) tracker: Mutex<Tracker>,
     pub(crate) deferred: DeferredEvents<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
+    /// What the last syncs have found out.
+    pub(crate) memories: Memories<Memory>,
 }
 
 /// The source of events, as upstream's.
@@ -77,6 +82,7 @@ impl EndpointsController {
             tracker: Mutex::default(),
             deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
+            memories: Memories::default(),
         };
         (Arc::new(controller), events)
     }
@@ -137,6 +143,10 @@ impl Controller for EndpointsController {
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("trigger times", keys));
         remembered
+    }
+
+    async fn background(&self) -> Infallible {
+        self.memories.forget_idle().await
     }
 }
 

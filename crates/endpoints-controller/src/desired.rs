@@ -99,7 +99,7 @@ pub(crate) fn refused_addresses<'a>(
 
 /// True unless the pod has ended or, where that matters, is being deleted (`util/controller_utils.go`
 /// `ShouldPodBeInEndpoints`).
-fn is_published(pod: &Pod, unready: Unready) -> bool {
+pub(crate) fn is_published(pod: &Pod, unready: Unready) -> bool {
     !pod.terminal && (unready == Unready::Tolerated || !pod.is_terminating())
 }
 
@@ -116,7 +116,7 @@ fn endpoint_address(service: &Service, pod: &Pod, address: IpAddr) -> EndpointAd
 }
 
 /// The address of a pod in the Service's family.
-fn address_in_family(service: &Service, pod: &Pod) -> Option<IpAddr> {
+pub(crate) fn address_in_family(service: &Service, pod: &Pod) -> Option<IpAddr> {
     let family = family(service, pod);
     pod.addresses.iter().copied().find(|address| AddressType::of(*address) == family)
 }

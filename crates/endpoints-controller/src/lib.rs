@@ -9,6 +9,7 @@
 //!
 //! * [`desired_subsets`], [`truncate`] and [`plan`] are pure: no client, clock, lock or logger.
 //! * `handlers`: from a change to the Services it affects; `sync`: the sync of one Service.
+//! * `memory`: the subset of a Service, kept between syncs so that a sync costs what changed.
 //! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
 //!
 //! `docs/parity.md` lists the intended differences from upstream.
@@ -18,6 +19,7 @@ mod desired;
 mod error;
 mod events;
 mod handlers;
+mod memory;
 mod metadata;
 mod plan;
 mod sync;

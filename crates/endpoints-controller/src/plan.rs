@@ -64,7 +64,7 @@ pub(crate) fn plan_around_refused(
     }
 }
 
-fn has_current_metadata(stored: &Endpoints, service: &Service, truncated: bool) -> bool {
+pub(crate) fn has_current_metadata(stored: &Endpoints, service: &Service, truncated: bool) -> bool {
     let ObjectMeta { labels, annotations, .. } = &stored.metadata;
     labels_are_current(labels.as_ref(), service) && capacity_is_current(annotations.as_ref(), truncated)
 }
@@ -73,7 +73,8 @@ fn has_content(stored: &Endpoints, subsets: &[EndpointSubset], truncated: bool) 
     have_same_content(stored.subsets.as_deref().unwrap_or_default(), subsets, truncated)
 }
 
-fn write(
+/// The write of these `subsets`, which have been `truncated` or not. Only the metadata of `stored` is read.
+pub(crate) fn write(
     stored: Option<&Endpoints>,
     service: &Service,
     subsets: Vec<EndpointSubset>,

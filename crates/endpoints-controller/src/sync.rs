@@ -8,6 +8,7 @@ use endpoint_informers::cache::{Change, State, UnreadableObject};
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
+use endpoint_informers::seen_pods::PodChanges;
 use endpointslice::desired::Skipped;
 use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
@@ -19,6 +20,7 @@ use tracing::debug;
 use crate::controller::EndpointsController;
 use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
 use crate::error::SyncError;
+use crate::memory::{Changed, Difference, Memory, NeedsAll};
 use crate::metadata::is_ours;
 use crate::plan::{Plan, plan, plan_around_refused};
 use crate::tracker::Orphan;
@@ -50,13 +52,25 @@ enum Snapshot {
     /// The Service was deleted, or given to another controller, and the cache doesn't show which, or it exists and the cache
     /// is behind. The Endpoints may be another client's.
     Unclear(Arc<CachedEndpoints>, Orphan),
-    /// A Service with a selector.
+    /// A Service with a selector, and the pods that have changed since the last sync that is remembered.
+    Changes(Box<Reading>),
+    /// A Service with a selector, of which some objects could not be decoded.
     Service {
         service: Arc<Service>,
         pods: SelectedPods,
         stored: Option<Arc<CachedEndpoints>>,
-        unreadable: Option<UnreadableObjects>,
+        unreadable: UnreadableObjects,
     },
+}
+
+/// A Service, the pods that have changed since the last sync that is remembered, and the stored object.
+struct Reading {
+    service: Arc<Service>,
+    memory: Memory,
+    /// True if the memory is of the last sync, false if it is new.
+    is_known: bool,
+    changes: PodChanges,
+    stored: Option<Arc<CachedEndpoints>>,
 }
 
 impl EndpointsController {
@@ -84,9 +98,13 @@ impl EndpointsController {
                     Ok(())
                 }
             }
+            Snapshot::Changes(reading) => {
+                let plan = self.plan_changes(key, *reading)?;
+                self.apply(key, &plan).await
+            }
             Snapshot::Service { service, pods, stored, unreadable } => {
                 let stored = stored.map(|stored| stored.decode()).transpose()?;
-                if let (Some(stored), Some(unreadable)) = (&stored, unreadable) {
+                if let Some(stored) = &stored {
                     check_pods(stored, &unreadable)?;
                 }
                 let plan = self.plan(&service, &pods.sorted(), stored.as_ref());
@@ -144,10 +162,13 @@ impl EndpointsController {
                     };
                     state.endpoints.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
-                    let pods = state.pods_selected(&key.namespace, selector);
-                    let unreadable = state.unreadable_in(&key.namespace);
                     let (service, stored) = (Arc::clone(service), stored.cloned());
-                    Ok(Snapshot::Service { service, pods, stored, unreadable })
+                    let memory = self.memories.take(key);
+                    if let Some(unreadable) = state.unreadable_in(&key.namespace) {
+                        let pods = state.pods_selected(&key.namespace, selector);
+                        return Ok(Snapshot::Service { service, pods, stored, unreadable });
+                    }
+                    Ok(Snapshot::Changes(Box::new(self.read_changes(service, memory, stored, state))))
                 }
             }
         })
@@ -199,6 +220,54 @@ impl EndpointsController {
         Ok(())
     }
 
+    /// Reads the pods that have changed since the last sync, if it is remembered.
+    fn read_changes(
+        &self,
+        service: Arc<Service>,
+        memory: Option<Memory>,
+        stored: Option<Arc<CachedEndpoints>>,
+        state: &State,
+    ) -> Reading {
+        let memory = memory.filter(|memory| memory.is_current(&service));
+        let is_known = memory.is_some();
+        let unready = Unready::of(&service, self.config.tolerate_unready_annotation);
+        let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(&service), unready));
+        let selector = service.selector.clone().unwrap_or_default();
+        let changes = state.pods_changed(&service.namespace, &selector, memory.seen());
+        Reading { service, memory, is_known, changes, stored }
+    }
+
+    /// Plans by the changes since the last sync ([`memory`](crate::memory)), and remembers this one.
+    fn plan_changes(&self, key: &ObjectKey, reading: Reading) -> Result<Plan, SyncError> {
+        let Reading { service, mut memory, is_known, changes, stored } = reading;
+        if let Some(stored) = &stored {
+            memory.observe(stored);
+        }
+        let (Changed { gone, new }, listed) = memory.update(changes);
+        let has_one_subset = listed.is_ok();
+        let difference = listed.and_then(|()| memory.compare(stored.as_ref()));
+        let decoded = match &difference {
+            Ok(_) => None,
+            Err(NeedsAll) => stored.map(|stored| stored.decode()).transpose()?,
+        };
+        let trigger_time = {
+            let mut times = self.trigger_times.lock();
+            let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
+            let advanced = if is_known { times.advance(&service, gone, new) } else { None };
+            advanced.unwrap_or_else(|| times.compute(&service, memory.seen().iter().map(|seen| &*seen.pod)))
+        };
+        let (plan, refused) = match difference {
+            Ok(Difference::Nothing) => (Plan::Nothing, vec![]),
+            Ok(Difference::Write(head)) => (memory.write(head.as_ref(), trigger_time), vec![]),
+            Err(NeedsAll) => self.writes(&service, &memory.sorted_pods(), decoded.as_ref(), trigger_time),
+        };
+        report_refused_addresses(&self.recorder, &service, &refused, "Endpoints");
+        if has_one_subset {
+            self.memories.keep(key, memory.seen().len(), memory);
+        }
+        Ok(plan)
+    }
+
     fn plan(&self, service: &Service, pods: &[Arc<Pod>], stored: Option<&Endpoints>) -> Plan {
         // Also if nothing is written: the next trigger time is computed from this one.
         let trigger_time = self.trigger_times.lock().compute(service, pods.iter().map(|pod| &**pod));
@@ -230,14 +299,21 @@ impl EndpointsController {
     /// True if a sync of this key would create or update Endpoints. Changes nothing.
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         let read = self.cache.read(|state| {
-            let service = state.services.get(&key.namespace, &key.name)?;
-            let selector = service.selector.as_ref()?;
-            let pods = state.pods_selected(&key.namespace, selector);
-            Some((Arc::clone(service), pods, state.endpoints.get(&key.namespace, &key.name).cloned()))
+            let service =
+                state.services.get(&key.namespace, &key.name).filter(|service| is_served(service))?;
+            let stored = state.endpoints.get(&key.namespace, &key.name).cloned();
+            Some(self.read_changes(Arc::clone(service), None, stored, state))
         });
-        let Some((service, pods, stored)) = read else { return false };
-        let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
-        is_served(&service) && self.writes(&service, &pods.sorted(), stored.as_ref(), None).0 != Plan::Nothing
+        let Some(Reading { service, mut memory, changes, stored, .. }) = read else { return false };
+        let (_, listed) = memory.update(changes);
+        match listed.and_then(|()| memory.compare(stored.as_ref())) {
+            Ok(Difference::Nothing) => false,
+            Ok(Difference::Write(_)) => true,
+            Err(NeedsAll) => {
+                let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
+                self.writes(&service, &memory.sorted_pods(), stored.as_ref(), None).0 != Plan::Nothing
+            }
+        }
     }
 
     async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
@@ -285,6 +361,7 @@ impl EndpointsController {
             self.queue.add_after(key.clone(), rest);
         }
         self.repairs.forget(key);
+        drop(self.memories.take(key));
     }
 }
 

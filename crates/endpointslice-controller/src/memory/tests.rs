@@ -239,7 +239,7 @@ impl World {
     fn store(&mut self, mut slice: EndpointSlice) {
         self.versions += 1;
         if slice.metadata.name.is_none() {
-            slice.metadata.name = Some(format!("web-{}", self.versions * 7 % 31));
+            slice.metadata.name = Some(format!("web-{}", self.versions * 7919 % 10_007));
         }
         self.remove(&slice);
         slice.metadata.resource_version = Some(self.versions.to_string());

@@ -9,7 +9,8 @@ use crate::store::Store;
 /// Everything that is cached, at one moment.
 #[derive(Default)]
 pub struct State {
-    /// Pods, indexed by label and by node.
+    /// Pods, indexed by label and by node; those that the selectors of their
+    /// [list-watch](crate::list_watch::ListWatch) select.
     pub pods: Store<Pod>,
     /// Services, indexed by selector.
     pub services: Store<Service>,

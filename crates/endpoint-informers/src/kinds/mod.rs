@@ -15,7 +15,7 @@ mod unreadable;
 pub use delegated_service::DelegatedService;
 pub use endpoints::CachedEndpoints;
 pub use last_managers::LastManagers;
-pub use pod::SelectedPods;
+pub use pod::{POSSIBLE_ENDPOINTS, SelectedPods};
 pub use slice::CachedSlice;
 pub use unreadable::UnreadableObjects;
 

@@ -20,6 +20,18 @@ use crate::store::hash::{Seed, spread};
 use crate::store::partitioned_table::PartitionedTable;
 use crate::store::small_set::SmallSet;
 
+/// The field selector for pods that may be endpoints: those that have an address and have not ended.
+///
+/// It is the complement of the first two rules of upstream's `ShouldPodBeInEndpoints` (`util/controller_utils.go`), and
+/// no more: terminating and unready pods match. `status.podIP` is the first of `status.podIPs` in every object that an
+/// API server sends, so a pod without it has no address at all. A pod that loses its addresses or ends arrives as
+/// `DELETED`, in its last matching state, and its deletion does not arrive at all.
+///
+/// Two kinds of controllers need other pods too: one that takes addresses from elsewhere than the status, such as an
+/// annotation, and one that dates changes as upstream does. An end is dated by the Ready condition of the state that does
+/// not arrive ([`TriggerTimes`](endpointslice::trigger_times::TriggerTimes)).
+pub const POSSIBLE_ENDPOINTS: &str = "status.podIP!=,status.phase!=Succeeded,status.phase!=Failed";
+
 impl Resource for Pod {
     const KIND: &'static str = "Pod";
     const RESOURCE: &'static str = "pods";

@@ -14,7 +14,7 @@ use super::backoff::Backoff;
 use super::error::WatchError;
 use super::metrics::ListWatchMetrics;
 use super::progress::Progress;
-use super::reflector::{Reflector, escape};
+use super::reflector::Reflector;
 use super::timing::{MAX_RETRY_AFTER, RESTORES_APART, RESUME_JITTER, Timing, WORKS_AFTER};
 use crate::cache::Cache;
 use crate::state::CachedResource;
@@ -45,7 +45,19 @@ impl<K: CachedResource> ListWatch<K> {
     /// matches is deleted from the cache, and one that begins to match is added.
     #[must_use]
     pub fn with_label_selector(mut self, selector: &str) -> Self {
-        self.reflector.selection = format!("&labelSelector={}", escape(selector));
+        self.reflector.selection.labels = Some(selector.to_owned());
+        self
+    }
+
+    /// Keeps only objects whose fields match the selector, such as `spec.nodeName=node-1`, of the fields that the API
+    /// server selects by. An object that no longer matches is deleted from the cache, and one that begins to match is
+    /// added.
+    ///
+    /// All controllers of the process share the cache: a selector must select what any of them needs. For controllers
+    /// that publish `status.podIPs` of pods, [`POSSIBLE_ENDPOINTS`](crate::kinds::POSSIBLE_ENDPOINTS) does.
+    #[must_use]
+    pub fn with_field_selector(mut self, selector: &str) -> Self {
+        self.reflector.selection.fields = Some(selector.to_owned());
         self
     }
 

@@ -48,6 +48,7 @@ mod pages;
 mod progress;
 mod reflector;
 mod relist;
+mod selection;
 mod timing;
 
 pub use backoff::Backoff;

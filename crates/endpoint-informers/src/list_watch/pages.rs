@@ -10,7 +10,8 @@ use tracing::info;
 
 use super::error::WatchError;
 use super::event::list_page;
-use super::reflector::{Reflector, escape, require_version};
+use super::reflector::{Reflector, require_version};
+use super::selection::escape;
 use super::timing::WHOLE_LIST_HEADER;
 use crate::cache::{BATCH_SIZE, Delta};
 use crate::state::CachedResource;
@@ -50,7 +51,8 @@ impl<K: CachedResource> Reflector<K> {
     /// process.
     async fn list_at_once(&mut self) -> Result<(), WatchError> {
         self.begin_list();
-        let query = match self.selection.strip_prefix('&') {
+        let selection = self.selection.to_string();
+        let query = match selection.strip_prefix('&') {
             Some(selection) => format!("{}?{selection}", K::PATH),
             None => K::PATH.to_owned(),
         };

@@ -19,6 +19,7 @@ use super::event_stream::EventStream;
 use super::fallback::Fallback;
 use super::metrics::{ListWatchMetrics, Series};
 use super::progress::Progress;
+use super::selection::{Selection, escape};
 use super::timing::{GRACE, Timing};
 use crate::cache::{BATCH_SIZE, Cache, Delta};
 use crate::state::CachedResource;
@@ -28,8 +29,7 @@ pub(super) struct Reflector<K> {
     pub(super) client: ApiClient,
     pub(super) cache: Arc<Cache>,
     pub(super) timing: Timing,
-    /// The part of the query that selects objects; empty for all.
-    pub(super) selection: String,
+    pub(super) selection: Selection,
     pub(super) synced: watch::Sender<bool>,
     /// Sequence number of the latest relist request that has completed.
     pub(super) relisted: watch::Sender<u64>,
@@ -57,7 +57,7 @@ impl<K: CachedResource> Reflector<K> {
             client,
             cache,
             timing,
-            selection: String::new(),
+            selection: Selection::default(),
             synced: watch::Sender::new(false),
             relisted: watch::Sender::new(0),
             relist_seq: 0,
@@ -268,18 +268,4 @@ impl<K: CachedResource> Reflector<K> {
 /// response need not be deleted.
 pub(super) fn require_version(resource_version: String) -> Result<String, WatchError> {
     if resource_version.is_empty() { Err(WatchError::NoVersion) } else { Ok(resource_version) }
-}
-
-/// Percent-encodes every byte that is not safe in a query.
-pub(super) fn escape(text: &str) -> String {
-    use std::fmt::Write;
-    text.bytes().fold(String::new(), |mut escaped, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-        escaped
-    })
 }

@@ -8,12 +8,13 @@
 )]
 
 mod http2;
-mod label_selector;
 mod lifecycle;
 mod list_watch;
+mod possible_endpoints;
 mod quiet;
 mod relist;
 mod restored_backup;
+mod selectors;
 mod slice_writer;
 mod takeover;
 mod world;

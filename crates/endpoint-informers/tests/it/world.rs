@@ -27,6 +27,13 @@ pub(crate) struct World {
     running: JoinHandle<()>,
 }
 
+/// The selectors of a list-watch.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Selectors {
+    pub(crate) labels: Option<&'static str>,
+    pub(crate) fields: Option<&'static str>,
+}
+
 /// Far more than any script takes, on a paused clock.
 const LONG: Duration = Duration::from_secs(24 * 3600);
 
@@ -40,17 +47,17 @@ impl World {
         wire: Wire,
         steps: impl IntoIterator<Item = Step>,
     ) -> Self {
-        Self::play_selected::<K>(wire, None, steps).await
+        Self::play_selected::<K>(wire, Selectors::default(), steps).await
     }
 
-    /// The same for objects that a label selector selects.
+    /// The same for objects that selectors select.
     pub(crate) async fn play_selected<K: CachedResource>(
         wire: Wire,
-        selector: Option<&str>,
+        selectors: Selectors,
         steps: impl IntoIterator<Item = Step>,
     ) -> Self {
         let script = Script::new(steps);
-        let world = Self::start_selected::<K>(script.client(), &script, wire, Timing::default(), selector);
+        let world = Self::start_selected::<K>(script.client(), &script, wire, Timing::default(), selectors);
         world.script.played(LONG).await;
         world
     }
@@ -62,7 +69,7 @@ impl World {
         Wire(encoding): Wire,
         timing: Timing,
     ) -> Self {
-        Self::start_selected::<K>(client, script, Wire(encoding), timing, None)
+        Self::start_selected::<K>(client, script, Wire(encoding), timing, Selectors::default())
     }
 
     fn start_selected<K: CachedResource>(
@@ -70,7 +77,7 @@ impl World {
         script: &Arc<Script>,
         Wire(encoding): Wire,
         timing: Timing,
-        selector: Option<&str>,
+        selectors: Selectors,
     ) -> Self {
         let (cache, changes) = (Arc::new(Cache::default()), Arc::new(Changes::default()));
         cache.attach(Arc::clone(&changes) as Arc<dyn Handler>, |_| {});
@@ -78,8 +85,12 @@ impl World {
         let mut registry = Registry::default();
         let metrics = ListWatchMetrics::register(&mut registry, "test");
         let list_watch = ListWatch::<K>::new(client, Arc::clone(&cache), timing).with_metrics(&metrics);
-        let list_watch = match selector {
+        let list_watch = match selectors.labels {
             Some(selector) => list_watch.with_label_selector(selector),
+            None => list_watch,
+        };
+        let list_watch = match selectors.fields {
+            Some(selector) => list_watch.with_field_selector(selector),
             None => list_watch,
         };
         let relist_requests = watch::Sender::new(0);

@@ -1,4 +1,5 @@
-//! List-watches of those objects that a label selector selects, with scripts as in `list_watch`.
+//! List-watches of those objects that a selector selects, with scripts as in `list_watch`.
+
 use std::time::Duration;
 
 use endpoint_informers::kinds::DelegatedService;
@@ -6,20 +7,23 @@ use endpointslice::Pod;
 use http::Method;
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{Selectors, World};
 use scripted_api::script::{Answer, Step};
 use scripted_api::wire::{EXPIRED, Refusal, Wire, message, pod};
 
-/// The selector as the server decodes it; in the query it is escaped.
-const SELECTOR: &str = "!team.example/owner,app in (a,b)";
-const ESCAPED: &str = "labelSelector=%21team.example%2Fowner%2Capp%20in%20%28a%2Cb%29";
+/// The selectors as the server decodes them; in the query they are escaped.
+const SELECTORS: Selectors =
+    Selectors { labels: Some("!team.example/owner,app in (a,b)"), fields: Some("status.podIP!=") };
+const ESCAPED: [&str; 2] =
+    ["labelSelector=%21team.example%2Fowner%2Capp%20in%20%28a%2Cb%29", "fieldSelector=status.podIP%21%3D"];
 
 fn get(answer: Answer) -> Step {
-    Step::new(Method::GET, "/api/v1/pods", answer).has(ESCAPED)
+    let step = Step::new(Method::GET, "/api/v1/pods", answer);
+    ESCAPED.into_iter().fold(step, Step::has)
 }
 
 async fn play(wire: Wire, steps: impl IntoIterator<Item = Step>) -> World {
-    World::play_selected::<Pod>(wire, Some(SELECTOR), steps).await
+    World::play_selected::<Pod>(wire, SELECTORS, steps).await
 }
 
 fn a_while() -> Duration {
@@ -27,7 +31,7 @@ fn a_while() -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_has_the_label_selector() {
+async fn every_request_has_the_selectors() {
     for wire in Wire::BOTH {
         let unsupported = Refusal { code: 400, reason: "", message: "no", cause: None, retry_after: 0 };
         let steps = [
@@ -44,7 +48,9 @@ async fn every_request_has_the_label_selector() {
 #[tokio::test(start_paused = true)]
 async fn without_a_selector_all_objects_are_requested() {
     for wire in Wire::BOTH {
-        let step = Step::new(Method::GET, "/api/v1/pods", wire.watch(&[]).hang()).lacks("labelSelector");
+        let step = Step::new(Method::GET, "/api/v1/pods", wire.watch(&[]).hang())
+            .lacks("labelSelector")
+            .lacks("fieldSelector");
         World::play(wire, [step]).await;
     }
 }
@@ -82,8 +88,9 @@ async fn of_a_delegated_service_only_the_name_is_kept() {
             event("MODIFIED", "web", "11"),
             event("DELETED", "db", "12"),
         ]);
+        let owner = Selectors { labels: Some("owner"), ..Selectors::default() };
         let steps = [Step::new(Method::GET, "/api/v1/services", watch.hang()).has("labelSelector=owner")];
-        let world = World::play_selected::<DelegatedService>(wire, Some("owner"), steps).await;
+        let world = World::play_selected::<DelegatedService>(wire, owner, steps).await;
         assert!(world.is_synced());
         world.cache.read(|state| {
             let names: Vec<&str> = state.delegated.iter().map(|service| &*service.name).collect();

@@ -61,6 +61,8 @@ pub(crate) struct Config {
     /// The first part of the user agent.
     pub(crate) user_agent_name: String,
     pub(crate) controllers: Vec<Controller>,
+    /// Request only pods that may be endpoints.
+    pub(crate) select_pods: bool,
     pub(crate) endpoints: endpoints_controller::Config,
     pub(crate) endpointslice: endpointslice_controller::Config,
     pub(crate) mirroring: endpointslice_mirroring_controller::Config,

@@ -20,7 +20,6 @@ use crate::config::Config;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::ControllerDeps;
 use crate::controllers::Controller;
-use crate::gates;
 use crate::health::Health;
 use crate::logging::LogMetrics;
 use crate::process_metrics::ProcessMetrics;
@@ -179,8 +178,7 @@ impl Manager {
         }
 
         let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
-        let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        informers::start(&mut watches, &config.controllers, delegation);
+        informers::start(&mut watches, &config);
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);

@@ -49,6 +49,7 @@ fn config(
         use_service_account_credentials: settings.use_service_account_credentials,
         user_agent_name: settings.user_agent_name,
         controllers: controllers?,
+        select_pods: settings.select_pods,
         endpoints: endpoints_controller::Config {
             workers: settings.endpoints.workers,
             batch_period: settings.endpoints.batch_period,

@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) burst: i32,
     pub(crate) use_service_account_credentials: bool,
     pub(crate) controllers: Vec<String>,
+    pub(crate) select_pods: bool,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) emulated_version: Vec<String>,
     pub(crate) min_compatibility_version: Vec<String>,

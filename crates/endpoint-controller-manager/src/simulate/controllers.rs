@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controller_set::ControllerDeps;
-use crate::{gates, informers, version};
+use crate::{informers, version};
 
 /// Controllers whose caches are synced, ready to run.
 pub(crate) struct Controllers {
@@ -49,8 +49,7 @@ impl Controllers {
         let tasks: Vec<ControllerTask> =
             config.controllers.iter().map(|which| deps.prepare(*which, client(which.client()))).collect();
         let mut watches = Informers::new(client("shared-informers"), cache);
-        let delegation = config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);
-        informers::start(&mut watches, &config.controllers, delegation);
+        informers::start(&mut watches, config);
         let caches = watches.caches();
         tokio::select! {
             () = caches.synced() => {}

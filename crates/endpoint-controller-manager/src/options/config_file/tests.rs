@@ -37,6 +37,7 @@ fn configz_has_upstreams_shape() {
             "Generic": {
                 "Port": 0,
                 "Address": "0.0.0.0",
+                "EnablePodFieldSelector": true,
                 "MinResyncPeriod": "12h0m0s",
                 "ClientConnection": {
                     "kubeconfig": "",

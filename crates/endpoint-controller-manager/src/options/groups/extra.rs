@@ -1,7 +1,7 @@
 //! Flags of this program that kube-controller-manager doesn't have.
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Checked, Text};
+use crate::options::flag::Kind::{Bool, Checked, Text};
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -13,6 +13,15 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, path| path.clone_into(&mut settings.config_file)),
     )
     .value_name("FILE"),
+    Flag::new(
+        "enable-pod-field-selector",
+        "true",
+        "Request only pods that have an address and have not ended, which saves the API server and this process the \
+         others; if false, all pods are requested, and pods that end are dated in the annotation \
+         endpoints.kubernetes.io/last-change-trigger-time",
+        Bool(|settings, on| settings.select_pods = on),
+    )
+    .key("Generic.EnablePodFieldSelector"),
     Flag::new(
         "user-agent-name",
         version::NAME,

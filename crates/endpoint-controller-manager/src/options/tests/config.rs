@@ -10,7 +10,8 @@ use crate::controllers::Controller;
 #[test]
 fn flags_take_precedence_over_the_file() {
     let (_folder, flag) = file(
-        "Generic: {Controllers: [endpoint, endpointslice], ClientConnection: {qps: 50, burst: null}}\n\
+        "Generic: {Controllers: [endpoint, endpointslice], EnablePodFieldSelector: false,\n\
+         ClientConnection: {qps: 50, burst: null}}\n\
          EndpointSliceController: {MaxEndpointsPerSlice: 200, EndpointUpdatesBatchPeriod: 1m30s}\n\
          EndpointController: {ConcurrentEndpointSyncs: 7}\n\
          JobController: {ConcurrentJobSyncs: 7}",
@@ -23,6 +24,7 @@ fn flags_take_precedence_over_the_file() {
     assert_eq!(config.controllers, [Controller::EndpointSliceMirroring]);
     assert_eq!(config.endpoints.workers, 7);
     assert_eq!(config.rate, (50.0, 30));
+    assert!(!config.select_pods);
     assert!(config.without_effect.iter().any(|field| field.ends_with(": JobController")));
 }
 
@@ -46,7 +48,7 @@ fn defaults_are_upstreams() {
     assert_eq!(config.mirroring.max_endpoints_per_subset, 1000);
     assert_eq!(config.shutdown_timeout, Duration::from_secs(10));
     assert_eq!(config.server.serving.secure_port, 10257);
-    assert!(config.server.profiling && !config.use_service_account_credentials);
+    assert!(config.select_pods && config.server.profiling && !config.use_service_account_credentials);
     assert_eq!(config.server.authorization.always_allow_paths, ["/healthz", "/readyz", "/livez"]);
     assert_eq!(config.without_effect, [""; 0]);
     let election = config.leader_election.expect("on by default");

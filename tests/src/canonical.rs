@@ -99,6 +99,21 @@ impl Snapshot {
         self
     }
 
+    /// Drops the times of the last change from what belongs to these Services.
+    #[must_use]
+    pub(crate) fn without_times_of(mut self, services: &[&str]) -> Self {
+        let slices = self.slices.iter_mut().map(|slice| {
+            let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_default();
+            (service, &mut slice.metadata)
+        });
+        let endpoints =
+            self.endpoints.iter_mut().map(|endpoints| (endpoints.name_any(), &mut endpoints.metadata));
+        for (_, meta) in slices.chain(endpoints).filter(|(service, _)| services.contains(&&**service)) {
+            meta.annotations.get_or_insert_default().remove(TRIGGER_TIME);
+        }
+        self
+    }
+
     /// The canonical form.
     pub fn canonical(&self, detail: Detail) -> Canonical {
         let mut canonical = Canonical::default();

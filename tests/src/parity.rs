@@ -10,7 +10,7 @@ use crate::cluster::{Cluster, ClusterOptions};
 use crate::manager::{Controller, Kind, Manager, ManagerOptions};
 use crate::recompute;
 use crate::scenario::{NAMESPACE, World};
-use crate::workload::{PHASES, Phase};
+use crate::workload::{PHASES, PODS_END, Phase};
 
 /// A manager on a cluster, with the workload run so far.
 pub struct Run {
@@ -37,6 +37,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// Without the times of the last change of [`PODS_END`], which only a program that sees pods end can know.
+    #[must_use]
+    pub fn without_ends_of_pods(mut self) -> Self {
+        self.snapshot = self.snapshot.without_times_of(PODS_END);
+        self
+    }
+
     /// The part of the result that these controllers made.
     fn of(&self, controllers: &[Controller]) -> Share {
         let by_them = |request: &&Request| {

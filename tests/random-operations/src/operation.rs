@@ -106,7 +106,8 @@ pub enum Readiness {
 pub struct Chance {
     /// The hints: those that are spread over zones, or were when the slices were last kept up to date.
     pub hints: BTreeSet<&'static str>,
-    /// The trigger times: those whose hints were ever spread over zones.
+    /// The trigger times: those whose hints were ever spread over zones, and, if ours does not see how pods end, all
+    /// after the first end.
     pub trigger_times: BTreeSet<&'static str>,
     /// The trigger times of their Endpoints, and the number of writes of these and of slices mirrored from them: those
     /// that have, or had, a label that controllers reserve.

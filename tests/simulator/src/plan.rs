@@ -187,7 +187,7 @@ fn rates(rng: &mut Rng) -> Vec<(Fault, u32)> {
 }
 
 fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
-    let mut generator = Generator::new(seed, setup.topology, setup.custom_endpoints);
+    let mut generator = Generator::new(seed, setup.topology, setup.custom_endpoints, true);
     let mut entries: Vec<(u64, Action)> = Vec::new();
     // A cluster in use, before the controllers start or while they do.
     let before = rng.below(25);

@@ -24,6 +24,7 @@
 //! | a Service carries a label that controllers keep for themselves | its Endpoints, or what is mirrored from them, are written at every sync, and lose their trigger time | ours writes when something changes; these times are not compared, and upstream's writes after a take-over don't count |
 //! | mirrored slices of both families are made from others | often asks for one that exists, and retries after ever longer delays | when something differs, upstream's are deleted, so that it starts again |
 //! | mirrored slices | the choice of the old slice that is reused for a new one is chance | `generateName`, which stays only then, is not compared |
+//! | a pod ends | dates the change by the Ready condition with which it ends | so does ours if it requests all pods; else trigger times are not compared once a pod has ended |
 //! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |
 #![allow(missing_docs, reason = "operations say by their names what they do")]
 

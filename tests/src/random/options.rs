@@ -22,6 +22,9 @@ pub struct Options {
     pub topology: bool,
     /// The controllers that run. With the mirroring controller, there are custom Endpoints.
     pub controllers: &'static [Controller],
+    /// Ours requests only pods that may be endpoints; derived from the seed if `None`. From the end of the first pod on,
+    /// trigger times are then not compared.
+    pub pod_field_selector: Option<bool>,
     /// The program compared with upstream: ours, or upstream itself, which shows what is left to chance.
     pub candidate: Kind,
 }
@@ -36,6 +39,7 @@ impl Options {
             overlap: 1,
             topology: super::TOPOLOGY,
             controllers: Controller::ALL,
+            pod_field_selector: None,
             candidate: Kind::Ours,
         }
     }
@@ -43,7 +47,8 @@ impl Options {
     /// The steps.
     pub fn trace(&self) -> Vec<Step> {
         let custom_endpoints = self.controllers.contains(&Controller::EndpointSliceMirroring);
-        let mut generator = Generator::new(self.seed, self.topology, custom_endpoints);
+        let ends_are_seen = !self.pod_field_selector();
+        let mut generator = Generator::new(self.seed, self.topology, custom_endpoints, ends_are_seen);
         (0..self.operations).map(|_| generator.step()).collect()
     }
 
@@ -51,6 +56,20 @@ impl Options {
     /// even seeds every group of endpoints fits into one, so that every write is determined.
     pub fn max(&self) -> u32 {
         self.max.unwrap_or(if self.seed.is_multiple_of(2) { 100 } else { 5 })
+    }
+
+    /// True if ours requests only pods that may be endpoints, as it does by default. Two of four seeds request all, one
+    /// with small slices and one with large ones.
+    pub fn pod_field_selector(&self) -> bool {
+        self.pod_field_selector.unwrap_or(matches!(self.seed % 4, 0 | 3))
+    }
+
+    /// The flags of ours that upstream does not have.
+    pub(crate) fn own_flags(&self) -> Vec<String> {
+        match self.candidate {
+            Kind::Ours => vec![format!("--enable-pod-field-selector={}", self.pod_field_selector())],
+            Kind::Upstream => Vec::new(),
+        }
     }
 
     /// The command that runs it again.
@@ -64,6 +83,9 @@ impl Options {
         }
         if self.topology != super::TOPOLOGY {
             command.push_str(if self.topology { " --topology" } else { " --no-topology" });
+        }
+        if let Some(selected) = self.pod_field_selector {
+            command.push_str(if selected { " --pod-field-selector" } else { " --no-pod-field-selector" });
         }
         if self.controllers != Controller::ALL {
             write!(command, " --controllers {}", Controller::list(self.controllers)).unwrap();

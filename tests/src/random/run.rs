@@ -52,7 +52,10 @@ pub async fn run(options: &Options) -> Report {
     };
     let (upstream, ours) = tokio::join!(
         Box::pin(Run::start_as(Kind::Upstream, managers())),
-        Box::pin(Run::start_as(options.candidate, managers())),
+        Box::pin(Run::start_as(
+            options.candidate,
+            ManagerOptions { flags: options.own_flags(), ..managers() }
+        )),
     );
     let mut race = Race {
         options,

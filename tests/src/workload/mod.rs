@@ -75,6 +75,9 @@ pub const PHASES: &[Phase] = &[
 /// The number of changes that share a sync is a matter of timing.
 pub const WRITTEN_AT_EVERY_SYNC: &[&str] = &["reserved"];
 
+/// Services of which a pod ends, or has a Ready condition and no address.
+pub(crate) const PODS_END: &[&str] = &["end", "same"];
+
 /// When the selector is back, mirrored slices are deleted on account of the Service and of its Endpoints. The second
 /// request finds them gone, or is not made because its sync sees that.
 const MIRRORED_FOR_A_WHILE: &[(&str, &str)] = &[(SLICES, "early")];

@@ -8,6 +8,7 @@
 //! | `PARITY_OVERLAP` | operations between two barriers | 1 |
 //! | `PARITY_TOPOLOGY` | `true` or `false`: whether Services ask for topology-aware hints | [`TOPOLOGY`] |
 //! | `PARITY_CONTROLLERS` | the controllers, by the names of `--controllers`; `*` is all | `*` |
+//! | `PARITY_POD_FIELD_SELECTOR` | `true` or `false`: whether ours requests only pods that may be endpoints | by the seed |
 //! | `PARITY_SELF` | compare upstream with itself | |
 //! | `PARITY_PRINT` | print the traces without running them | |
 
@@ -58,6 +59,7 @@ async fn random_operations_leave_the_same_slices() {
             overlap: variable("PARITY_OVERLAP").unwrap_or(1),
             topology: variable("PARITY_TOPOLOGY").unwrap_or(TOPOLOGY),
             controllers: controllers(),
+            pod_field_selector: variable("PARITY_POD_FIELD_SELECTOR"),
             candidate: if env::var_os("PARITY_SELF").is_some() { Kind::Upstream } else { Kind::Ours },
             ..Options::new(seed, variable("PARITY_OPERATIONS").unwrap_or(120))
         };

@@ -24,6 +24,8 @@ pub struct Generator {
     topology: bool,
     /// Generates custom Endpoints.
     custom_endpoints: bool,
+    /// Both programs see the state in which a pod ends, and so date it alike.
+    ends_are_seen: bool,
     chance: Chance,
     services: BTreeMap<&'static str, Service>,
     pods: BTreeMap<String, Pod>,
@@ -95,11 +97,12 @@ const CHOICES: [(Choice, usize); 24] = [
 const MORE_CHOICES: [(Choice, usize); 2] = [(Choice::SetEndpoints, 40), (Choice::DeleteEndpoints, 6)];
 
 impl Generator {
-    pub fn new(seed: u64, topology: bool, custom_endpoints: bool) -> Self {
+    pub fn new(seed: u64, topology: bool, custom_endpoints: bool, ends_are_seen: bool) -> Self {
         Self {
             rng: Rng::new(seed),
             topology,
             custom_endpoints,
+            ends_are_seen,
             chance: Chance::default(),
             services: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -143,6 +146,10 @@ impl Generator {
         }
         self.chance.hints.extend(named(Service::has_topology_mode));
         self.chance.trigger_times.extend(&self.chance.hints);
+        if !self.ends_are_seen && matches!(operation, Operation::ChangePodStatus { what: "pod ends", .. }) {
+            // The time stays in slices, and in what is made of the pod's Services later.
+            self.chance.trigger_times.extend(services::NAMES);
+        }
         self.chance.reserved = named(Service::has_reserved_label).collect();
         self.chance.headless.extend(named(Service::is_external_name));
         let synced: Vec<String> = named(Service::is_synced).map(ToOwned::to_owned).collect();
@@ -225,7 +232,7 @@ mod tests {
     use super::*;
 
     fn trace(seed: u64, steps: usize) -> Vec<Step> {
-        let mut generator = Generator::new(seed, false, false);
+        let mut generator = Generator::new(seed, false, false, true);
         (0..steps).map(|_| generator.step()).collect()
     }
 

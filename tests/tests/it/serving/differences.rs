@@ -119,7 +119,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         what: "Sections of `/configz`",
         requests: &["GET /configz", "POST /configz", "PUT /configz", "DELETE /configz"],
         upstream: SECTIONS,
-        ours: &[],
+        ours: &[".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true"],
     },
     Difference {
         what: FLAGS,
@@ -135,7 +135,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "DELETE /flagz",
         ],
         upstream: &[],
-        ours: &["config", "user-agent-name <component>"],
+        ours: &["config", "enable-pod-field-selector true", "user-agent-name <component>"],
     },
     Difference {
         what: FLAGS,
@@ -144,7 +144,11 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "GET /flagz as application/yaml;as=Flagz;v=v1beta1;g=config.k8s.io",
         ],
         upstream: &[],
-        ours: &[".flags.config = \"\"", ".flags.user-agent-name = \"<component>\""],
+        ours: &[
+            ".flags.config = \"\"",
+            ".flags.enable-pod-field-selector = \"true\"",
+            ".flags.user-agent-name = \"<component>\"",
+        ],
     },
     Difference {
         what: GO_VERSION,

@@ -298,6 +298,7 @@ impl Dated {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "compared with optional times throughout")]
 fn at(second: usize) -> Option<String> {
     Some(TIMES[second].to_owned())
 }

@@ -106,12 +106,13 @@ pub enum Readiness {
 pub struct Chance {
     /// The hints: those that are spread over zones, or were when the slices were last kept up to date.
     pub hints: BTreeSet<&'static str>,
-    /// The trigger times: those whose hints were ever spread over zones, and, if ours does not see how pods end, all
-    /// after the first end.
+    /// The trigger times: those whose hints were ever spread over zones.
     pub trigger_times: BTreeSet<&'static str>,
     /// The trigger times of their Endpoints, and the number of writes of these and of slices mirrored from them: those
     /// that have, or had, a label that controllers reserve.
     pub reserved: BTreeSet<&'static str>,
+    /// All trigger times: a pod has ended, and ours does not see how pods end.
+    pub ended: bool,
     /// The label for headless Services: those that came back from `ExternalName`.
     pub headless: BTreeSet<&'static str>,
 }

@@ -45,17 +45,15 @@ struct Race<'a> {
 /// seed, the number of the operation, the difference, and the command to run it again.
 pub async fn run(options: &Options) -> Report {
     let start = Instant::now();
-    let managers = || ManagerOptions {
+    let managers = |flags| ManagerOptions {
+        flags,
         max_endpoints_per_slice: options.max(),
         max_endpoints_per_subset: options.max(),
         ..ManagerOptions::of(options.controllers)
     };
     let (upstream, ours) = tokio::join!(
-        Box::pin(Run::start_as(Kind::Upstream, managers())),
-        Box::pin(Run::start_as(
-            options.candidate,
-            ManagerOptions { flags: options.own_flags(), ..managers() }
-        )),
+        Box::pin(Run::start_as(Kind::Upstream, managers(Vec::new()))),
+        Box::pin(Run::start_as(options.candidate, managers(options.own_flags()))),
     );
     let mut race = Race {
         options,

@@ -68,7 +68,7 @@ impl View {
             let groups = view.services.entry(service.to_owned()).or_default();
             let group = groups.entry(format!("{group}]")).or_default();
             let mut what = what.to_owned();
-            if of_endpoints && chance.reserved.contains(service) {
+            if chance.ended || of_endpoints && chance.reserved.contains(service) {
                 remove(&mut what, TRIGGER_TIME);
             }
             let lines = if what.starts_with("endpoint ") {

@@ -147,8 +147,8 @@ impl Generator {
         self.chance.hints.extend(named(Service::has_topology_mode));
         self.chance.trigger_times.extend(&self.chance.hints);
         if !self.ends_are_seen && matches!(operation, Operation::ChangePodStatus { what: "pod ends", .. }) {
-            // The time stays in slices, and in what is made of the pod's Services later.
-            self.chance.trigger_times.extend(services::NAMES);
+            // The time stays in what was written, and dates what Services that select the pod later become.
+            self.chance.ended = true;
         }
         self.chance.reserved = named(Service::has_reserved_label).collect();
         self.chance.headless.extend(named(Service::is_external_name));

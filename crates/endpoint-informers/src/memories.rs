@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
+use kube_api::time::{Instant, sleep};
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
 
 /// The fewest pods of a Service that is remembered. With fewer, looking at all of them takes less than a request.
 const MIN_PODS: usize = 100;

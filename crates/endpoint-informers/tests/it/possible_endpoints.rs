@@ -1,6 +1,8 @@
 //! Pods selected by [`POSSIBLE_ENDPOINTS`] beside all pods, both listed and watched from the embedded API server.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
@@ -12,13 +14,17 @@ use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use endpointslice::{
     Interner, Node, PlanOptions, Pod, Service, SlicePlan, SliceTemplate, desired_from_service, plan,
 };
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::Request;
+use http_body::{Body, Frame};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::{ApiClient, Encoding};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tokio::sync::broadcast::{Receiver, Sender};
 use tokio::task::JoinHandle;
 
 /// A list-watch of pods, its cache, and the Services that it queues.
@@ -40,13 +46,16 @@ impl Handler for Queued {
 }
 
 impl Watched {
-    fn start(server: &ApiServer, encoding: Encoding, selector: Option<&str>) -> Self {
+    fn start(server: &ApiServer, cut: &Sender<()>, encoding: Encoding, selector: Option<&str>) -> Self {
         let (cache, queued) = (Arc::new(Cache::default()), Arc::<Queued>::default());
         for service in services() {
             cache.upsert(service);
         }
         cache.attach(Arc::clone(&queued) as Arc<dyn Handler>, |_| {});
-        let client = kube::Client::new(server.clone(), "default");
+        let cut = cut.clone();
+        let cut_off = move |response: http::Response<_>| response.map(|body| Cut::new(body, cut.subscribe()));
+        let server = tower::ServiceExt::<Request<kube::client::Body>>::map_response(server.clone(), cut_off);
+        let client = kube::Client::new(server, "default");
         let client = ApiClient::new(client, encoding, "test/1.0");
         let list_watch = ListWatch::<Pod>::new(client, Arc::clone(&cache), Timing::default());
         let list_watch = match selector {
@@ -84,6 +93,35 @@ impl Watched {
     }
 }
 
+/// A body that ends early, as that of a watch whose connection is closed.
+struct Cut<B> {
+    body: Pin<Box<B>>,
+    ended: BoxFuture<'static, ()>,
+}
+
+impl<B> Cut<B> {
+    fn new(body: B, mut cut: Receiver<()>) -> Self {
+        Self { body: Box::pin(body), ended: async move { drop(cut.recv().await) }.boxed() }
+    }
+}
+
+impl<B: Body> Body for Cut<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if self.ended.poll_unpin(context).is_ready() {
+            // A body may be polled after its end.
+            self.ended = std::future::ready(()).boxed();
+            return Poll::Ready(None);
+        }
+        self.body.as_mut().poll_frame(context)
+    }
+}
+
 impl Drop for Watched {
     fn drop(&mut self) {
         self.running.abort();
@@ -113,6 +151,8 @@ const TIMES: [&str; 4] =
 struct Cluster {
     server: ApiServer,
     client: kube::Client,
+    /// Ends all watches.
+    cut: Sender<()>,
     all: Watched,
     possible: Watched,
 }
@@ -120,9 +160,10 @@ struct Cluster {
 impl Cluster {
     fn start(encoding: Encoding) -> Self {
         let server = ApiServer::new();
-        let all = Watched::start(&server, encoding, None);
-        let possible = Watched::start(&server, encoding, Some(POSSIBLE_ENDPOINTS));
-        Self { client: kube::Client::new(server.clone(), "default"), server, all, possible }
+        let cut = Sender::new(1);
+        let all = Watched::start(&server, &cut, encoding, None);
+        let possible = Watched::start(&server, &cut, encoding, Some(POSSIBLE_ENDPOINTS));
+        Self { client: kube::Client::new(server.clone(), "default"), server, cut, all, possible }
     }
 
     /// Sends a request to pods. Returns false if the API server refuses it.
@@ -225,10 +266,10 @@ async fn apply(cluster: &Cluster, operation: &Operation) {
         Operation::Remove(pod) => {
             cluster.send("DELETE", &path(pod), json!({"gracePeriodSeconds": 0})).await;
         }
-        Operation::BreakWatches => cluster.server.close(),
+        Operation::BreakWatches => drop(cluster.cut.send(())),
         Operation::ForgetHistory => {
             cluster.server.compact();
-            cluster.server.close();
+            drop(cluster.cut.send(()));
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) enum Difference {
     /// The stored object is in sync.
     Nothing,
     /// The object must be written. If there is one, this is its metadata.
-    Write(Option<Endpoints>),
+    Write(Option<Box<Endpoints>>),
 }
 
 /// The number of changed pods for which the list is sorted anew instead of searched.
@@ -243,7 +243,7 @@ impl Memory {
         } else if self.canonical.as_ref().is_none_or(|canonical| !Arc::ptr_eq(canonical, stored)) {
             return Err(NeedsAll);
         }
-        Ok(Difference::Write(Some(head)))
+        Ok(Difference::Write(Some(Box::new(head))))
     }
 
     /// The write of what is wanted; `head` has the metadata of the stored object.

@@ -258,7 +258,7 @@ impl EndpointsController {
         };
         let (plan, refused) = match difference {
             Ok(Difference::Nothing) => (Plan::Nothing, vec![]),
-            Ok(Difference::Write(head)) => (memory.write(head.as_ref(), trigger_time), vec![]),
+            Ok(Difference::Write(head)) => (memory.write(head.as_deref(), trigger_time), vec![]),
             Err(NeedsAll) => self.writes(&service, &memory.sorted_pods(), decoded.as_ref(), trigger_time),
         };
         report_refused_addresses(&self.recorder, &service, &refused, "Endpoints");

@@ -88,7 +88,7 @@ impl TriggerTimes {
             let mut pods = std::mem::take(&mut previous.pods).into_vec();
             pods.retain(|(name, _)| left.binary_search(name).is_err());
             pods.extend_from_slice(&change.pods);
-            // Two sorted runs, which a stable sort merges.
+            #[allow(clippy::stable_sort_primitive, reason = "a stable sort merges the two sorted runs")]
             pods.sort();
             previous.pods = pods.into();
         }

@@ -20,7 +20,7 @@ struct Draft {
     ready: bool,
     deleting: bool,
     phase: &'static str,
-    /// 10.1.0.N, fd00::N, both, none, a refused address, or one that all pods share.
+    /// `10.1.0.N`, `fd00::N`, both, none, a refused address, or one that all pods share.
     address: u8,
     named_port: bool,
     uid: u8,
@@ -237,7 +237,7 @@ impl World {
         let difference = changing.compare(stored);
         let plan = match difference {
             Ok(Difference::Nothing) => Some(Plan::Nothing),
-            Ok(Difference::Write(head)) => Some(changing.write(head.as_ref(), Some("now".into()))),
+            Ok(Difference::Write(head)) => Some(changing.write(head.as_deref(), Some("now".into()))),
             Err(NeedsAll) => None,
         };
         *memory = Some(changing);

@@ -356,6 +356,7 @@ proptest! {
 /// ```
 #[test]
 #[ignore = "measures"]
+#[allow(clippy::too_many_lines, reason = "one measurement after the other")]
 fn cost_of_a_changed_pod() {
     let ports =
         vec![PortFields { name: "a", port: 80, target: TargetPort::Number(80), ..PortFields::default() }];

@@ -45,8 +45,7 @@ impl<S> Default for Packed<'_, S> {
 ///
 /// Fails if a settled slice takes the remainder.
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
-    existing: Vec<&'a S>,
-    settled: &SettledOfType<'_>,
+    (existing, settled): (Vec<&'a S>, &SettledOfType<'_>),
     mut desired: EndpointSet,
     conditions: Conditions,
     max: usize,

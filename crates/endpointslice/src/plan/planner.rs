@@ -164,7 +164,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         let present_count = present.len() + settled.len();
         let group = (address_type, &ports);
         let packed = match options.packing {
-            Packing::Pack { .. } => pack(present, &settled, endpoints, conditions, max, template, group)?,
+            Packing::Pack { .. } => pack((present, &settled), endpoints, conditions, max, template, group)?,
             Packing::Single { .. } => {
                 settled.unless_any()?;
                 pack_single(present, endpoints, conditions, max, template, group)

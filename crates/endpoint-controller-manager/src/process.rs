@@ -36,6 +36,15 @@ impl Configuration {
             Parsed::Print(text) | Parsed::Error(text) => Err(text),
         }
     }
+
+    /// The same, where a sync of a Service with at least this number of pods remembers what it has seen. The default is
+    /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS); histories with few pods need less.
+    #[must_use]
+    pub fn remembering_from(mut self, pods: usize) -> Self {
+        self.0.endpoints.remembered_from = pods;
+        self.0.endpointslice.remembered_from = pods;
+        self
+    }
 }
 
 /// A process that runs until it is asked to stop.

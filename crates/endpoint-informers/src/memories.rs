@@ -8,32 +8,40 @@ use controller_kit::key::ObjectKey;
 use kube_api::time::{Instant, sleep};
 use parking_lot::Mutex;
 
-/// The fewest pods of a Service that is remembered. With fewer, looking at all of them takes less than a request.
-const MIN_PODS: usize = 100;
+/// The default of the fewest pods of a Service that is remembered. With fewer, looking at all of them takes less than a
+/// request.
+pub const MIN_PODS: usize = 100;
 /// The time after which a memory that is not used is dropped.
 const MAX_IDLE: Duration = Duration::from_secs(60);
 
 /// Memories of the last syncs, by Service: of those with many pods that were synced within the last two minutes.
 #[derive(Debug)]
-pub struct Memories<M>(Mutex<HashMap<ObjectKey, (Instant, M)>>);
-
-impl<M> Default for Memories<M> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
+pub struct Memories<M> {
+    min_pods: usize,
+    by_service: Mutex<HashMap<ObjectKey, (Instant, M)>>,
 }
 
 impl<M> Memories<M> {
+    /// Memories of Services with at least this number of pods ([`MIN_PODS`] but in tests).
+    pub fn new(min_pods: usize) -> Self {
+        Self { min_pods, by_service: Mutex::default() }
+    }
+
     /// Keeps the memory of a sync of a Service with this number of pods, if they are many.
     pub fn keep(&self, key: &ObjectKey, pods: usize, memory: M) {
-        if pods >= MIN_PODS {
-            self.0.lock().insert(key.clone(), (Instant::now(), memory));
+        if pods >= self.min_pods {
+            self.by_service.lock().insert(key.clone(), (Instant::now(), memory));
         }
     }
 
     /// Takes the memory of the last sync.
     pub fn take(&self, key: &ObjectKey) -> Option<M> {
-        self.0.lock().remove(key).map(|(_, memory)| memory)
+        self.by_service.lock().remove(key).map(|(_, memory)| memory)
+    }
+
+    /// The Services that are remembered.
+    pub fn services(&self) -> Vec<ObjectKey> {
+        self.by_service.lock().keys().cloned().collect()
     }
 
     /// Drops memories that have not been used for a minute. Never ends.
@@ -41,7 +49,7 @@ impl<M> Memories<M> {
         loop {
             sleep(MAX_IDLE).await;
             let now = Instant::now();
-            let mut memories = self.0.lock();
+            let mut memories = self.by_service.lock();
             memories.retain(|_, (used, _)| now.duration_since(*used) < MAX_IDLE);
             memories.shrink_to_fit();
         }

@@ -37,6 +37,9 @@ pub struct Config {
     /// True if a Service that is not in the cache may exist and belong to another controller (feature gate
     /// `EndpointControllerNameWellKnownLabel`).
     pub services_may_be_delegated: bool,
+    /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
+    /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS) but in tests.
+    pub remembered_from: usize,
 }
 
 /// Writes the Endpoints of all Services with a selector, and deletes those whose Service was deleted.
@@ -82,7 +85,7 @@ impl EndpointsController {
             tracker: Mutex::default(),
             deferred: DeferredEvents::default(),
             trigger_times: Mutex::default(),
-            memories: Memories::default(),
+            memories: Memories::new(config.remembered_from),
         };
         (Arc::new(controller), events)
     }
@@ -142,6 +145,7 @@ impl Controller for EndpointsController {
         let services = trigger_times.services();
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("trigger times", keys));
+        remembered.extend(Remembered::in_table("memories", self.memories.services()));
         remembered
     }
 

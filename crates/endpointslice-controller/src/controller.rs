@@ -37,6 +37,9 @@ pub struct Config {
     /// The conditions of endpoints; with [`Conditions::ReadyOnly`], terminating pods are not published (feature gate
     /// `EndpointSliceTerminatingCondition`).
     pub conditions: Conditions,
+    /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
+    /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS) but in tests.
+    pub remembered_from: usize,
 }
 
 /// Writes the EndpointSlices of all Services with a selector.
@@ -87,7 +90,7 @@ impl EndpointSliceController {
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
             topology: Mutex::default(),
-            memories: Memories::default(),
+            memories: Memories::new(config.remembered_from),
             shares_changed: Notify::new(),
             metrics,
         };
@@ -150,6 +153,7 @@ impl Controller for EndpointSliceController {
         remembered.extend(Remembered::in_table("topology", keys));
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
         remembered.extend(Remembered::in_table("metrics", self.metrics.services()));
+        remembered.extend(Remembered::in_table("memories", self.memories.services()));
         remembered
     }
 }

@@ -170,6 +170,7 @@ fn setup(max: usize) -> Setup {
         custom_endpoints: true,
         retry_seconds: 2,
         quiet_seconds: 6,
+        remembered_from: Some(1),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::action::Action;
 use crate::apply::{apply, others_write};
 use crate::fault::Counts;
-use crate::oracle::bound::bound;
+use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, read};
 use crate::oracle::memory::{is_failing, kept_memory};
 use crate::plan::Plan;
@@ -123,7 +123,7 @@ async fn forget(world: &World, replicas: &[Replica], healed: Instant) -> Vec<Str
     loop {
         let kept = kept_memory(world, replicas);
         let is_done = kept.is_empty() && !is_failing(replicas);
-        if is_done || healed.elapsed() > bound(&world.plan) {
+        if is_done || healed.elapsed() > forgotten(&world.plan) {
             return kept;
         }
         sleep(5 * STEP).await;

@@ -36,6 +36,9 @@ pub struct Setup {
     pub retry_seconds: u64,
     /// The time without a write after which the history ends.
     pub quiet_seconds: u64,
+    /// The fewest pods of a Service that controllers remember between its syncs; `None` is the default, which no Service
+    /// here reaches.
+    pub remembered_from: Option<usize>,
 }
 
 /// An action and its time.
@@ -67,10 +70,12 @@ impl Plan {
     /// The plan of a seed.
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x5eed_0f51_1ca1_0000);
-        let setup = setup(&mut rng);
+        let mut setup = setup(&mut rng);
         let calm = rng.percent(5);
         let rates = if calm { Vec::new() } else { rates(&mut rng) };
         let timeline = timeline(seed, &mut rng, &setup, calm);
+        // Last, so that the rest of a seed is the same with either.
+        setup.remembered_from = rng.percent(50).then_some(1);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false }
     }
 
@@ -169,6 +174,7 @@ fn setup(rng: &mut Rng) -> Setup {
         retry_seconds: *rng.pick(&[2, 2, 5, 10]),
         // Sometimes longer than the wait for a stale cache.
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
+        remembered_from: None,
     }
 }
 

@@ -388,8 +388,12 @@ fn configuration(setup: &Setup, gate: bool) -> Configuration {
         format!("--endpointslice-updates-batch-period={}ms", setup.batch_milliseconds),
         format!("--mirroring-endpointslice-updates-batch-period={}ms", setup.batch_milliseconds),
     ];
-    PARSED.with_borrow_mut(|parsed| {
+    let parsed = PARSED.with_borrow_mut(|parsed| {
         let new = || Configuration::parse(&words).unwrap_or_else(|error| panic!("{error}"));
         parsed.entry(words.clone()).or_insert_with(new).clone()
-    })
+    });
+    match setup.remembered_from {
+        Some(pods) => parsed.remembering_from(pods),
+        None => parsed,
+    }
 }

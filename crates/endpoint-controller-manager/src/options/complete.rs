@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpoint_informers::memories::MIN_PODS;
 use endpointslice::desired::Conditions;
 
 use super::errors::Errors;
@@ -55,12 +56,14 @@ fn config(
             batch_period: settings.endpoints.batch_period,
             tolerate_unready_annotation: enabled(gates::TOLERATE_UNREADY_ENDPOINTS_ANNOTATION),
             services_may_be_delegated: enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL),
+            remembered_from: MIN_PODS,
         },
         endpointslice: endpointslice_controller::Config {
             workers: settings.endpointslice.workers,
             max_endpoints_per_slice: settings.endpointslice.max_endpoints,
             batch_period: settings.endpointslice.batch_period,
             conditions: if with_terminating { Conditions::All } else { Conditions::ReadyOnly },
+            remembered_from: MIN_PODS,
         },
         mirroring: endpointslice_mirroring_controller::Config {
             workers: settings.mirroring.workers,

@@ -21,6 +21,7 @@ impl Harness {
             batch_period,
             tolerate_unready_annotation: false,
             services_may_be_delegated,
+            remembered_from: 1,
         };
         let running =
             api.run(|cache, client, queues, _| EndpointsController::new(config, cache, client, queues));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use controller_harness::{Running, TestApi};
+use endpoint_informers::memories::MIN_PODS;
 use endpointslice::Service;
 use endpointslice::desired::Conditions;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
@@ -25,13 +26,19 @@ pub(crate) struct Harness {
 
 impl Harness {
     fn run(api: &TestApi, batch_period: Duration, conditions: Conditions) -> Self {
-        Self::run_with(api, Config { workers: 5, max_endpoints_per_slice: 100, batch_period, conditions })
+        let (max_endpoints_per_slice, remembered_from) = (100, 1);
+        let config =
+            Config { workers: 5, max_endpoints_per_slice, batch_period, conditions, remembered_from };
+        Self::run_with(api, config)
     }
 
     /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
     pub(crate) fn start_small(api: &TestApi) -> Self {
         let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
-        Self::run_with(api, Config { workers: 1, max_endpoints_per_slice: 1, batch_period, conditions })
+        let (max_endpoints_per_slice, remembered_from) = (1, MIN_PODS);
+        let config =
+            Config { workers: 1, max_endpoints_per_slice, batch_period, conditions, remembered_from };
+        Self::run_with(api, config)
     }
 
     fn run_with(api: &TestApi, config: Config) -> Self {

@@ -27,6 +27,13 @@ pub fn bound(plan: &Plan) -> Duration {
     if plan.faults().contains(&Fault::ClockRate) { bound * 5 / 4 } else { bound }
 }
 
+/// The time within which controllers forget Services that need nothing: what they have seen of their pods is dropped by a
+/// look each minute that finds it a minute old, by a clock that may be slow.
+pub fn forgotten(plan: &Plan) -> Duration {
+    let memories = plan.setup.remembered_from.map_or(Duration::ZERO, |_| Duration::from_secs(2 * 60) * 5 / 4);
+    bound(plan) + memories
+}
+
 /// True for faults that refuse writes or leave them without an answer: only these make a back-off grow.
 fn refuses(fault: Fault) -> bool {
     let harmless = Fault::OF_WATCHES.contains(&fault)

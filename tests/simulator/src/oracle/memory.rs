@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use endpoint_controller_manager::process::Memory;
 use random_operations::{NAMESPACE, SERVICE_NAME};
 
 use crate::replica::Replica;
@@ -10,7 +9,10 @@ use crate::world::World;
 
 /// Tables that are empty when nothing is left to do. The others may have an entry for each Service, Endpoints or owner of
 /// slices that exists: some keys fail for ever, as those with addresses that the API server refuses.
-const TRANSIENT: [&str; 3] = ["conflicted", "orphaned", "unfinished"];
+const TRANSIENT: [&str; 4] = ["conflicted", "memories", "orphaned", "unfinished"];
+
+/// The table of keys that are to be retried.
+const FAILING: &str = "failing";
 
 /// The entries that a controller should have forgotten.
 pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
@@ -22,11 +24,16 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
     );
     let mut kept = Vec::new();
     for replica in replicas {
-        for remembered in replica.memory().iter().flat_map(Memory::remembered) {
-            let key = &remembered.key;
-            let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
-            if !exists || TRANSIENT.contains(&remembered.table) {
-                kept.push(format!("r{} remembers {key} as {}", replica.number, remembered.table));
+        for memory in replica.memory() {
+            let remembered = memory.remembered();
+            let fails = |key| remembered.iter().any(|other| other.table == FAILING && &other.key == key);
+            for (table, key) in remembered.iter().map(|other| (&other.table, &other.key)) {
+                let exists = &*key.namespace == NAMESPACE && names.contains(&*key.name);
+                // Each retry looks at the pods, and remembers them for a while.
+                let is_transient = TRANSIENT.contains(table) && !(*table == "memories" && fails(key));
+                if !exists || is_transient {
+                    kept.push(format!("r{} remembers {key} as {table}", replica.number));
+                }
             }
         }
     }
@@ -36,5 +43,5 @@ pub fn kept_memory(world: &World, replicas: &[Replica]) -> Vec<String> {
 /// True if some key is to be retried, which may be for ever.
 pub fn is_failing(replicas: &[Replica]) -> bool {
     let memory = replicas.iter().flat_map(Replica::memory);
-    memory.flat_map(|memory| memory.remembered()).any(|remembered| remembered.table == "failing")
+    memory.flat_map(|memory| memory.remembered()).any(|remembered| remembered.table == FAILING)
 }

@@ -186,7 +186,10 @@ impl Memory {
                 settled = false;
                 continue;
             };
-            let Some(claim) = value.claims.get_mut(position(address_type)) else { continue };
+            let position = position(address_type);
+            // The Service may have lost the address type of the slice.
+            settled = settled && value.wanted.get(position) == Some(&true);
+            let Some(claim) = value.claims.get_mut(position) else { continue };
             let before = std::mem::replace(claim, number);
             if before == number {
                 settled = false;

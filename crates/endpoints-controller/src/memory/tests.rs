@@ -34,11 +34,12 @@ enum Step {
     Touch(u8),
     /// Another client changes the object.
     Foreign(u8),
-    /// The Service changes in nothing that matters.
-    Service,
+    /// One field of the Service changes, or nothing that matters.
+    Service(u8, Box<ServiceFields<'static>>),
 }
 
 struct World {
+    fields: ServiceFields<'static>,
     service: Arc<Service>,
     pods: BTreeMap<u16, (Draft, Arc<Pod>)>,
     stored: Option<(Endpoints, Arc<CachedEndpoints>)>,
@@ -68,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => vec((0_u8..14, option::weighted(0.8, draft())), 1..4).prop_map(Step::Pods),
         1 => (0_u8..14).prop_map(Step::Touch),
         3 => (0_u8..9).prop_map(Step::Foreign),
-        1 => Just(Step::Service),
+        2 => (0_u8..6, service()).prop_map(|(which, fields)| Step::Service(which, Box::new(fields))),
     ]
 }
 
@@ -84,8 +85,9 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
     let families = select(vec![vec!["IPv4"], vec!["IPv6"], vec![]]);
     let app_protocol = select(vec![None, Some("h2c")]);
     let cluster_ip = select(vec!["10.96.0.10", "None"]);
-    (targets, families, app_protocol, cluster_ip, prop::bool::weighted(0.2)).prop_map(
-        |(targets, ip_families, app_protocol, cluster_ip, publish_not_ready_addresses)| {
+    let labels = select(vec![vec![("app", "web")], vec![("app", "web")], vec![]]);
+    (targets, families, app_protocol, cluster_ip, labels, prop::bool::weighted(0.2)).prop_map(
+        |(targets, ip_families, app_protocol, cluster_ip, labels, publish_not_ready_addresses)| {
             let ports = targets.into_iter().zip(["a", "b"]).map(|(target, name)| PortFields {
                 name,
                 port: 80,
@@ -96,7 +98,7 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
             ServiceFields {
                 namespace: "ns",
                 name: "web",
-                labels: vec![("app", "web")],
+                labels,
                 cluster_ip,
                 ports: ports.collect(),
                 ip_families,
@@ -108,10 +110,10 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
 }
 
 impl World {
-    fn new(service: ServiceFields<'_>) -> Self {
+    fn new(fields: ServiceFields<'static>) -> Self {
         let mut interner = Interner::default();
-        let service = Arc::new(Service::new(service, &mut interner));
-        Self { service, pods: BTreeMap::new(), stored: None, versions: 0, interner }
+        let service = Arc::new(Service::new(fields.clone(), &mut interner));
+        Self { fields, service, pods: BTreeMap::new(), stored: None, versions: 0, interner }
     }
 
     fn set_pod(&mut self, number: u16, draft: Draft) {
@@ -163,9 +165,21 @@ impl World {
                     self.set_pod(u16::from(*number), draft);
                 }
             }
-            Step::Service => self.service = Arc::new(Service::clone(&self.service)),
+            Step::Service(which, fields) => self.change_service(*which, (**fields).clone()),
             Step::Foreign(kind) => self.change_stored(*kind),
         }
+    }
+
+    fn change_service(&mut self, which: u8, fields: ServiceFields<'static>) {
+        match which {
+            0 => self.fields.ip_families = fields.ip_families,
+            1 => self.fields.ports = fields.ports,
+            2 => self.fields.cluster_ip = fields.cluster_ip,
+            3 => self.fields.labels = fields.labels,
+            4 => self.fields.publish_not_ready_addresses = fields.publish_not_ready_addresses,
+            _ => {}
+        }
+        self.service = Arc::new(Service::new(self.fields.clone(), &mut self.interner));
     }
 
     fn change_stored(&mut self, kind: u8) {

@@ -39,11 +39,12 @@ enum Step {
     Foreign { kind: u8, slice: usize, endpoint: usize },
     /// A node moves to another zone.
     Zone(&'static str),
-    /// The Service changes in nothing that matters.
-    Service,
+    /// One field of the Service changes, or nothing that matters.
+    Service(u8, Box<ServiceFields<'static>>),
 }
 
 struct World {
+    fields: ServiceFields<'static>,
     service: Arc<Service>,
     pods: BTreeMap<u8, (Draft, Arc<Pod>)>,
     nodes: Vec<Arc<Node>>,
@@ -80,7 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0_u8..11, 0_usize..8, 0_usize..5)
             .prop_map(|(kind, slice, endpoint)| Step::Foreign { kind, slice, endpoint }),
         1 => select(vec!["zone-a", "zone-b"]).prop_map(Step::Zone),
-        1 => Just(Step::Service),
+        2 => (0_u8..6, service()).prop_map(|(which, fields)| Step::Service(which, Box::new(fields))),
     ]
 }
 
@@ -93,8 +94,9 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
         vec![],
     ]);
     let traffic = select(vec![None, None, Some("PreferSameZone"), Some("PreferSameNode")]);
-    (families, targets, traffic, prop::bool::weighted(0.2)).prop_map(
-        |(ip_families, targets, traffic_distribution, publish_not_ready_addresses)| {
+    let labels = select(vec![vec![("app", "web")], vec![("app", "web")], vec![]]);
+    (families, targets, traffic, labels, prop::bool::weighted(0.2)).prop_map(
+        |(ip_families, targets, traffic_distribution, labels, publish_not_ready_addresses)| {
             let ports = targets.into_iter().zip(["a", "b"]);
             let ports =
                 ports.map(|(target, name)| PortFields { name, port: 80, target, ..PortFields::default() });
@@ -102,7 +104,7 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
                 namespace: "ns",
                 name: "web",
                 uid: "6a1f2b34-0000-4000-8000-00000000c0de",
-                labels: vec![("app", "web")],
+                labels,
                 cluster_ip: "10.96.0.10",
                 ports: ports.collect(),
                 ip_families,
@@ -115,11 +117,12 @@ fn service() -> impl Strategy<Value = ServiceFields<'static>> {
 }
 
 impl World {
-    fn new(service: ServiceFields<'_>, max: usize) -> Self {
+    fn new(fields: ServiceFields<'static>, max: usize) -> Self {
         let mut interner = Interner::default();
-        let service = Arc::new(Service::new(service, &mut interner));
+        let service = Arc::new(Service::new(fields.clone(), &mut interner));
         let (pods, slices) = Default::default();
-        let mut world = Self { service, pods, nodes: vec![], zones: 0, slices, max, versions: 0, interner };
+        let mut world =
+            Self { fields, service, pods, nodes: vec![], zones: 0, slices, max, versions: 0, interner };
         world.set_nodes("zone-a");
         world
     }
@@ -185,9 +188,21 @@ impl World {
                 }
             }
             Step::Zone(zone) => self.set_nodes(zone),
-            Step::Service => self.service = Arc::new(Service::clone(&self.service)),
+            Step::Service(which, fields) => self.change_service(*which, (**fields).clone()),
             Step::Foreign { kind, slice, endpoint } => self.change_slice(*kind, *slice, *endpoint),
         }
+    }
+
+    fn change_service(&mut self, which: u8, fields: ServiceFields<'static>) {
+        match which {
+            0 => self.fields.ip_families = fields.ip_families,
+            1 => self.fields.ports = fields.ports,
+            2 => self.fields.traffic_distribution = fields.traffic_distribution,
+            3 => self.fields.labels = fields.labels,
+            4 => self.fields.publish_not_ready_addresses = fields.publish_not_ready_addresses,
+            _ => {}
+        }
+        self.service = Arc::new(Service::new(self.fields.clone(), &mut self.interner));
     }
 
     fn change_slice(&mut self, kind: u8, slice: usize, endpoint: usize) {

@@ -41,7 +41,7 @@ pub(crate) async fn run(options: &Options) -> ExitCode {
         options,
         upstream,
         ours,
-        generator: Generator::new(options.seed, true, true),
+        generator: Generator::new(options.seed, true, true, true),
         rng: Rng::new(options.seed ^ 0x50a4_fa17),
         report: Report::default(),
         operations: 0,

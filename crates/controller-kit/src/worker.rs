@@ -1,11 +1,18 @@
 //! Workers: take a key, sync it, and retry it if the sync failed.
 
+mod concurrency;
+
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
+
+pub use self::concurrency::{Concurrency, end_planning};
+use self::concurrency::{Turn, within};
 
 use crate::environment::spawn_in;
 use crate::key::ObjectKey;
@@ -28,15 +35,18 @@ pub trait SyncError: std::error::Error + Send {
 /// The most keys that [`promote_out_of_sync`] promotes: ten seconds of writes at client-go's default of 20 a second.
 pub const MAX_PROMOTED: usize = 200;
 
-/// Runs `workers` tasks that call `sync` for each key until the queue is shut down. Then syncs in progress finish, and
-/// queued keys are not synced. Log lines name the `controller`.
+/// Runs workers that call `sync` for each key until the queue is shut down. Then syncs in progress finish, and queued keys
+/// are not synced. Log lines name the `controller`.
+///
+/// `concurrency` is the number of keys that are synced at the same time; a [`Concurrency`] may let more of them wait for
+/// requests.
 ///
 /// A key that fails is retried with growing, capped delays and never given up; see [`Cause`] for the delays. A `sync`
 /// that panics counts as failed and does not end its worker.
 pub async fn run_workers<E, F, Fut>(
     controller: &'static str,
     queue: WorkQueue<ObjectKey>,
-    workers: usize,
+    concurrency: impl Into<Concurrency> + Send,
     sync: F,
 ) where
     E: SyncError,
@@ -44,14 +54,18 @@ pub async fn run_workers<E, F, Fut>(
     Fut: Future<Output = Result<(), E>> + Send,
 {
     let mut tasks = JoinSet::new();
-    for _ in 0..workers {
-        let (queue, sync) = (queue.clone(), sync.clone());
+    let concurrency = concurrency.into();
+    let turns = Arc::new(Semaphore::new(concurrency.planning()));
+    for _ in 0..concurrency.in_flight() {
+        let (queue, turns, sync) = (queue.clone(), Arc::clone(&turns), sync.clone());
         let worker = async move {
-            while let Some(key) = queue.get().await {
+            // A worker without a turn takes no key, so that the queue decides as late as possible which comes next.
+            while let Ok(turn) = Arc::clone(&turns).acquire_owned().await {
+                let Some(key) = queue.get().await else { break };
                 if queue.is_shut_down() {
                     break;
                 }
-                process(controller, &queue, &key, &sync).await;
+                process(controller, &queue, &key, turn, &sync).await;
                 // A sync without a write need not await anything, and thousands of them in a row would block the other
                 // tasks of this thread.
                 tokio::task::yield_now().await;
@@ -62,13 +76,20 @@ pub async fn run_workers<E, F, Fut>(
     while tasks.join_next().await.is_some() {}
 }
 
-async fn process<E, F, Fut>(controller: &str, queue: &WorkQueue<ObjectKey>, key: &ObjectKey, sync: &F)
-where
+async fn process<E, F, Fut>(
+    controller: &str,
+    queue: &WorkQueue<ObjectKey>,
+    key: &ObjectKey,
+    turn: Turn,
+    sync: &F,
+) where
     E: SyncError,
     F: Fn(ObjectKey) -> Fut,
     Fut: Future<Output = Result<(), E>>,
 {
-    let causes = match AssertUnwindSafe(sync(key.clone())).catch_unwind().await {
+    // On the heap, so that idle workers are small.
+    let sync = Box::pin(within(turn, sync(key.clone())));
+    let causes = match AssertUnwindSafe(sync).catch_unwind().await {
         Ok(Ok(())) => return queue.forget(key),
         Ok(Err(error)) => {
             log(controller, key, &error);

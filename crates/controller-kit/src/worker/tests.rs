@@ -79,6 +79,88 @@ async fn other_tasks_run_between_syncs_that_do_not_wait() {
     assert!(watch.await.unwrap() < 1000, "the other task ran only after the last sync");
 }
 
+/// The most syncs that were in each part at the same time, and the time that all took.
+async fn overlap(concurrency: Concurrency, keys: usize, ends_planning: bool) -> (usize, usize, Duration) {
+    #[derive(Default)]
+    struct Seen {
+        planning: usize,
+        in_flight: BTreeSet<ObjectKey>,
+        most_planning: usize,
+        most_in_flight: usize,
+        left: usize,
+        took: Duration,
+    }
+    let queue = WorkQueue::new(RateLimit::default());
+    (0..keys).for_each(|n| queue.add(key(n)));
+    let seen = Arc::new(Mutex::new(Seen { left: keys, ..Seen::default() }));
+    let (state, until, start) = (Arc::clone(&seen), queue.clone(), Instant::now());
+    let workers = run_workers("test", queue, concurrency, move |key| {
+        let (seen, queue) = (Arc::clone(&state), until.clone());
+        async move {
+            {
+                let mut seen = seen.lock();
+                seen.planning += 1;
+                seen.most_planning = seen.most_planning.max(seen.planning);
+                assert!(seen.in_flight.insert(key.clone()), "{key} is synced already");
+                seen.most_in_flight = seen.most_in_flight.max(seen.in_flight.len());
+            }
+            sleep(SECOND).await;
+            seen.lock().planning -= 1;
+            // It changes meanwhile.
+            queue.add(key.clone());
+            if ends_planning {
+                end_planning();
+            }
+            sleep(9 * SECOND).await;
+            let mut seen = seen.lock();
+            seen.in_flight.remove(&key);
+            seen.left = seen.left.saturating_sub(1);
+            if seen.left == 0 && seen.took.is_zero() {
+                seen.took = start.elapsed();
+                queue.shut_down();
+            }
+            Ok::<(), No>(())
+        }
+    });
+    workers.await;
+    let seen = seen.lock();
+    (seen.most_planning, seen.most_in_flight, seen.took)
+}
+
+/// A second of planning and nine of a request, for each of eight keys.
+#[tokio::test(start_paused = true)]
+async fn requests_of_different_keys_overlap_and_plans_do_not() {
+    let overlapping = Concurrency::from(1).overlapping(4);
+    assert_eq!(overlap(overlapping, 8, true).await, (1, 4, 23 * SECOND));
+    assert_eq!(overlap(overlapping, 8, false).await, (1, 1, 80 * SECOND), "a sync that never ends its plan");
+    assert_eq!(overlap(Concurrency::from(1), 8, true).await, (1, 1, 80 * SECOND));
+    assert_eq!(overlap(Concurrency::from(3).overlapping(2), 6, true).await, (3, 3, 20 * SECOND));
+}
+
+/// A sync that fails, panics or succeeds gives its turn back.
+#[tokio::test(start_paused = true)]
+async fn each_sync_gives_its_turn_back() {
+    let queue = WorkQueue::new(RateLimit::default());
+    (0..9).for_each(|n| queue.add(key(n)));
+    let synced = Arc::new(AtomicUsize::new(0));
+    let (count, until) = (Arc::clone(&synced), queue.clone());
+    let workers = run_workers("test", queue, Concurrency::from(1).overlapping(2), move |_| {
+        let (turn, queue) = (count.fetch_add(1, Ordering::SeqCst), until.clone());
+        async move {
+            if turn == 8 {
+                queue.shut_down();
+            }
+            match turn % 3 {
+                0 => panic!("a bug"),
+                1 => Err(No(Vec::new())),
+                _ => Ok(()),
+            }
+        }
+    });
+    timeout(SECOND, workers).await.expect("a turn is lost");
+    assert_eq!(synced.load(Ordering::SeqCst), 9);
+}
+
 /// 30,000 keys fail for two minutes, five at a time and 500 a second, because nothing answers. client-go's shared
 /// bucket would try the last of them 50 minutes later.
 #[tokio::test(start_paused = true)]
@@ -181,7 +263,8 @@ fn logged(error: Option<No>) -> String {
             let error = error.lock().take();
             async move { Err::<(), No>(error.expect("a bug")) }
         };
-        process("endpoints-controller", &queue, &key(1), &sync).now_or_never().unwrap();
+        let turn = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        process("endpoints-controller", &queue, &key(1), turn, &sync).now_or_never().unwrap();
     });
     let bytes = sink.0.lock().clone();
     String::from_utf8(bytes).unwrap()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
-use controller_kit::worker::{SyncError, promote_out_of_sync, run_workers};
+use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_workers};
 
 use crate::cache::{Cache, Handler, State};
 use crate::resource::Resource as _;
@@ -100,7 +100,8 @@ pub trait Controller: Handler + 'static {
     /// The work queue.
     fn queue(&self) -> &WorkQueue<ObjectKey>;
 
-    /// The number of keys that are synced at the same time.
+    /// The number of keys that are synced at the same time, apart from those whose requests
+    /// [overlap](run_overlapping).
     fn workers(&self) -> usize {
         DEFAULT_WORKERS
     }
@@ -153,6 +154,14 @@ impl Drop for Attached<'_> {
 /// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
 /// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
+    run_overlapping(controller, 0).await;
+}
+
+/// [Runs](run) a controller with up to `in_flight` syncs at the same time, if that is more than its
+/// [`workers`](Controller::workers), which then bound only the syncs that have not
+/// [ended planning](controller_kit::worker::end_planning).
+pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize) {
+    let concurrency = Concurrency::from(controller.workers()).overlapping(in_flight);
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
     let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
@@ -165,7 +174,7 @@ pub async fn run<C: Controller>(controller: Arc<C>) {
         }
     });
     let syncer = Arc::clone(&controller);
-    let workers = run_workers(C::NAME, queue.clone(), controller.workers(), move |key| {
+    let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key| {
         let controller = Arc::clone(&syncer);
         async move { controller.sync(&key).await }
     });

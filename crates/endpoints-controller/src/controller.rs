@@ -27,7 +27,8 @@ use crate::writer::EndpointsWriter;
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Services synced at the same time (`--concurrent-endpoint-syncs`).
+    /// Services planned at the same time (`--concurrent-endpoint-syncs`); writes may overlap beyond
+    /// it (`controller_kit::worker::Concurrency`).
     pub workers: usize,
     /// The time for which changes of pods are batched (`--endpoint-updates-batch-period`).
     pub batch_period: Duration,

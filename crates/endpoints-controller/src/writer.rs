@@ -1,6 +1,7 @@
 //! The requests of this controller.
 
 use controller_kit::key::ObjectKey;
+use controller_kit::worker::end_planning;
 use controller_kit::write::{ObjectWriter, WriteError};
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
@@ -8,7 +9,8 @@ use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
 use kube_api::{ApiClient, ApiError, Preconditions};
 
-/// Writes Endpoints with one client.
+/// Writes Endpoints with one client. Its requests overlap with the syncs of other Services: a plan is one object of at most
+/// 1,000 addresses.
 pub(crate) struct EndpointsWriter {
     client: ApiClient,
     writer: ObjectWriter,
@@ -24,6 +26,7 @@ impl EndpointsWriter {
     ///
     /// Read as a list of one, because this program has no permission to get Services.
     pub(crate) async fn service(&self, key: &ObjectKey) -> Result<Option<Service>, ApiError> {
+        end_planning();
         let ObjectKey { namespace, name } = key;
         let path = format!("/api/v1/namespaces/{namespace}/services?fieldSelector=metadata.name={name}");
         let found: List<Service> = self.client.get_json(&path).await?;
@@ -36,6 +39,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Option<Endpoints>, WriteError> {
+        end_planning();
         self.writer.create(key, endpoints).await
     }
 
@@ -45,6 +49,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &Endpoints,
     ) -> Result<Endpoints, WriteError> {
+        end_planning();
         self.writer.update(key, endpoints).await
     }
 
@@ -54,6 +59,7 @@ impl EndpointsWriter {
         key: &ObjectKey,
         endpoints: &CachedEndpoints,
     ) -> Result<(), WriteError> {
+        end_planning();
         let preconditions = Preconditions {
             uid: Some(endpoints.uid.to_string()),
             resource_version: endpoints.version.number().map(|version| version.to_string()),

@@ -28,7 +28,8 @@ use crate::metrics::Metrics;
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Services synced at the same time (`--concurrent-service-endpoint-syncs`).
+    /// Services planned at the same time (`--concurrent-service-endpoint-syncs`); writes may overlap beyond
+    /// it (`controller_kit::worker::Concurrency`).
     pub workers: usize,
     /// The maximum number of endpoints in a slice (`--max-endpoints-per-slice`).
     pub max_endpoints_per_slice: usize,

@@ -21,7 +21,8 @@ use crate::mirror::opts_out;
 /// The configuration of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Endpoints synced at the same time (`--mirroring-concurrent-service-endpoint-syncs`).
+    /// Endpoints planned at the same time (`--mirroring-concurrent-service-endpoint-syncs`); writes may overlap beyond
+    /// it (`controller_kit::worker::Concurrency`).
     pub workers: usize,
     /// The maximum number of addresses of a subset that are mirrored (`--mirroring-max-endpoints-per-subset`).
     pub max_endpoints_per_subset: usize,

@@ -98,7 +98,13 @@ impl<T: Served> TestApi<T> {
         let fake = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let fake = fake.clone();
-            async move { Ok::<_, std::convert::Infallible>(answer(&fake.server, &fake.cache, request).await) }
+            async move {
+                let latency = fake.server.lock().latency;
+                if !latency.is_zero() {
+                    tokio::time::sleep(latency).await;
+                }
+                Ok::<_, std::convert::Infallible>(answer(&fake.server, &fake.cache, request).await)
+            }
         });
         ApiClient::new(kube::Client::new(service, NAMESPACE), Encoding::Json, MANAGER)
     }
@@ -229,6 +235,16 @@ impl<T: Served> TestApi<T> {
     /// Refuses creates and updates of matching objects from now on with 403.
     pub fn refuse_if(&self, refused: impl Fn(&T) -> bool + Send + 'static) {
         self.server.lock().refused_if = Some(Box::new(refused));
+    }
+
+    /// Lets the next controller have up to `in_flight` syncs under way, if that is more than its workers.
+    pub fn overlap(&self, in_flight: usize) {
+        self.server.lock().in_flight = in_flight;
+    }
+
+    /// Handles each request of the controller after this time, several at the same time.
+    pub fn delay_requests(&self, latency: Duration) {
+        self.server.lock().latency = latency;
     }
 
     /// Answers the next `count` writes with 409.

@@ -6,7 +6,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::controller::{Controller, run};
+use endpoint_informers::controller::{Controller, run_overlapping};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
@@ -32,7 +32,7 @@ impl<T: Served> TestApi<T> {
         let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
         let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
-        tokio::spawn(run(controller));
+        tokio::spawn(run_overlapping(controller, self.server.lock().in_flight));
         Running { queue, registry, api: self.clone() }
     }
 }

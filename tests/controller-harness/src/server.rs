@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use embedded_apiserver::environment::SystemEnvironment;
 use embedded_apiserver::{ApiServer, Environment};
@@ -27,6 +28,10 @@ pub(crate) struct Server<T> {
     pub(crate) events: Vec<Value>,
     /// Names of the Services that were looked up.
     pub(crate) service_lookups: Vec<String>,
+    /// The syncs that the next controller may have under way, if that is more than its workers.
+    pub(crate) in_flight: usize,
+    /// The time before a request is handled.
+    pub(crate) latency: Duration,
     /// The number of next requests to refuse.
     pub(crate) refuse: usize,
     /// Refuses matching creates and updates.
@@ -86,6 +91,8 @@ impl<T: Served> Default for Server<T> {
             requests: Vec::new(),
             events: Vec::new(),
             service_lookups: Vec::new(),
+            in_flight: 0,
+            latency: Duration::ZERO,
             refuse: 0,
             refused_if: None,
             conflicts: 0,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use crate::controller::{Controller, Remembered, run};
+use crate::controller::{Controller, Remembered, run_overlapping};
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
 pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -60,10 +60,15 @@ pub struct ControllerTask {
 
 impl ControllerTask {
     /// A controller, and the task that writes its events.
-    pub fn new<C: Controller>((controller, events): (Arc<C>, EventWriter)) -> Self {
+    pub fn new<C: Controller>(parts: (Arc<C>, EventWriter)) -> Self {
+        Self::overlapping(parts, 0)
+    }
+
+    /// The same, with up to `in_flight` syncs at the same time ([`run_overlapping`]).
+    pub fn overlapping<C: Controller>((controller, events): (Arc<C>, EventWriter), in_flight: usize) -> Self {
         let queue = controller.queue().clone();
         let memory = Memory::of(Arc::downgrade(&controller));
-        Self { name: C::NAME, run: Box::pin(run(controller)), queue, events, memory }
+        Self { name: C::NAME, run: Box::pin(run_overlapping(controller, in_flight)), queue, events, memory }
     }
 
     /// The memory of this controller.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::Recorder;
+use controller_kit::worker::end_planning;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
 use kube_api::ApiClient;
 
@@ -15,6 +16,10 @@ use super::sync_error::SyncError;
 use super::writer::SliceWriter;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
+
+/// The most endpoints of a plan whose writes overlap with the syncs of other Services, beyond the controller's number of
+/// workers. A planned endpoint takes about a kilobyte, so that fifty such plans take 50 MB.
+const MAX_OVERLAPPING: usize = 1000;
 
 /// The parts that every controller of EndpointSlices needs. A controller adds the handlers and the plan.
 pub struct SliceController {
@@ -88,6 +93,9 @@ impl SliceController {
     ///
     /// See [`SliceWriter::apply_within`] for the order of the writes.
     pub async fn apply(&self, key: &ObjectKey, plan: &SlicePlan) -> Applied {
+        if endpoints(plan) <= MAX_OVERLAPPING {
+            end_planning();
+        }
         let mut budget = self.expectations.budget(key, plan);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
         let applied = self.writer.apply_within(&mut budget, plan, on_write).await;
@@ -100,4 +108,10 @@ impl SliceController {
     pub fn sync_succeeded(&self, key: &ObjectKey) {
         self.expectations.sync_succeeded(key, &self.cache, &self.recorder);
     }
+}
+
+/// The endpoints that a plan holds.
+fn endpoints(plan: &SlicePlan) -> usize {
+    let types = plan.types.iter().flat_map(|plan| plan.create.iter().chain(&plan.update).chain(&plan.delete));
+    types.chain(&plan.delete_if_unchanged).flat_map(|slice| &slice.endpoints).map(Vec::len).sum()
 }

@@ -26,6 +26,22 @@ async fn a_service_with_a_ready_pod_gets_one_object_and_a_restart_writes_nothing
     assert_eq!(harness.api.requests(), NONE);
 }
 
+/// Requests that take a minute, and five workers.
+#[tokio::test(start_paused = true)]
+async fn writes_of_different_services_overlap() {
+    for (in_flight, overlap) in [(0, 5), (8, 8)] {
+        let harness = Harness::start(Duration::ZERO, |api| {
+            api.overlap(in_flight);
+            (0..20).for_each(|n| api.service(service(&format!("web{n}"), json!({}))));
+            api.delay_requests(Duration::from_mins(1));
+        });
+        harness.api.advance(Duration::from_secs(61)).await;
+        assert_eq!(harness.api.requests().len(), overlap);
+        harness.api.advance(Duration::from_hours(1)).await;
+        assert_eq!(harness.api.requests().len(), 20, "one of each");
+    }
+}
+
 /// The watch event arrives before the response to the write, as it often does.
 #[tokio::test(start_paused = true)]
 async fn the_event_of_our_own_write_causes_no_sync() {

@@ -12,6 +12,7 @@ use crate::MOMENT;
 use crate::harness::{Harness, pod, service};
 
 const MANY: usize = 120;
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A Service `big` with many pods, each in a slice of its own.
 fn big(api: &TestApi) {
@@ -47,6 +48,55 @@ async fn a_service_with_many_slices_lets_others_pass_and_writes_nothing_twice() 
     let added = harness.metric("endpoint_slice_controller_endpoints_added_per_sync_sum");
     assert_eq!(added, MANY as u64, "counted once");
     assert_eq!(harness.changed_per_sync(), [20 + 3, (MANY + 20) as u64], "in three syncs");
+}
+
+/// Pods of a Service, each with an address of its own.
+fn pods(api: &TestApi, service: &str, count: usize) {
+    for n in 0..count {
+        api.pod(pod(&format!("{service}-{n}"), &format!("10.1.{}.{}", n / 250, n % 250), true));
+    }
+}
+
+/// With one worker, and requests that take a minute.
+#[tokio::test(start_paused = true)]
+async fn writes_of_different_services_overlap_and_those_of_one_do_not() {
+    let api = TestApi::default();
+    api.node("node-1", "zone-a");
+    for n in 0..20 {
+        let service_name = format!("web{n}");
+        api.service(service(&service_name, json!({})));
+        pods(&api, &service_name, 3);
+    }
+    api.delay_requests(60 * SECOND);
+    api.overlap(8);
+    let harness = Harness::start_small(&api);
+    harness.api.advance(61 * SECOND).await;
+    let first = harness.api.requests();
+    let services: std::collections::BTreeSet<&String> = first.iter().collect();
+    assert_eq!((first.len(), services.len()), (8, 8), "{first:?}");
+    harness.api.advance(120 * SECOND).await;
+    assert_eq!(harness.api.requests().len(), 3 * 8, "three slices of each");
+    harness.api.advance(3600 * SECOND).await;
+    assert_eq!(harness.api.requests().len(), 3 * 20);
+    assert!((0..20).all(|n| harness.slice_count(&format!("web{n}")) == 3));
+}
+
+/// Fifty plans of thousands of endpoints would take hundreds of megabytes.
+#[tokio::test(start_paused = true)]
+async fn a_large_plan_is_written_before_the_next_one_is_made() {
+    for (count, overlap) in [(1000, 3), (1001, 1)] {
+        let api = TestApi::default();
+        api.node("node-1", "zone-a");
+        for name in ["web", "shop", "blog"] {
+            api.service(service(name, json!({})));
+            pods(&api, name, count);
+        }
+        api.delay_requests(60 * SECOND);
+        api.overlap(8);
+        let harness = Harness::start_small(&api);
+        harness.api.advance(61 * SECOND).await;
+        assert_eq!(harness.api.requests().len(), overlap, "{count} endpoints");
+    }
 }
 
 /// The next sync plans on the cache, so it waits until the cache shows all writes.

@@ -14,6 +14,18 @@ use prometheus_client::registry::Registry;
 use crate::config::Config;
 use crate::controllers::Controller;
 
+/// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
+/// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
+const MAX_IN_FLIGHT: u8 = 50;
+
+/// The syncs of a controller that may be under way at the same time: those that spend the tokens of a quarter second, which
+/// is what upstream's defaults allow (5 syncs, 20 requests a second). With more, a change would wait longer for the tokens
+/// that other syncs have reserved.
+fn in_flight(qps: f64) -> usize {
+    let has_tokens = |n: &u8| qps <= 0.0 || f64::from(*n) < qps / 4.0;
+    (0..MAX_IN_FLIGHT).filter(has_tokens).count()
+}
+
 /// The parts that controllers share.
 pub(crate) struct ControllerDeps<'a> {
     pub(crate) config: &'a Config,
@@ -26,19 +38,35 @@ impl ControllerDeps<'_> {
     /// One controller, whose requests go through `client`.
     pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> ControllerTask {
         let Self { config, cache, queues, registry } = self;
-        let cache = Arc::clone(cache);
+        let (cache, in_flight) = (Arc::clone(cache), in_flight(config.rate.0));
         match which {
             Controller::Endpoints => {
-                ControllerTask::new(EndpointsController::new(config.endpoints, cache, client, queues))
+                let parts = EndpointsController::new(config.endpoints, cache, client, queues);
+                ControllerTask::overlapping(parts, in_flight)
             }
             Controller::EndpointSlice => {
                 let new = EndpointSliceController::new;
-                ControllerTask::new(new(config.endpointslice, cache, client, queues, registry))
+                let parts = new(config.endpointslice, cache, client, queues, registry);
+                ControllerTask::overlapping(parts, in_flight)
             }
             Controller::EndpointSliceMirroring => {
                 let new = EndpointSliceMirroringController::new;
-                ControllerTask::new(new(config.mirroring, cache, client, queues, registry))
+                let parts = new(config.mirroring, cache, client, queues, registry);
+                ControllerTask::overlapping(parts, in_flight)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_second_of_tokens_is_in_flight() {
+        let cases = [(20.0, 5), (0.5, 1), (100.0, 25), (200.0, 50), (5000.0, 50), (0.0, 50), (-1.0, 50)];
+        for (qps, expected) in cases {
+            assert_eq!(in_flight(qps), expected, "{qps} requests a second");
         }
     }
 }

@@ -379,6 +379,8 @@ fn configuration(setup: &Setup, gate: bool) -> Configuration {
         format!("--leader-elect-renew-deadline={}s", renew_deadline(setup)),
         format!("--leader-elect-lease-duration={}s", renew_deadline(setup) * 3 / 2),
         format!("--max-endpoints-per-slice={}", setup.max),
+        // With 200 a second, fifty syncs may wait for their writes; with 20, five.
+        format!("--kube-api-qps={}", if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 }),
         format!("--feature-gates=EndpointControllerNameWellKnownLabel={gate}"),
         format!(
             "--kube-api-content-type={}",

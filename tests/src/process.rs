@@ -169,6 +169,11 @@ pub struct Usage {
     pub peak_rss: u64,
 }
 
+/// The usage of this process itself.
+pub fn own_usage() -> Usage {
+    usage(std::process::id()).expect("reading /proc of this process")
+}
+
 fn usage(id: u32) -> Option<Usage> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The second field is the command in parentheses and may hold anything; utime and stime are the 14th and

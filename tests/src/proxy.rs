@@ -12,7 +12,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -80,6 +80,8 @@ impl Faults {
 struct Record {
     connections: AtomicUsize,
     cut: AtomicUsize,
+    /// Bytes from the server to clients.
+    received: AtomicU64,
     targets: Mutex<Vec<String>>,
 }
 
@@ -157,6 +159,11 @@ impl Proxy {
     /// The number of connections closed so far for being idle.
     pub fn idle_connections_closed(&self) -> usize {
         self.record.cut.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that clients have received so far, as they are on the network: encrypted, with the overhead of TLS.
+    pub fn received(&self) -> u64 {
+        self.record.received.load(Ordering::Relaxed)
     }
 
     /// The destinations that clients have asked for so far, as `host:port`; requests other than `CONNECT` by their
@@ -269,6 +276,7 @@ async fn relay(
                 0 => return Ok(()),
                 count => {
                     client.write_all(&down[..count]).await?;
+                    record.received.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
                     last = Instant::now();
                 }
             },

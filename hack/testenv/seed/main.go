@@ -47,6 +47,7 @@ func run() error {
 	flag.IntVar(&c.nodes, "nodes", 10, "number of Nodes, which the Pods are spread over")
 	flag.IntVar(&c.namespaces, "namespaces", 1, "number of Namespaces, which the Services are spread over")
 	flag.IntVar(&c.zones, "zones", 3, "number of zones, which the Nodes are spread over")
+	flag.IntVar(&c.bystanders, "bystanders", 0, "number of Pods beside those that are no endpoints: pending, finished, or in namespaces without Services, in turn")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -78,6 +79,10 @@ func run() error {
 		return fmt.Errorf("no answer from etcd at %s: %w", *endpoint, err)
 	}
 
+	batches := 0
+	if c.bystanders > 0 {
+		batches = batchNamespaces
+	}
 	store := &store{client: client, prefix: strings.TrimSuffix(*prefix, "/")}
 	// In this order, so that a running API server meets nothing before what it refers to.
 	for _, step := range []struct {
@@ -85,10 +90,12 @@ func run() error {
 		build func(int) object
 	}{
 		{c.namespaces, c.namespaceAt},
+		{batches, func(i int) object { return c.namespaceAt(c.namespaces + i) }},
 		{c.nodes, c.nodeAt},
 		{c.services, c.addressOf},
 		{c.services, c.serviceAt},
 		{c.services * c.podsPerService, c.podAt},
+		{c.bystanders, c.bystanderAt},
 	} {
 		if err := store.write(ctx, step.count, step.build); err != nil {
 			return err
@@ -102,7 +109,7 @@ func run() error {
 		Bytes      int64   `json:"bytes"`
 		Seconds    float64 `json:"seconds"`
 	}{
-		c.services, c.services * c.podsPerService, c.nodes, c.namespaces, store.bytes,
+		c.services, c.services*c.podsPerService + c.bystanders, c.nodes, c.namespaces, store.bytes,
 		time.Since(started).Round(time.Millisecond).Seconds(),
 	})
 }

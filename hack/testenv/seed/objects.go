@@ -35,7 +35,9 @@ const (
 // that a second run over the same etcd changes no name, uid or address.
 type cluster struct {
 	services, podsPerService, nodes, namespaces, zones int
-	now                                                time.Time
+	// Pods beside those of the Services that are no endpoints.
+	bystanders int
+	now        time.Time
 }
 
 func (c *cluster) validate() error {
@@ -44,6 +46,10 @@ func (c *cluster) validate() error {
 		return fmt.Errorf("--services must be from 0 to %d", maxServices)
 	case c.podsPerService < 0 || c.podsPerService > maxPods || c.services*c.podsPerService > maxPods:
 		return fmt.Errorf("--services times --pods-per-service must be from 0 to %d", maxPods)
+	case c.bystanders < 0 || c.bystanders > maxPods-c.services*c.podsPerService:
+		return fmt.Errorf("--bystanders and the Pods of Services must be from 0 to %d", maxPods)
+	case c.bystanders > 0 && (c.services == 0 || c.nodes == 0):
+		return errors.New("--bystanders needs --services and --nodes")
 	case c.nodes < 0 || c.nodes > maxNodes:
 		return fmt.Errorf("--nodes must be from 0 to %d", maxNodes)
 	case c.nodes == 0 && c.services*c.podsPerService > 0:
@@ -58,6 +64,9 @@ func (c *cluster) validate() error {
 
 func (c *cluster) namespaceAt(i int) object {
 	name := fmt.Sprintf("ns-%d", i)
+	if i >= c.namespaces {
+		name = batchNamespace(i)
+	}
 	ns := &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: c.meta("Namespace", "", name),
@@ -184,10 +193,61 @@ func (c *cluster) serviceName(i int) (name, namespace string) {
 
 func (c *cluster) podAt(p int) object {
 	app, namespace := c.serviceName(p / c.podsPerService)
+	pod := c.pod(p, app, namespace, p%c.podsPerService)
+	return object{"/pods/" + namespace + "/" + pod.Name, pod}
+}
+
+// Namespaces without Services.
+const batchNamespaces = 10
+
+func batchNamespace(i int) string { return fmt.Sprintf("batch-%d", i%batchNamespaces) }
+
+// bystanderAt is a Pod that no Service has as an endpoint: in turn one that waits for a node, one that has finished,
+// both with the labels of a Service, and one that runs in a namespace without Services.
+func (c *cluster) bystanderAt(i int) object {
+	p := c.services*c.podsPerService + i
+	app, namespace := c.serviceName(i % c.services)
+	number := c.podsPerService + i/c.services
+	if i%3 == 2 {
+		app, namespace, number = fmt.Sprintf("job-%d", i%100), batchNamespace(i), i
+	}
+	pod := c.pod(p, app, namespace, number)
+	switch i % 3 {
+	case 0:
+		pod.Spec.NodeName = ""
+		pod.Status = corev1.PodStatus{
+			Phase:    corev1.PodPending,
+			QOSClass: corev1.PodQOSBurstable,
+			Conditions: []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+				Message:            "0/100 nodes are available: 100 Insufficient cpu.",
+				LastTransitionTime: metav1.NewTime(c.now),
+			}},
+		}
+	case 1:
+		pod.Status.Phase = corev1.PodSucceeded
+		for i := range pod.Status.Conditions {
+			condition := &pod.Status.Conditions[i]
+			if condition.Type == corev1.PodReady || condition.Type == corev1.ContainersReady {
+				condition.Status, condition.Reason = corev1.ConditionFalse, "PodCompleted"
+			}
+		}
+		container := &pod.Status.ContainerStatuses[0]
+		container.Ready = false
+		container.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Reason: "Completed", StartedAt: metav1.NewTime(c.now), FinishedAt: metav1.NewTime(c.now),
+			ContainerID: container.ContainerID,
+		}}
+	}
+	return object{"/pods/" + namespace + "/" + pod.Name, pod}
+}
+
+// pod is a running and ready Pod: the p-th of all, and the one with this number of its ReplicaSet.
+func (c *cluster) pod(p int, app, namespace string, number int) *corev1.Pod {
 	replicaSetUID := uid("ReplicaSet", namespace, app)
 	hash := templateHash(replicaSetUID)
 	replicaSet := app + "-" + hash
-	name := replicaSet + "-" + podSuffix(p%c.podsPerService)
+	name := replicaSet + "-" + podSuffix(number)
 	ip, node := addressAt(firstPodIP, p), p%c.nodes
 	now := metav1.NewTime(c.now)
 	yes := true
@@ -303,7 +363,7 @@ func (c *cluster) podAt(p int) object {
 		c.managed("kube-controller-manager", "", fmt.Sprintf(podSpecFields, replicaSetUID)),
 		c.managed("kubelet", "status", fmt.Sprintf(podStatusFields, ip))...)
 	defaults.SetObjectDefaults_Pod(pod)
-	return object{"/pods/" + namespace + "/" + name, pod}
+	return pod
 }
 
 func (c *cluster) podCondition(t corev1.PodConditionType) corev1.PodCondition {

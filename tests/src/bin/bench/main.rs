@@ -11,6 +11,7 @@ mod delegated;
 mod measure;
 mod options;
 mod report;
+mod scenarios;
 mod seed;
 mod tally;
 
@@ -30,6 +31,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(options: &Options) -> ExitCode {
+    if !options.scenario.is_empty() || !options.growth.is_empty() {
+        return Box::pin(scenarios::run(options)).await;
+    }
     println!("{options}");
     if options.delegated {
         for controllers in &options.controllers {

@@ -194,6 +194,26 @@ impl Bench<'_> {
         futures::stream::iter(changes).buffer_unordered(CONCURRENCY).collect::<()>().await;
     }
 
+    /// Makes these pods unready at a steady rate, however long the slices take. Returns the delays, shortest first.
+    pub(crate) async fn steady(&mut self, pods: &[SeededPod], per_second: u32) -> (Phase, Vec<Duration>) {
+        let begun = self.begin();
+        let start = tokio::time::Instant::now();
+        self.observer.with(Tally::take_delays);
+        let this = &*self;
+        let due = (0_u32..).map(|number| start + Duration::from_secs(1) * number / per_second);
+        let changes = futures::stream::iter(pods.iter().zip(due))
+            .then(async |(pod, due)| {
+                tokio::time::sleep_until(due).await;
+                pod
+            })
+            .map(|pod| this.stop_being_ready(pod));
+        changes.buffer_unordered(CONCURRENCY * 4).collect::<()>().await;
+        self.all_seen().await;
+        let took = begun.at.elapsed();
+        let delays = self.observer.with(Tally::take_delays);
+        (self.end(begun, took).await, delays)
+    }
+
     async fn single(&mut self, pods: &[SeededPod]) -> (Phase, Vec<Duration>) {
         let begun = self.begin();
         let mut delays = Vec::new();
@@ -233,7 +253,7 @@ impl Bench<'_> {
     }
 
     /// Starts a new process, which finds one change that it has to write. The writes for it are not counted.
-    async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
+    pub(crate) async fn restart(self, kind: Kind, pod: &SeededPod) -> (Self, Phase) {
         let Self { manager, observer, cluster, manager_options, options } = self;
         manager.stop().await;
         let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
@@ -251,7 +271,7 @@ impl Bench<'_> {
     }
 
     /// The endpoints that the controllers published, in comparable form.
-    async fn endpoints(&self) -> Vec<Canonical> {
+    pub(crate) async fn endpoints(&self) -> Vec<Canonical> {
         let mut all = Vec::new();
         for namespace in 0..self.options.namespaces() {
             let snapshot = Snapshot::take(&self.cluster.client(), &format!("ns-{namespace}")).await;

@@ -1,6 +1,7 @@
 //! Options of the benchmark.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
@@ -25,7 +26,10 @@ pub(crate) struct Options {
     pub(crate) zones: u32,
     /// Number of namespaces of the Services [default: one for 100 Services].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    namespaces: Option<u32>,
+    pub(crate) namespaces: Option<u32>,
+    /// Number of pods beside those that are no endpoints: pending, finished, or in namespaces without Services, in turn.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) bystanders: u32,
     /// Maximum number of pods that stop being ready at once.
     #[arg(long, default_value_t = 500)]
     churn: u32,
@@ -48,6 +52,43 @@ pub(crate) struct Options {
     /// feature gate `EndpointControllerNameWellKnownLabel` on and off.
     #[arg(long)]
     pub(crate) delegated: bool,
+    /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
+    /// several times. `all` stands for all of them.
+    #[arg(long, value_name = "NAME", conflicts_with = "delegated")]
+    pub(crate) scenario: Vec<ScenarioName>,
+    /// Measure the growth instead, or as well: a cluster with this number of pods, 20 for each Service; may be given several
+    /// times.
+    #[arg(long, value_name = "PODS", conflicts_with = "delegated", value_parser = clap::value_parser!(u32).range(20..=2_000_000))]
+    pub(crate) growth: Vec<u32>,
+    /// Runs of each scenario, of which the medians count.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub(crate) runs: u32,
+    /// A file for the results of scenarios and growth, as JSON; `hack/plots` draws them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A scenario that `--scenario` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScenarioName {
+    /// All of the others.
+    #[value(name = "all")]
+    All,
+    /// 1,000 Services with 10 pods each in 20 namespaces.
+    #[value(name = "S")]
+    S,
+    /// 5,000 Services with 20 pods each in 50 namespaces.
+    #[value(name = "L")]
+    L,
+    /// 2,000 Services with 20 pods each in one namespace.
+    #[value(name = "N")]
+    N,
+    /// One Service with 5,000 pods.
+    #[value(name = "B")]
+    B,
+    /// 1,000 Services with 8 pods each, and 12,000 more pods that are pending, finished, or in namespaces without Services.
+    #[value(name = "pending")]
+    Pending,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -140,7 +140,7 @@ fn count(number: usize) -> f64 {
 }
 
 /// In milliseconds.
-fn percentile(sorted: &[Duration], percent: usize) -> f64 {
+pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> f64 {
     let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }

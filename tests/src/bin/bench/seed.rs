@@ -27,6 +27,7 @@ pub(crate) async fn cluster(options: &Options) -> Cluster {
         format!("--nodes={}", options.nodes),
         format!("--zones={}", options.zones),
         format!("--namespaces={}", options.namespaces()),
+        format!("--bystanders={}", options.bystanders),
     ];
     let args = args.each_ref().map(String::as_str);
     let output = process::output(&program, &args, options.limit());
@@ -42,13 +43,15 @@ pub(crate) struct SeededPod {
     pub(crate) name: String,
 }
 
-/// All pods: one of each Service, then another of each, and so on.
+/// All pods of Services: one of each Service, then another of each, and so on.
 pub(crate) async fn pods(cluster: &Cluster, options: &Options) -> Vec<SeededPod> {
     let mut pods = Vec::new();
     for namespace in 0..options.namespaces() {
         let namespace = format!("ns-{namespace}");
         let api: Api<Pod> = Api::namespaced(cluster.client(), &namespace);
-        let list = api.list_metadata(&ListParams::default()).await.expect("listing pods");
+        // Without those that are no endpoints.
+        let running = ListParams::default().fields("status.phase=Running");
+        let list = api.list_metadata(&running).await.expect("listing pods");
         let names = list.items.into_iter().filter_map(|pod| pod.metadata.name);
         // svc-12-fkq2x7b9mn-4xh2c: the pods of a Service differ at the end.
         pods.extend(names.map(|name| SeededPod { namespace: namespace.clone(), name }));

@@ -1,7 +1,7 @@
 //! Counts of the slices' endpoints, kept up to date by watch events.
 
-use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
@@ -18,8 +18,10 @@ pub(crate) struct Tally {
     endpoints: HashMap<Service, usize>,
     /// Services that have as many endpoints as pods.
     complete: usize,
-    /// Pods that stopped being ready.
-    awaited: HashSet<SeededPod>,
+    /// Pods that stopped being ready, and when.
+    awaited: HashMap<SeededPod, Instant>,
+    /// The time from a pod's change to the slice that shows it, for each pod that was awaited.
+    delays: Vec<Duration>,
     last_event: Instant,
 }
 
@@ -32,7 +34,8 @@ impl Tally {
             slices: HashMap::new(),
             endpoints: HashMap::new(),
             complete: 0,
-            awaited: HashSet::new(),
+            awaited: HashMap::new(),
+            delays: Vec::new(),
             last_event: Instant::now(),
         }
     }
@@ -41,9 +44,16 @@ impl Tally {
         self.complete
     }
 
-    /// Expects the pod to be published as not ready from now on.
+    /// Expects the pod to be published as not ready; its delay counts from now on.
     pub(crate) fn expect(&mut self, pod: SeededPod) {
-        self.awaited.insert(pod);
+        self.awaited.insert(pod, Instant::now());
+    }
+
+    /// The delays since the last call, shortest first.
+    pub(crate) fn take_delays(&mut self) -> Vec<Duration> {
+        let mut delays = std::mem::take(&mut self.delays);
+        delays.sort();
+        delays
     }
 
     /// The number of pods that are still published as ready.
@@ -70,7 +80,8 @@ impl Tally {
             let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
             let name = endpoint.target_ref.as_ref().and_then(|target| target.name.clone());
             let (Some(false), Some(name)) = (ready, name) else { continue };
-            self.awaited.remove(&SeededPod { namespace: namespace.clone(), name });
+            let since = self.awaited.remove(&SeededPod { namespace: namespace.clone(), name });
+            self.delays.extend(since.map(|since| since.elapsed()));
         }
     }
 }

@@ -1,0 +1,59 @@
+//! Measured numbers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::measure::Phase;
+use crate::report::{megabytes, percentile};
+
+/// Numbers by name, which is also their name in JSON; the unit is the end of the name.
+pub(crate) type Figures = BTreeMap<&'static str, f64>;
+
+pub(crate) const SECONDS: &str = "seconds";
+pub(crate) const CPU: &str = "cpu_seconds";
+pub(crate) const PEAK: &str = "peak_megabytes";
+pub(crate) const WRITES: &str = "writes";
+pub(crate) const FAILED: &str = "failed_writes";
+pub(crate) const P50: &str = "p50_milliseconds";
+pub(crate) const P99: &str = "p99_milliseconds";
+pub(crate) const RECEIVED: &str = "received_megabytes";
+
+/// The figures of a phase.
+pub(crate) fn of(phase: &Phase) -> Figures {
+    Figures::from([
+        (SECONDS, phase.seconds),
+        (CPU, phase.cpu.as_secs_f64()),
+        (PEAK, megabytes(phase.peak_rss)),
+        (WRITES, count(phase.writes)),
+        (FAILED, count(phase.failed)),
+    ])
+}
+
+/// Adds percentiles of delays, which are sorted.
+pub(crate) fn add_delays(figures: &mut Figures, sorted: &[Duration]) {
+    figures.extend([(P50, percentile(sorted, 50)), (P99, percentile(sorted, 99))]);
+}
+
+pub(crate) fn count(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::INFINITY, f64::from)
+}
+
+/// The median of each figure; of two, the lower one.
+pub(crate) fn medians(runs: &[Figures]) -> Figures {
+    let names = runs.first().map(|first| first.keys().copied().collect::<Vec<_>>()).unwrap_or_default();
+    let median = |name: &'static str| {
+        let mut values: Vec<f64> = runs.iter().filter_map(|run| run.get(name).copied()).collect();
+        values.sort_by(f64::total_cmp);
+        values[(values.len() - 1) / 2]
+    };
+    names.into_iter().map(|name| (name, median(name))).collect()
+}
+
+/// Ours divided by upstream's, where upstream's is not zero.
+pub(crate) fn ratios(upstream: &Figures, ours: &Figures) -> Figures {
+    let ratio = |(name, ours): (&&'static str, &f64)| {
+        let upstream = upstream.get(name).filter(|upstream| **upstream > 0.0)?;
+        Some((*name, ours / upstream))
+    };
+    ours.iter().filter_map(ratio).collect()
+}

@@ -1,0 +1,67 @@
+//! Scenarios by name: both programs in one run, medians of several, ratios, targets, and the floor beside them.
+
+mod figures;
+mod floor;
+mod once;
+mod results;
+mod scenario;
+mod table;
+mod targets;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tests::manager::Kind;
+
+use crate::options::Options;
+use once::once;
+use results::Results;
+use scenario::{QPS, Scenario};
+
+/// Runs all scenarios of the options, and prints each as soon as it is measured. The JSON is complete up to there, so that
+/// a run that is ended early has not been for nothing. Fails if the endpoints of both programs differ; a target that is
+/// missed is no failure.
+pub(crate) async fn run(options: &Options) -> ExitCode {
+    let mut all = Vec::new();
+    for scenario in Scenario::of(options) {
+        let results = Box::pin(measure(&scenario, options)).await;
+        println!("{}", table::table(&scenario, &results));
+        all.push((scenario, results));
+        if let Some(path) = &options.json {
+            write(path, options, &all);
+        }
+    }
+    let equal = all.iter().all(|(_, results)| results.differences.is_empty());
+    if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The programs take turns, so that a change of the machine's speed meets both.
+async fn measure(scenario: &Scenario, options: &Options) -> Results {
+    let mut results = Results::default();
+    for run in 1..=options.runs {
+        let mut endpoints = Vec::new();
+        for kind in options.kinds() {
+            eprintln!("{}, run {run} of {}: {}", scenario.name, options.runs, kind.name());
+            let once = Box::pin(once(kind, scenario, &scenario.options(options))).await;
+            results.add(kind, once.phases);
+            endpoints.push(once.endpoints);
+        }
+        if let [upstream, ours] = endpoints.as_slice() {
+            let namespaces = upstream.iter().zip(ours);
+            results.differences.extend(namespaces.filter_map(|(upstream, ours)| upstream.difference(ours)));
+        }
+    }
+    results
+}
+
+fn write(path: &Path, options: &Options, all: &[(Scenario, Results)]) {
+    let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let kinds: Vec<&str> = options.kinds().into_iter().map(Kind::name).collect();
+    let scenarios: Vec<_> = all.iter().map(|(scenario, results)| results.json(scenario)).collect();
+    let value = json!({
+        "processors": processors, "qps": QPS, "runs": options.runs, "programs": kinds, "scenarios": scenarios,
+    });
+    let text = serde_json::to_string_pretty(&value).expect("JSON");
+    std::fs::write(path, text + "\n").unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
+}

@@ -1,0 +1,91 @@
+//! One program on a cluster of its own, once.
+
+use std::time::{Duration, Instant};
+
+use kube::Api;
+use serde_json::json;
+use tests::canonical::Canonical;
+use tests::cluster::{Cluster, User};
+use tests::manager::{Controller, Kind, ManagerOptions};
+use tests::observe::Observer;
+use tests::proxy::Proxy;
+
+use super::figures::{self, Figures, RECEIVED};
+use super::floor;
+use super::scenario::{CHANGES_PER_SECOND, Scenario};
+use crate::measure::{Begun, Bench, launch};
+use crate::options::Options;
+use crate::report::megabytes;
+use crate::seed;
+use crate::tally::Tally;
+
+/// The result.
+pub(crate) struct Once {
+    /// Figures of each phase, in order. Those of the floor are of a client that does nothing else.
+    pub(crate) phases: Vec<(&'static str, Figures)>,
+    /// All endpoints at the end, by namespace.
+    pub(crate) endpoints: Vec<Canonical>,
+}
+
+/// Cold: from an empty state to all slices. Restart: a new process on the settled cluster, with one change to write.
+/// Churn: pods stop being ready, fifty a second. After ours, the floor.
+pub(crate) async fn once(kind: Kind, scenario: &Scenario, options: &Options) -> Once {
+    let cluster = seed::cluster(options).await;
+    let pods = seed::pods(&cluster, options).await;
+    let (first, pods) = pods.split_first().expect("there is a pod");
+    let churn = &pods[..scenario.changes() as usize];
+    let (manager_options, meter) = meter(&cluster, scenario, options).await;
+    let observer = Observer::start(Api::all(cluster.client()), Tally::new(options.pods));
+
+    let mut phases = Vec::new();
+    let begun = Begun { at: Instant::now(), cpu: Duration::ZERO, mark: cluster.audit().mark() };
+    let manager = launch(kind, &cluster, &manager_options);
+    let mut bench = Bench { manager, observer, cluster, manager_options, options };
+    let cold = bench.all_slices(begun).await;
+    phases.push(("cold", meter.add(figures::of(&cold))));
+    let (mut bench, restart) = bench.restart(kind, first).await;
+    phases.push(("restart", meter.add(figures::of(&restart))));
+    let (steady, delays) = bench.steady(churn, CHANGES_PER_SECOND).await;
+    let mut steady = figures::of(&steady);
+    figures::add_delays(&mut steady, &delays);
+    phases.push(("churn", meter.add(steady)));
+
+    let endpoints = bench.endpoints().await;
+    let Bench { manager, observer, cluster, .. } = bench;
+    drop(observer);
+    manager.stop().await;
+    if kind == Kind::Ours {
+        phases.push(("floor: list", floor::list(&cluster).await));
+        phases.push(("floor: writes", floor::writes(&cluster).await));
+    }
+    Once { phases, endpoints }
+}
+
+/// Counts received bytes, where a scenario asks for it.
+struct Meter {
+    proxy: Option<Proxy>,
+    before: std::cell::Cell<u64>,
+}
+
+impl Meter {
+    /// Adds the bytes since the last call.
+    fn add(&self, mut figures: Figures) -> Figures {
+        if let Some(proxy) = &self.proxy {
+            let now = proxy.received();
+            figures.insert(RECEIVED, megabytes(now - self.before.replace(now)));
+        }
+        figures
+    }
+}
+
+async fn meter(cluster: &Cluster, scenario: &Scenario, options: &Options) -> (ManagerOptions, Meter) {
+    let mut manager_options = options.manager(Controller::ALL);
+    let before = std::cell::Cell::new(0);
+    if !scenario.counts_bytes {
+        return (manager_options, Meter { proxy: None, before });
+    }
+    let proxy = Proxy::start(cluster.apiserver_address()).await;
+    let server = json!({"server": format!("https://{}", proxy.address())});
+    manager_options.kubeconfig = Some(cluster.kubeconfig_with(User::EndpointControllers, &server));
+    (manager_options, Meter { proxy: Some(proxy), before })
+}

@@ -160,6 +160,7 @@ impl Manager {
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
+        cache.register_metrics(&mut registry);
         let mut deps =
             ControllerDeps { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
         let stopping = watch::Sender::new(false);

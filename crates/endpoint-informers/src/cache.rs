@@ -14,17 +14,21 @@
 //! Objects are shared and immutable; a change replaces the `Arc`. A reader of the old object keeps it.
 
 mod list_completion;
+mod lock_metrics;
 
 use std::sync::Arc;
 
 use endpointslice::Interner;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use prometheus_client::registry::Registry;
 
 pub use crate::resource::Change;
 pub use crate::state::{CachedResource, Handler, ListPhase, State};
 pub use crate::store::Store;
 pub use crate::store::unreadable::UnreadableObject;
 pub use list_completion::ListCompletion;
+
+use self::lock_metrics::{Hold, LockMetrics};
 
 /// The most deltas that are applied, and delivered to handlers, in one hold of the cache's lock.
 pub const BATCH_SIZE: usize = 128;
@@ -54,6 +58,7 @@ pub enum Delta<T> {
 #[derive(Default)]
 pub struct Cache {
     state: RwLock<State>,
+    lock_metrics: LockMetrics,
     interner: Mutex<Interner>,
     handlers: RwLock<Vec<Arc<dyn Handler>>>,
 }
@@ -67,7 +72,25 @@ impl Cache {
 
     /// Reads the cache: everything seen through `read` is of one moment. `read` must be short, and must not wait.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
-        read(&self.state.read())
+        // Declared first and so dropped last: the lock is free when its hold is counted.
+        let mut hold = self.lock_metrics.read();
+        let state = self.state.read();
+        hold.acquired();
+        read(&state)
+    }
+
+    /// Exposes the times for which the cache's lock is held.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.lock_metrics.register(registry);
+    }
+
+    /// Locks the cache to change it. The guard is released before the hold is dropped, which counts it: of the variables
+    /// of a pattern, the last one is dropped first.
+    fn write(&self) -> (Hold<'_>, RwLockWriteGuard<'_, State>) {
+        let mut hold = self.lock_metrics.write();
+        let state = self.state.write();
+        hold.acquired();
+        (hold, state)
     }
 
     /// The interner that all cached objects share.
@@ -78,7 +101,7 @@ impl Cache {
     /// Adds a handler. `before` sees the state just before the first change that the handler receives, so that it can
     /// start from what is there without missing or repeating a change.
     pub fn attach(&self, handler: Arc<dyn Handler>, before: impl FnOnce(&State)) {
-        let state = self.state.write();
+        let (_hold, state) = self.write();
         before(&state);
         self.handlers.write().push(handler);
         drop(state);
@@ -124,7 +147,7 @@ impl Cache {
     ) {
         // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
-        let mut state = self.state.write();
+        let (_hold, mut state) = self.write();
         let table = T::table_mut(&mut state);
         for delta in deltas {
             match delta {
@@ -141,20 +164,21 @@ impl Cache {
 
     /// Records that the cache shows everything up to this resourceVersion.
     pub fn observe<T: CachedResource>(&self, resource_version: &str) {
-        T::table(&self.state.read()).observe(resource_version);
+        self.read(|state| T::table(state).observe(resource_version));
     }
 
     /// Records that the API server's storage was restored: until the end of the next list of this kind, its versions have
     /// no order.
     pub(crate) fn storage_restored<T: CachedResource>(&self) {
-        T::table_mut(&mut self.state.write()).storage_restored();
+        let (_hold, mut state) = self.write();
+        T::table_mut(&mut state).storage_restored();
     }
 
     /// Begins a list, before it is requested: from here to the end of the list, every listed object is upserted.
     ///
     /// For list-watches, and for tests that play the API server.
     pub fn begin_list<T: CachedResource>(&self) {
-        let mut state = self.state.write();
+        let (_hold, mut state) = self.write();
         T::table_mut(&mut state).begin_list();
         self.notify_list::<T>(&RwLockWriteGuard::downgrade(state), ListPhase::Begins);
     }

@@ -70,7 +70,7 @@ impl<'a, T: CachedResource> ListCompletion<'a, T> {
         let batch = self.unlisted.split_off(self.unlisted.len().saturating_sub(self.batch_size));
         // Declared first and so dropped last: the memory of old objects is freed without the lock.
         let mut changes = Vec::new();
-        let mut state = self.cache.state.write();
+        let (_hold, mut state) = self.cache.write();
         let table = T::table_mut(&mut state);
         if table.generation() != self.generation {
             return false;

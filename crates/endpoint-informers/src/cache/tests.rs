@@ -560,3 +560,26 @@ impl Handler for Follower {
         }
     }
 }
+
+/// Every hold is counted once, after the lock is free; a list that ends in one step holds it twice, to look and to end.
+#[test]
+fn holds_of_the_lock_are_counted_by_access() {
+    let cache = Cache::default();
+    let mut registry = Registry::default();
+    cache.register_metrics(&mut registry);
+    let counts = || {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        ["read", "write"].map(|access| {
+            let line = format!("cache_lock_hold_seconds_count{{access=\"{access}\"}} ");
+            text.lines().find_map(|it| it.strip_prefix(&line)).unwrap().parse::<u64>().unwrap()
+        })
+    };
+    assert_eq!(counts(), [0, 0], "series without holds are shown");
+    cache.read(|state| assert_eq!((state.pods.len(), counts()), (0, [0, 0]), "the hold has not ended"));
+    assert_eq!(counts(), [1, 0]);
+    cache.upsert(pod("a", &[], &mut Interner::default()));
+    assert_eq!(counts(), [1, 1]);
+    cache.finish_list::<Pod>("7");
+    assert_eq!(counts(), [2, 2]);
+}

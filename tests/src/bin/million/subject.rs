@@ -1,0 +1,139 @@
+//! The program under measurement.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tests::binaries;
+use tests::metrics::{Exposition, Histogram, Value};
+use tests::pages::Pages;
+use tests::process::{Process, Usage};
+
+use crate::options::Options;
+
+/// The kinds that the program lists: pods, Services, nodes, slices and Endpoints.
+const CACHES: usize = 5;
+const POPULATED: &str = "Caches populated";
+
+/// The running program.
+pub(crate) struct Subject {
+    process: Process,
+    pages: Pages,
+    start: Instant,
+}
+
+impl Subject {
+    /// Starts the program that `ECM_BIN` names against a server on loopback.
+    pub(crate) fn start(server: &str, folder: &Path, options: &Options) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let mut args = vec![
+            format!("--master={server}"),
+            format!("--controllers={}", options.controllers),
+            "--leader-elect=false".to_owned(),
+            // Too many to limit anything.
+            "--kube-api-qps=1000000".to_owned(),
+            "--kube-api-burst=1000000".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            format!("--cert-dir={}", folder.display()),
+            "--authentication-skip-lookup".to_owned(),
+            "--authorization-always-allow-paths=/metrics,/readyz".to_owned(),
+            "-v=2".to_owned(),
+        ];
+        args.extend(options.flags.iter().cloned());
+        let program = binaries::endpoint_controller_manager();
+        let start = Instant::now();
+        let process = Process::start("endpoint-controller-manager", &program, folder, args);
+        Self { process, pages: Pages::anonymous(port), start }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.process.usage()
+    }
+
+    /// Waits until every cache is filled, as the log says: asking the program would add to its work.
+    pub(crate) async fn caches_filled(&mut self, limit: Duration) {
+        let mut filled = 0;
+        while filled < CACHES {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.check(limit, || format!("{filled} of {CACHES} caches are filled"));
+            let log = std::fs::read_to_string(self.process.log()).expect("a log");
+            let now = log.matches(POPULATED).count();
+            if now > filled {
+                let usage = self.usage();
+                eprintln!("{:6.1} s: {now} caches are filled; {}", self.elapsed().as_secs_f64(), line(usage));
+            }
+            filled = now;
+        }
+    }
+
+    /// Waits until the program uses less than a twentieth of a processor. Returns its usage, and the time at which it
+    /// came to rest.
+    pub(crate) async fn quiet(&mut self, limit: Duration) -> (Usage, Duration) {
+        /// Long enough for a twentieth of it to be more than a tick of 10 ms.
+        const INTERVAL: Duration = Duration::from_millis(500);
+        let mut before = self.usage();
+        loop {
+            let at = self.elapsed();
+            tokio::time::sleep(INTERVAL).await;
+            self.check(limit, || "it does not come to rest".to_owned());
+            let now = self.usage();
+            if now.cpu - before.cpu <= INTERVAL / 20 {
+                return (now, at);
+            }
+            before = now;
+        }
+    }
+
+    fn check(&mut self, limit: Duration, state: impl FnOnce() -> String) {
+        self.process.alive().unwrap_or_else(|error| panic!("{error}"));
+        assert!(self.elapsed() < limit, "after {} s: {}; {}", limit.as_secs(), state(), self.process.tail());
+    }
+
+    /// The warnings and errors of the log.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.process.log()).expect("a log");
+        let lines = log.lines().filter(|line| line.starts_with(['W', 'E', 'F']));
+        lines.map(ToOwned::to_owned).collect()
+    }
+
+    pub(crate) async fn metrics(&self) -> Exposition {
+        let page = self.pages.get("/metrics").await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(page.status, 200, "{}", page.text);
+        Exposition::parse(&page.text).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// The sum of the series of a metric with this label; 0 without series.
+pub(crate) fn total(metrics: &Exposition, name: &str) -> f64 {
+    let series = metrics.metrics.get(name).into_iter().flat_map(|metric| metric.series.values());
+    let numbers = series.map(|value| match value {
+        Value::Number(number) => *number,
+        Value::Histogram(histogram) => histogram.count.unwrap_or_default(),
+    });
+    numbers.sum()
+}
+
+/// The histogram of the lock's holds, by access.
+pub(crate) fn holds(metrics: &Exposition, access: &str) -> Histogram {
+    let series = metrics.metrics.get("cache_lock_hold_seconds").into_iter().flat_map(|metric| &metric.series);
+    let of_access = series.filter(|(labels, _)| labels.get("access").is_some_and(|value| value == access));
+    of_access
+        .map(|(_, value)| value)
+        .find_map(|value| match value {
+            Value::Histogram(histogram) => Some(histogram.clone()),
+            Value::Number(_) => None,
+        })
+        .unwrap_or_default()
+}
+
+pub(crate) fn line(Usage { cpu, rss, peak_rss }: Usage) -> String {
+    let mb = |bytes: u64| bytes / 1_000_000;
+    format!("CPU {:.2} s, RSS {} MB, peak {} MB", cpu.as_secs_f64(), mb(rss), mb(peak_rss))
+}

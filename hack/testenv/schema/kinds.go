@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/admission/install"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -54,7 +52,11 @@ func describeKinds() ([]byte, error) {
 			continue
 		}
 		version := gvk.GroupVersion().String()
-		switch is, _ := scheme.IsUnversioned(newObject(scheme, gvk)); {
+		object, err := scheme.New(gvk)
+		if err != nil {
+			return nil, fmt.Errorf("creating an object of %v: %w", gvk, err)
+		}
+		switch is, _ := scheme.IsUnversioned(object); {
 		case is && gvk.Version == "v1":
 			unversioned = append(unversioned, gvk.Kind)
 		case t.PkgPath() == metaPackage && gvk.Kind != "List":
@@ -85,11 +87,3 @@ func describeKinds() ([]byte, error) {
 }
 
 const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-func newObject(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Object {
-	object, err := scheme.New(gvk)
-	if err != nil {
-		return &metav1.Status{}
-	}
-	return object
-}

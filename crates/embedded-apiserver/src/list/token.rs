@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::codec::json::syntax_error;
+use crate::codec::json::{json_type_of, syntax_error};
 
 const VERSION: &str = "meta.k8s.io/v1";
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -70,7 +70,7 @@ struct Fields {
 
 fn fields(value: Value) -> Result<Fields, String> {
     let Value::Object(object) = value else {
-        let kind = kind_of(&value);
+        let kind = json_type_of(&value);
         return if value.is_null() {
             Ok(Fields::default())
         } else {
@@ -89,7 +89,7 @@ fn fields(value: Value) -> Result<Fields, String> {
     let text = |name: &str| match take(name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
-        Some(other) => Err(mismatch(kind_of(other), name, "string")),
+        Some(other) => Err(mismatch(json_type_of(other), name, "string")),
     };
     // The first error counts, in the order in which servers write the fields.
     fields.v = text("v")?;
@@ -98,21 +98,10 @@ fn fields(value: Value) -> Result<Fields, String> {
         Some(Value::Number(number)) => {
             number.as_i64().ok_or_else(|| mismatch(&format!("number {number}"), "rv", "int64"))?
         }
-        Some(other) => return Err(mismatch(kind_of(other), "rv", "int64")),
+        Some(other) => return Err(mismatch(json_type_of(other), "rv", "int64")),
     };
     fields.start = text("start")?;
     Ok(fields)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn encode_base64(bytes: &[u8]) -> String {

@@ -95,18 +95,6 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// The type of a value in the words of `encoding/json`.
-pub(crate) fn json_type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn number_text(number: &Number) -> String {
     if number.is_f64() { float(number.as_f64().unwrap_or_default()) } else { number.to_string() }
 }

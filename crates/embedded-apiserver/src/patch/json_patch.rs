@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::codec::json::{self, MAX_DEPTH};
+use crate::codec::json::{self, MAX_DEPTH, json_type_of};
 use crate::status::Status;
 
 use super::document::{Node, check_depth, depth};
-use super::go_text;
 use super::refusal::unprocessable;
 
 /// The most operations of a patch.
@@ -25,7 +24,7 @@ const MOST_COPIED_BYTES: usize = 3 * 1024 * 1024;
 /// 400 if the patch is no list of operations.
 pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>, Status> {
     let wrong = |value: &Value, place: &str| {
-        let kind = go_text::json_type_of(value);
+        let kind = json_type_of(value);
         Status::bad_request(format!("error decoding patch: json: cannot unmarshal {kind} into Go {place}"))
     };
     let operations = match patch {
@@ -93,7 +92,7 @@ fn not_operations(patch: &str) -> String {
         }
         other => (other.unwrap_or_default(), "Patch"),
     };
-    format!("json: cannot unmarshal {} into Go value of type jsonpatch.{of}", go_text::json_type_of(&value))
+    format!("json: cannot unmarshal {} into Go value of type jsonpatch.{of}", json_type_of(&value))
 }
 
 /// The document between operations. Operations that do not apply return `None`.

@@ -12,7 +12,8 @@ use crate::http::route::Target;
 use crate::schema::Type;
 use crate::status::Status;
 
-use super::change::{Changed, Effect};
+use super::change::{Change, Changed, Effect};
+use super::options::WriteOptions;
 
 /// A request for objects of a kind.
 #[derive(Clone, Copy)]
@@ -25,7 +26,21 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a Result<Bytes, Status>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// The change of an existing object that the request asks for, whatever its uid.
+    pub(crate) fn change(&self, options: &WriteOptions) -> Change<'a> {
+        let Self { entry, target, .. } = *self;
+        Change {
+            entry,
+            namespace: &target.namespace,
+            name: &target.name,
+            subresource: target.subresource,
+            dry_run: options.dry_run,
+            creates: false,
+            uid: "",
+        }
+    }
+
     /// The body of the request.
     ///
     /// # Errors

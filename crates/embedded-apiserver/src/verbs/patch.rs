@@ -9,7 +9,7 @@ use super::meta;
 use super::names;
 use super::options::{WriteOptions, manager};
 use super::tracking;
-use crate::codec::json::{self, FieldValidation, Problem};
+use crate::codec::json::{self, FieldValidation, Problem, json_type_of};
 use crate::codec::yaml;
 use crate::core::Entry;
 use crate::http::accept::Format;
@@ -51,15 +51,8 @@ pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcom
     let (kind, options) = kind_and_options(call)?;
     let body = call.body()?;
     let by = manager(&options, call.headers);
-    let request = Change {
-        entry,
-        namespace: &target.namespace,
-        name: &target.name,
-        subresource: target.subresource,
-        dry_run: options.dry_run,
-        creates: kind == Kind::Apply && target.subresource.is_empty(),
-        uid: "",
-    };
+    let request =
+        Change { creates: kind == Kind::Apply && target.subresource.is_empty(), ..call.change(&options) };
     let patch =
         Patch { entry, of: entry.into(), subresource: target.subresource, kind, body, options: &options };
     let changed = change(core, request, warnings, &mut |live, warnings| {
@@ -271,7 +264,7 @@ fn refused(shown: &str, error: &str) -> Status {
 
 /// Go's words for a patch that has to be an object.
 fn not_an_object(patch: &Value) -> String {
-    let name = go_text::json_type_of(patch);
+    let name = json_type_of(patch);
     format!("json: cannot unmarshal {name} into Go value of type map[string]interface {{}}")
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, Content, Outcome};
-use super::change::{Change, change};
+use super::change::change;
 use super::decode::{self, Expected};
 use super::meta;
 use super::names;
@@ -76,15 +76,7 @@ fn changed(
 ) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let by = manager(options, call.headers);
-    let request = Change {
-        entry,
-        namespace: &target.namespace,
-        name: &target.name,
-        subresource: target.subresource,
-        dry_run: options.dry_run,
-        creates: false,
-        uid: "",
-    };
+    let request = call.change(options);
     let changed = change(core, request, warnings, &mut |live, warnings| {
         let missing = || Status::not_found(entry.kind.group, entry.kind.plural, &target.name);
         let live = live.ok_or_else(missing)?;

@@ -29,15 +29,7 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
     let by = manager(&options, call.headers);
     let fields = tracking::manager(entry, target.subresource);
     let uid = meta::text(&object, "uid").to_owned();
-    let request = Change {
-        entry,
-        namespace: &target.namespace,
-        name: &target.name,
-        subresource: target.subresource,
-        dry_run: options.dry_run,
-        creates: false,
-        uid: &uid,
-    };
+    let request = Change { uid: &uid, ..call.change(&options) };
     let changed = change(core, request, warnings, &mut |live, _| {
         let mut object = object.clone();
         fields.update(live, &mut object, &by, core.environment.now());

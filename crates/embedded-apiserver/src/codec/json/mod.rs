@@ -23,6 +23,18 @@ use crate::schema::Type;
 
 pub(crate) use super::error::DecodeError;
 
+/// The type of a value in the words of `encoding/json`.
+pub(crate) fn json_type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Decodes a tree, such as the result of a patch, as if it were the body of a request.
 ///
 /// Cost: a copy. A tree that does not fit its type is written and read as JSON, for Go's words about it.

@@ -3,6 +3,7 @@
 
 use serde_json::{Number, Value};
 
+use crate::codec::json::json_type_of;
 use crate::patch::go_text;
 use crate::schema::{Node, Shape, Type};
 
@@ -53,14 +54,12 @@ fn restore_node(of: &'static Node, value: &mut Value) -> Result<(), String> {
             Err(format!("unrecognized type: {}", go_kind(&of.shape)))
         }
         (Shape::Time | Shape::MicroTime, Value::Number(_)) => Err(unmarshal_error("number", "string")),
-        (Shape::Time | Shape::MicroTime, value) => {
-            Err(unmarshal_error(go_text::json_type_of(value), "string"))
-        }
+        (Shape::Time | Shape::MicroTime, value) => Err(unmarshal_error(json_type_of(value), "string")),
         (Shape::IntOrString, Value::Number(number)) => {
             let small = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
             if small { Ok(()) } else { Err(unmarshal_error(&format!("number {number}"), "int32")) }
         }
-        (Shape::IntOrString, value) => Err(unmarshal_error(go_text::json_type_of(value), "int32")),
+        (Shape::IntOrString, value) => Err(unmarshal_error(json_type_of(value), "int32")),
     }
 }
 

@@ -66,7 +66,7 @@ impl Objects {
         match kind {
             Kind::Pods => samples.pod(world, index, true, first_version(index), out),
             Kind::Services => samples.service(world, index, out),
-            Kind::Nodes => samples.node(world, index, out),
+            Kind::Nodes => samples.node(index, out),
             Kind::Slices => out.extend(encode_slice(&slice(world, samples, index))),
             Kind::Endpoints => out.extend(encode_endpoints(&endpoints(world, samples, index))),
         }

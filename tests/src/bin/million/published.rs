@@ -14,7 +14,7 @@ use kube_protobuf::{Message, PodView};
 
 use crate::samples::Samples;
 use crate::wire::with_manager;
-use crate::world::{World, first_version};
+use crate::world::{World, first_version, service_name, zone_of};
 
 /// The name of the manager in `managedFields`: the program, as its user agent begins.
 const MANAGER: &str = "endpoint-controller-manager";
@@ -92,7 +92,7 @@ fn compact_pod(raw: &[u8], interner: &mut Interner) -> Pod {
 }
 
 fn service(world: &World, index: usize, interner: &mut Interner) -> Service {
-    let (namespace, name) = (world.namespace_name(index), world.service_name(index));
+    let (namespace, name) = (world.namespace_name(index), service_name(index));
     let labels = vec![("app", name.as_str()), ("app.kubernetes.io/managed-by", "seed")];
     let port = PortFields {
         name: "http",
@@ -122,7 +122,7 @@ pub(crate) fn slice(world: &World, samples: &Samples, index: usize) -> EndpointS
     let Inputs { service, pods, nodes } = &Inputs::of(world, samples, index);
     let desired = desired_from_service(service, pods, |name| {
         let node: usize = name.get(5..)?.parse().ok()?;
-        nodes.get(world.zone_of(node))
+        nodes.get(zone_of(node))
     });
     let template = SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER)
         .with_trigger_time(Some(TRIGGER_TIME.to_owned()));

@@ -82,9 +82,9 @@ pub(crate) fn churn(cluster: &Cluster, churn: &Churn, begun: &Exposition, metric
     writeln!(
         text,
         "  CPU {:.2} s while they came, {:.2} s until all was written, {:.0} µs an event; then {}",
-        (at_end.cpu - before.cpu).as_secs_f64(),
-        (after.cpu - before.cpu).as_secs_f64(),
-        (after.cpu - before.cpu).as_secs_f64() * 1e6 / *events as f64,
+        at_end.cpu.saturating_sub(before.cpu).as_secs_f64(),
+        after.cpu.saturating_sub(before.cpu).as_secs_f64(),
+        after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / *events as f64,
         line(*after)
     )
     .unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::template::{Mark, Template};
 use crate::wire::PROTOBUF;
-use crate::world::{World, first_version};
+use crate::world::{World, first_version, zone_of};
 
 /// Templates of what controllers only read.
 #[derive(Debug)]
@@ -123,9 +123,9 @@ impl Samples {
         self.service.fill(&numbers, out);
     }
 
-    pub(crate) fn node(&self, world: &World, node: usize, out: &mut Vec<u8>) {
+    pub(crate) fn node(&self, node: usize, out: &mut Vec<u8>) {
         let [high, middle, low] = halves(node);
-        let zone = world.zone_of(node) as u64;
+        let zone = zone_of(node) as u64;
         self.node.fill(&[0, 0, 0, node as u64, zone, first_version(node), high, middle, low], out);
     }
 }

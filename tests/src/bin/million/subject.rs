@@ -84,7 +84,7 @@ impl Subject {
             tokio::time::sleep(INTERVAL).await;
             self.check(limit, || "it does not come to rest".to_owned());
             let now = self.usage();
-            if now.cpu - before.cpu <= INTERVAL / 20 {
+            if now.cpu.saturating_sub(before.cpu) <= INTERVAL / 20 {
                 return (now, at);
             }
             before = now;

@@ -43,17 +43,8 @@ impl World {
         pod % self.nodes
     }
 
-    pub(crate) fn zone_of(&self, node: usize) -> usize {
-        node % ZONES
-    }
-
     pub(crate) fn namespace_name(&self, service: usize) -> String {
         format!("ns-{:05}", self.namespace_of(service))
-    }
-
-    /// The name of a Service, its Endpoints, and the begin of the names of its pods and slices.
-    pub(crate) fn service_name(&self, service: usize) -> String {
-        format!("svc-{service:06}")
     }
 
     /// The index of the pod of this name, which ends with its place among the pods of its Service.
@@ -63,6 +54,16 @@ impl World {
         let pod = service.checked_mul(self.pods_per_service)?.checked_add(place)?;
         (pod < self.pods && place < self.pods_per_service).then_some(pod)
     }
+}
+
+/// The zone of a node.
+pub(crate) fn zone_of(node: usize) -> usize {
+    node % ZONES
+}
+
+/// The name of a Service, its Endpoints, and the begin of the names of its pods and slices.
+pub(crate) fn service_name(service: usize) -> String {
+    format!("svc-{service:06}")
 }
 
 /// The resourceVersion of the objects that exist at the start; later ones are higher.

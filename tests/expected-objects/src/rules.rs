@@ -5,10 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
+use random_operations::neighbour::FOREIGN;
+
 use crate::CONTROLLERS;
 use crate::objects::Objects;
 
 impl Objects {
+    /// The objects of [`FOREIGN`] that are gone.
+    pub fn evicted(&self) -> Vec<String> {
+        let [slice, endpoints] = FOREIGN;
+        let is_there =
+            [(slice, self.slices.contains_key(slice)), (endpoints, self.endpoints.contains_key(endpoints))];
+        is_there.iter().filter(|(_, there)| !there).map(|(name, _)| format!("{name} is gone")).collect()
+    }
+
     /// Rules that the slices of the controllers break. `max` is `--max-endpoints-per-slice`; the owners of slices
     /// named in `tampered`, which other clients have changed, count only where a sync compares them.
     pub fn broken_rules(&self, max: usize, tampered: &BTreeSet<String>) -> Vec<String> {

@@ -82,6 +82,15 @@ fn wrong_objects_are_named() {
 }
 
 #[test]
+fn foreign_objects_that_are_gone_are_named() {
+    let mut objects = right();
+    assert_eq!(objects.evicted(), ["foreign-slice is gone", "foreign-endpoints is gone"]);
+    objects.slices.insert("foreign-slice".to_owned(), Value::Null);
+    objects.endpoints.insert("foreign-endpoints".to_owned(), Value::Null);
+    assert_eq!(objects.evicted(), [""; 0]);
+}
+
+#[test]
 fn endpoints_without_a_service_may_be_copies_or_locks() {
     let kept = |change: fn(&mut Value)| {
         let mut objects = right();

@@ -56,13 +56,6 @@ impl World {
 pub fn broken_rules(world: &World, objects: &Objects) -> Vec<String> {
     let tampered = world.with(|state| state.watcher.tampered.clone());
     let mut rules = objects.broken_rules(world.plan.setup.max, &tampered);
-    for name in ["foreign-slice"] {
-        if !objects.slices.contains_key(name) {
-            rules.push(format!("{name} is gone"));
-        }
-    }
-    if !objects.endpoints.contains_key("foreign-endpoints") {
-        rules.push("foreign-endpoints are gone".to_owned());
-    }
+    rules.extend(objects.evicted());
     rules
 }

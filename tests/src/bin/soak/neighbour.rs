@@ -3,7 +3,7 @@
 use expected_objects::Objects;
 use http::Method;
 use jiff::Timestamp;
-use random_operations::neighbour::{self, FOREIGN, Interference};
+use random_operations::neighbour::{self, Interference};
 use random_operations::requests::Request;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
@@ -22,19 +22,6 @@ pub(crate) async fn move_in(access: &Access) {
 
 fn now() -> String {
     format!("{:.0}", Timestamp::now())
-}
-
-/// Objects of others that are gone.
-pub(crate) fn evicted(objects: &Objects) -> Vec<String> {
-    let [slice, endpoints] = FOREIGN;
-    let mut gone = Vec::new();
-    if !objects.slices.contains_key(slice) {
-        gone.push(format!("{slice} is gone"));
-    }
-    if !objects.endpoints.contains_key(endpoints) {
-        gone.push(format!("{endpoints} are gone"));
-    }
-    gone
 }
 
 /// Changes the Lease, or one of the controllers' objects, whose name it returns. Refusals do not matter: the object may

@@ -202,7 +202,7 @@ impl Side {
                 (versions, changed) = (now, Instant::now());
             }
             let mut rules = objects.broken_rules(max, &self.tampered);
-            rules.extend(neighbour::evicted(&objects));
+            rules.extend(objects.evicted());
             let mut verdict = Verdict { wrong: objects.wrong_objects(), rules, recovery: None };
             right = if verdict.is_right() { right.or(Some(Instant::now())) } else { None };
             if let Some(since) = right.filter(|_| changed.elapsed() >= QUIET) {

@@ -225,6 +225,9 @@ fn timeline(seed: u64, rng: &mut Rng, setup: &Setup, calm: bool) -> Vec<Entry> {
     if rng.percent(30) {
         rollout(rng, &window, &mut entries);
     }
+    if rng.percent(30) {
+        flaps(rng, &window, &mut entries);
+    }
     if !calm {
         let density = *rng.pick(&[2, 6, 15]);
         for fault in Fault::OF_TIMELINES {
@@ -273,6 +276,17 @@ fn age_backups(rng: &mut Rng, setup: &Setup, entries: &mut Vec<(u64, Action)>) {
         }
     }
     entries.extend(cut_off);
+}
+
+/// A ready pod of the Service that must stay reachable comes and goes, faster than some watches show what was written for
+/// it: the cache then shows the objects as they should be again, and not as they are.
+fn flaps(rng: &mut Rng, window: &Range<u64>, entries: &mut Vec<(u64, Action)>) {
+    let number = BEDROCK_PODS + 6;
+    let (mut time, pause) = (at(rng, window), *rng.pick(&[5, 30, 120, 600]));
+    for change in 0..2 * (1 + rng.below(3)) {
+        entries.push((time, Action::Extra { number, present: change % 2 == 0 }));
+        time += pause;
+    }
 }
 
 /// All nodes change their zone at once, or go and come back.

@@ -113,12 +113,17 @@ impl ObjectWriter {
         Self { ignored_annotations, ..self }
     }
 
-    /// Creates the object and returns it as stored; `None` if the namespace is being deleted, where nothing can be
-    /// created. An object without a name in its metadata gets one that begins with the key's.
-    pub async fn create<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<Option<T>, WriteError> {
+    /// Creates the object, and returns the metadata of the stored one, perhaps without owners, finalizers and times; `None`
+    /// if the namespace is being deleted, where nothing can be created. An object without a name in its metadata gets one
+    /// that begins with the key's.
+    pub async fn create<T: Writable>(
+        &self,
+        key: &ObjectKey,
+        object: &T,
+    ) -> Result<Option<ObjectMeta>, WriteError> {
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
-        match self.client.create(&collection::<T>(key), object).await {
+        match self.client.create_for_metadata(&collection::<T>(key), object).await {
             Err(error) if error.is_namespace_terminating() => Ok(None),
             Err(error) => {
                 let generates_name = object.metadata().name.is_none();
@@ -133,15 +138,16 @@ impl ObjectWriter {
         }
     }
 
-    /// Replaces the object if it has not changed since its resourceVersion, and returns it as stored.
-    pub async fn update<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<T, WriteError> {
+    /// Replaces the object if it has not changed since its resourceVersion. Returns of the stored one what
+    /// [`Self::create`] does.
+    pub async fn update<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<ObjectMeta, WriteError> {
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         let updated =
-            self.client.update(&path::<T>(key), object).await.map_err(|error| {
+            self.client.update_for_metadata(&path::<T>(key), object).await.map_err(|error| {
                 WriteError::new::<T>(Verb::Update, key, self.fingerprint([object]), error)
             })?;
-        versions.check_write(&baseline, Some(version(object)), version(&updated));
+        versions.check_write(&baseline, Some(version(object.metadata())), version(&updated));
         Ok(updated)
     }
 
@@ -179,8 +185,8 @@ impl ObjectWriter {
     }
 }
 
-fn version(object: &impl Writable) -> &str {
-    object.metadata().resource_version.as_deref().unwrap_or_default()
+fn version(metadata: &ObjectMeta) -> &str {
+    metadata.resource_version.as_deref().unwrap_or_default()
 }
 
 fn collection<T: Writable>(key: &ObjectKey) -> String {

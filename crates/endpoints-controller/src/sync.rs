@@ -330,7 +330,7 @@ impl EndpointsController {
                 self.repairs.count_write(key);
                 let mut tracker = self.tracker.lock();
                 tracker.settled(key);
-                let metadata = written.map(|written| written.metadata).unwrap_or_default();
+                let metadata = written.unwrap_or_default();
                 if let Some(version) = metadata.resource_version {
                     tracker.wrote(key, metadata.uid.unwrap_or_default(), version.as_str().into());
                 }

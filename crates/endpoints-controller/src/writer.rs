@@ -7,6 +7,7 @@ use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
 use k8s_openapi::List;
 use k8s_openapi::api::core::v1::{Endpoints, Service};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::{ApiClient, ApiError, Preconditions};
 
 /// Writes Endpoints with one client. Its requests overlap with the syncs of other Services: a plan is one object of at most
@@ -38,7 +39,7 @@ impl EndpointsWriter {
         &self,
         key: &ObjectKey,
         endpoints: &Endpoints,
-    ) -> Result<Option<Endpoints>, WriteError> {
+    ) -> Result<Option<ObjectMeta>, WriteError> {
         end_planning();
         self.writer.create(key, endpoints).await
     }
@@ -48,7 +49,7 @@ impl EndpointsWriter {
         &self,
         key: &ObjectKey,
         endpoints: &Endpoints,
-    ) -> Result<Endpoints, WriteError> {
+    ) -> Result<ObjectMeta, WriteError> {
         end_planning();
         self.writer.update(key, endpoints).await
     }

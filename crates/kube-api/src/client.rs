@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -132,6 +133,29 @@ impl ApiClient {
     /// Replaces the object at `path`. If `object` has a resourceVersion, fails if the object has changed since.
     pub async fn update<T: Object>(&self, path: &str, object: &T) -> Result<T, ApiError> {
         self.write(Method::PUT, path, self.sender.encoding.encode(object)?).await
+    }
+
+    /// The same as [`Self::create`] for callers that need no more of the stored object than its metadata. In protobuf the
+    /// rest of the answer is not decoded, and owners, finalizers and times are left out.
+    pub async fn create_for_metadata<T: Object>(
+        &self,
+        path: &str,
+        object: &T,
+    ) -> Result<ObjectMeta, ApiError> {
+        let body = self.sender.encoding.encode(object)?;
+        let (headers, answer) = self.write_raw(Method::POST, path, body).await?;
+        Encoding::of_answer(&headers).decode_metadata(&answer)
+    }
+
+    /// The same as [`Self::update`], as [`Self::create_for_metadata`] is to [`Self::create`].
+    pub async fn update_for_metadata<T: Object>(
+        &self,
+        path: &str,
+        object: &T,
+    ) -> Result<ObjectMeta, ApiError> {
+        let body = self.sender.encoding.encode(object)?;
+        let (headers, answer) = self.write_raw(Method::PUT, path, body).await?;
+        Encoding::of_answer(&headers).decode_metadata(&answer)
     }
 
     /// Changes the object at `path` by a strategic merge patch.

@@ -38,6 +38,7 @@ use endpointslice::plan::AddressTypePlan;
 use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use endpointslice::{Expectations, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
@@ -184,12 +185,12 @@ impl SliceExpectations {
     /// Service. That is a foreign change, and its event will not show it as one.
     pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
         self.repairs.count_write(key);
-        let (Written::Created(slice) | Written::Updated(slice) | Written::Deleted(slice)) = written;
-        let uid = Uid::from(slice.metadata.uid.as_deref().unwrap_or_default());
+        let (Written::Created(metadata) | Written::Updated(metadata) | Written::Deleted(metadata)) = written;
+        let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
         match written {
             Written::Deleted(_) => self.expectations.lock().expect_deleted(key.clone(), uid),
-            Written::Created(slice) | Written::Updated(slice) if self.is_of(key, slice) => {
-                let version = ObjectVersion::from(&slice.metadata);
+            Written::Created(metadata) | Written::Updated(metadata) if self.is_of(key, metadata) => {
+                let version = ObjectVersion::from(*metadata);
                 self.expectations.lock().expect(key.clone(), uid, version);
             }
             Written::Created(_) | Written::Updated(_) => {
@@ -243,8 +244,8 @@ impl SliceExpectations {
         }
     }
 
-    fn is_of(&self, key: &ObjectKey, slice: &EndpointSlice) -> bool {
-        let label = |name: &str| slice.metadata.labels.as_ref()?.get(name).map(String::as_str);
+    fn is_of(&self, key: &ObjectKey, metadata: &ObjectMeta) -> bool {
+        let label = |name: &str| metadata.labels.as_ref()?.get(name).map(String::as_str);
         label(MANAGED_BY) == Some(&*self.managed_by) && label(SERVICE_NAME) == Some(&*key.name)
     }
 

@@ -120,7 +120,7 @@ impl SliceWriter {
         take(budget)?;
         let preconditions = Preconditions { uid: slice.metadata.uid.clone(), resource_version };
         self.writer.delete::<EndpointSlice>(&key(slice), &preconditions).await?;
-        on_write(Written::Deleted(slice));
+        on_write(Written::Deleted(&slice.metadata));
         Ok(())
     }
 

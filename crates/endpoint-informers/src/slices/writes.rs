@@ -2,19 +2,19 @@
 
 use controller_kit::write::WriteError;
 use endpointslice::AddressType;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::sync_error::SyncError;
 
-/// A write that succeeded.
+/// A write that succeeded, with the metadata of the slice.
 #[derive(Debug)]
 pub enum Written<'a> {
-    /// The slice was created; as the API server returned it.
-    Created(&'a EndpointSlice),
-    /// The slice was replaced; as the API server returned it.
-    Updated(&'a EndpointSlice),
+    /// The slice was created; as the API server returned it, perhaps without owners, finalizers and times.
+    Created(&'a ObjectMeta),
+    /// The slice was replaced; as the API server returned it, perhaps without owners, finalizers and times.
+    Updated(&'a ObjectMeta),
     /// The slice was deleted; in its last known state.
-    Deleted(&'a EndpointSlice),
+    Deleted(&'a ObjectMeta),
 }
 
 /// The numbers of writes that succeeded.

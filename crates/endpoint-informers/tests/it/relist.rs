@@ -67,7 +67,8 @@ impl Listener {
     }
 
     fn wrote(&self, slice: &Value) {
-        self.slices.written(&key(), &Written::Created(&serde_json::from_value(slice.clone()).unwrap()));
+        self.slices
+            .written(&key(), &Written::Created(&serde_json::from_value(slice["metadata"].clone()).unwrap()));
     }
 }
 
@@ -183,7 +184,7 @@ async fn an_api_server_whose_versions_went_back_is_relisted() {
         assert_eq!(listener.sync(&world), Ok(1));
         // The backup has undone a create and a delete.
         listener.wrote(&slice("c", "120"));
-        let deleted = serde_json::from_value(slice("b", "41")).unwrap();
+        let deleted = serde_json::from_value(slice("b", "41")["metadata"].clone()).unwrap();
         listener.slices.written(&key(), &Written::Deleted(&deleted));
         assert_eq!(listener.sync(&world), Err(StaleCache));
         let start = Instant::now();

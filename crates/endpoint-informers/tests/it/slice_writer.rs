@@ -110,12 +110,11 @@ async fn apply(
     let mut reported = Vec::new();
     let applied = writer
         .apply_within(&mut WriteBudget::unlimited(), plan, |written| {
-            let (verb, slice) = match written {
-                Written::Created(slice) => ("created", slice),
-                Written::Updated(slice) => ("updated", slice),
-                Written::Deleted(slice) => ("deleted", slice),
+            let (verb, metadata) = match written {
+                Written::Created(metadata) => ("created", metadata),
+                Written::Updated(metadata) => ("updated", metadata),
+                Written::Deleted(metadata) => ("deleted", metadata),
             };
-            let metadata = &slice.metadata;
             let version = metadata.resource_version.as_deref().unwrap_or("-");
             reported.push(format!("{verb} {} {version}", metadata.name.as_deref().unwrap_or_default()));
         })

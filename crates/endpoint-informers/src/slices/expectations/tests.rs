@@ -13,6 +13,10 @@ fn slice(managed_by: &str, version: &str) -> Value {
         "uid": managed_by, "resourceVersion": version, "generation": 1, "labels": labels}})
 }
 
+fn metadata(slice: &Value) -> ObjectMeta {
+    serde_json::from_value(slice["metadata"].clone()).unwrap()
+}
+
 fn cached(slice: &Value) -> CachedSlice {
     CachedSlice::from_json(&slice.to_string(), &mut Interner::default()).unwrap()
 }
@@ -22,7 +26,7 @@ fn stale_cache() -> (SliceExpectations, WorkQueue<ObjectKey>, Cache, ObjectKey) 
     let queue = WorkQueue::new(RateLimit::default());
     let slices = SliceExpectations::new("us", queue.clone(), Duration::from_secs(1));
     let (cache, key) = (Cache::default(), ObjectKey::new("shop", "web"));
-    slices.written(&key, &Written::Created(&serde_json::from_value(slice("us", "5")).unwrap()));
+    slices.written(&key, &Written::Created(&metadata(&slice("us", "5"))));
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);
     (slices, queue, cache, key)
 }
@@ -62,8 +66,7 @@ async fn a_complete_list_ends_the_wait_for_earlier_writes() {
 #[tokio::test(start_paused = true)]
 async fn a_complete_list_does_not_end_the_wait_for_writes_during_it() {
     let (slices, queue, cache, key) = stale_cache();
-    let written =
-        || slices.written(&key, &Written::Updated(&serde_json::from_value(slice("us", "7")).unwrap()));
+    let written = || slices.written(&key, &Written::Updated(&metadata(&slice("us", "7"))));
     list(&slices, &cache, written);
     assert_eq!(queue.len(), 1, "requeued once");
     assert_eq!(cache.read(|state| slices.read_or_wait(&key, state)).unwrap_err(), StaleCache);

@@ -44,14 +44,22 @@ impl<M> Memories<M> {
         self.by_service.lock().keys().cloned().collect()
     }
 
+    /// Takes the memories that have not been used for a minute: the caller drops them, which takes long for many pods, while
+    /// others use the table.
+    fn take_idle(&self, now: Instant) -> Vec<M> {
+        let mut memories = self.by_service.lock();
+        let idle = memories.extract_if(|_, (used, _)| now.duration_since(*used) >= MAX_IDLE);
+        let idle = idle.map(|(_, (_, memory))| memory).collect();
+        memories.shrink_to_fit();
+        idle
+    }
+
     /// Drops memories that have not been used for a minute. Never ends.
     pub async fn forget_idle(&self) -> Infallible {
         loop {
             sleep(MAX_IDLE).await;
             let now = Instant::now();
-            let mut memories = self.by_service.lock();
-            memories.retain(|_, (used, _)| now.duration_since(*used) < MAX_IDLE);
-            memories.shrink_to_fit();
+            drop(self.take_idle(now));
         }
     }
 }

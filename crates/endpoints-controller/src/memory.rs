@@ -2,8 +2,8 @@
 //!
 //! The pods of most Services have the same ports, so that their Endpoints are one subset: the addresses in order of their
 //! text, ready ones and others. A [`Memory`] keeps the pods in this order. A sync puts the changed pods into their places,
-//! and compares the addresses that fit with the stored object, byte for byte: a tenth of a microsecond for each, without an
-//! allocation. Addresses are built only if the object is written.
+//! looks at the readiness of each, and compares the addresses that fit with the stored object, byte for byte: a tenth of a
+//! microsecond for each, without an allocation. Addresses are built only if the object is written.
 //!
 //! A stored object that differs need not differ in content: another division into subsets, or another order, is the same
 //! content, which [`plan`](crate::plan()) finds out by a repack. That cannot be if the object is, byte for byte, what the
@@ -77,6 +77,9 @@ pub(crate) enum Difference {
 
 /// The number of changed pods for which the list is sorted anew instead of searched.
 const MANY: usize = 64;
+
+/// The most lists of container ports that are kept. The pods of a Service may have any number of them.
+const MAX_KNOWN_PORTS: usize = 64;
 
 impl Memory {
     /// A memory of nothing.
@@ -190,6 +193,9 @@ impl Memory {
             }
             _ => return Err(NeedsAll),
         };
+        if self.container_ports.len() >= MAX_KNOWN_PORTS {
+            self.container_ports.clear();
+        }
         self.container_ports.push((Arc::clone(&pod.ports), has_ports));
         Ok(has_ports)
     }

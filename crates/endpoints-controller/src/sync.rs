@@ -139,6 +139,16 @@ impl EndpointsController {
 
     /// Reads the cache (`endpoints_controller.go` `syncService`).
     fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
+        // What is of no use of it is dropped when the cache is unlocked again, because that takes long for many pods.
+        let mut memory = self.memories.take(key);
+        let snapshot = self.look(key, &mut memory);
+        if let (Err(SyncError::StaleCache), Some(memory)) = (&snapshot, memory) {
+            self.memories.keep(key, memory.seen().len(), memory);
+        }
+        snapshot
+    }
+
+    fn look(&self, key: &ObjectKey, memory: &mut Option<Memory>) -> Result<Snapshot, SyncError> {
         self.cache.read(|state| {
             let stored = state.endpoints.get(&key.namespace, &key.name);
             match state.services.get(&key.namespace, &key.name) {
@@ -163,7 +173,6 @@ impl EndpointsController {
                     state.endpoints.check_absent(&key.namespace, &key.name)?;
                     self.check_not_behind(key, stored, state)?;
                     let (service, stored) = (Arc::clone(service), stored.cloned());
-                    let memory = self.memories.take(key);
                     if let Some(unreadable) = state.unreadable_in(&key.namespace) {
                         let pods = state.pods_selected(&key.namespace, selector);
                         return Ok(Snapshot::Service { service, pods, stored, unreadable });
@@ -224,11 +233,11 @@ impl EndpointsController {
     fn read_changes(
         &self,
         service: Arc<Service>,
-        memory: Option<Memory>,
+        memory: &mut Option<Memory>,
         stored: Option<Arc<CachedEndpoints>>,
         state: &State,
     ) -> Reading {
-        let memory = memory.filter(|memory| memory.is_current(&service));
+        let memory = memory.take_if(|memory| memory.is_current(&service));
         let is_known = memory.is_some();
         let unready = Unready::of(&service, self.config.tolerate_unready_annotation);
         let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(&service), unready));
@@ -262,7 +271,8 @@ impl EndpointsController {
             Err(NeedsAll) => self.writes(&service, &memory.sorted_pods(), decoded.as_ref(), trigger_time),
         };
         report_refused_addresses(&self.recorder, &service, &refused, "Endpoints");
-        if has_one_subset {
+        // Services that are in sync, or without Endpoints, are many at a start, and few of them change soon.
+        if has_one_subset && (is_known || matches!(plan, Plan::Update(_))) {
             self.memories.keep(key, memory.seen().len(), memory);
         }
         Ok(plan)
@@ -302,7 +312,7 @@ impl EndpointsController {
             let service =
                 state.services.get(&key.namespace, &key.name).filter(|service| is_served(service))?;
             let stored = state.endpoints.get(&key.namespace, &key.name).cloned();
-            Some(self.read_changes(Arc::clone(service), None, stored, state))
+            Some(self.read_changes(Arc::clone(service), &mut None, stored, state))
         });
         let Some(Reading { service, mut memory, changes, stored, .. }) = read else { return false };
         let (_, listed) = memory.update(changes);

@@ -8,11 +8,11 @@ use endpointslice::model::{NamedPort, is_allowed_in_slices};
 use endpointslice::{AddressType, Hints, Node, Pod, PortSet, Service};
 use kube_protobuf::PodEndpoint;
 
-/// The rule for hints, and memory that comparisons use again. Of one Service and one slice.
+/// The rule for hints, and memory that comparisons use again. Of one Service.
 pub(crate) struct Comparison {
     /// Hints for the zone, and for the node; `None` if hints depend on other endpoints.
     hints: Option<(bool, bool)>,
-    /// The last container ports that were resolved, with the ports they were compared with, and the result.
+    /// The last container ports that were resolved, and the ports through which the Service reaches them.
     resolved: Option<(Arc<[NamedPort]>, PortSet)>,
     encoded: Vec<u8>,
     address: String,

@@ -105,24 +105,33 @@ impl EndpointSliceController {
         outcome
     }
 
-    /// Reads the cache for a sync.
+    /// Reads the cache for a sync. A memory that is of no use is dropped when the cache is unlocked again, because that
+    /// takes long for many pods.
     fn find(&self, key: &ObjectKey) -> Result<Found, SyncError> {
-        self.slices.cache.read(|state| {
+        let mut memory = self.memories.take(key);
+        let found = self.slices.cache.read(|state| {
             let read = || self.slices.expectations.read_or_wait(key, state);
-            let found = self.look(key, state, read, || self.memories.take(key))?;
-            match &found {
-                Found::Deleted => {
-                    self.forget(key);
-                    self.slices.expectations.release(key);
-                }
-                Found::NotServed => {
-                    self.unfinished.lock().remove(key);
-                    drop(self.memories.take(key));
-                }
-                Found::Delegated(_) | Found::Changes(_) | Found::Service(_) => {}
+            let found = self.look(key, state, read, &mut memory)?;
+            if matches!(found, Found::Deleted) {
+                self.slices.expectations.release(key);
             }
             Ok(found)
-        })
+        });
+        match &found {
+            Ok(Found::Deleted) => self.forget(key),
+            Ok(Found::NotServed) => drop(self.unfinished.lock().remove(key)),
+            Ok(Found::Delegated(_) | Found::Changes(_) | Found::Service(_)) => {}
+            Err(StaleCache) => {
+                if let Some(memory) = memory {
+                    self.remember(key, memory);
+                }
+            }
+        }
+        Ok(found?)
+    }
+
+    fn remember(&self, key: &ObjectKey, memory: Memory) {
+        self.memories.keep(key, memory.seen().len(), memory);
     }
 
     /// Deletes our slices of a delegated Service.
@@ -140,7 +149,7 @@ impl EndpointSliceController {
         let found = self
             .slices
             .cache
-            .read(|state| self.look(key, state, || self.slices.expectations.read(key, state), || None));
+            .read(|state| self.look(key, state, || self.slices.expectations.read(key, state), &mut None));
         match found {
             Ok(Found::Changes(reading)) => self.would_change(*reading).unwrap_or_default(),
             Ok(Found::Service(snapshot)) => {
@@ -181,7 +190,10 @@ impl EndpointSliceController {
         let template = template.with_trigger_time(trigger_time.clone());
         let (plan, skipped) = memory.plan(open, &template, &options)?;
         let events = self.record_hints(&service, &options.hints, &plan);
-        self.memories.keep(key, memory.seen().len(), memory);
+        // Services that are in sync, or without slices, are many at a start, and few of them change soon.
+        if is_known || plan.types.iter().any(|plan| !plan.update.is_empty()) {
+            self.remember(key, memory);
+        }
         Ok(Planned { service, plan, skipped, events, trigger_time, continues })
     }
 
@@ -242,7 +254,7 @@ impl EndpointSliceController {
         self.metrics.forget(key);
     }
 
-    /// Reads a Service, and its slices by `read`. `remembered` is asked for the memory of the last sync.
+    /// Reads a Service, and its slices by `read`. Takes the memory of the last sync if it is still of use.
     ///
     /// A Service that was deleted leaves its slices to the garbage collector; one without a selector, or of type
     /// `ExternalName`, keeps its slices (`endpointslice_controller.go` `syncService`). One that was delegated to another
@@ -252,7 +264,7 @@ impl EndpointSliceController {
         key: &ObjectKey,
         state: &State,
         read: impl FnOnce() -> Result<ManagedSlices, StaleCache>,
-        remembered: impl FnOnce() -> Option<Memory>,
+        remembered: &mut Option<Memory>,
     ) -> Result<Found, StaleCache> {
         if state.is_delegated(key) {
             return Ok(Found::Delegated(read()?.current));
@@ -263,14 +275,14 @@ impl EndpointSliceController {
             return Ok(Found::NotServed);
         }
         let slices = read()?.current;
-        let (memory, zones) = (remembered(), state.zone_changes());
+        let zones = state.zone_changes();
         if self.config.conditions != Conditions::All
             || service.wants_topology_hints()
             || state.unreadable_in(&key.namespace).is_some()
         {
             return Ok(Found::Service(Snapshot::of(service, slices, state)));
         }
-        let memory = memory.filter(|memory| memory.is_current(service, zones));
+        let memory = remembered.take_if(|memory| memory.is_current(service, zones));
         let is_known = memory.is_some();
         let memory = memory.unwrap_or_else(|| Memory::new(Arc::clone(service), zones));
         let changes = state.pods_changed(&service.namespace, selector, memory.seen());

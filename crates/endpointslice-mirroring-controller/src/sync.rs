@@ -39,16 +39,21 @@ impl EndpointSliceMirroringController {
     async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let read = |state: &State| self.slices.expectations.read_or_wait(key, state);
         let Snapshot { endpoints, slices } = self.snapshot(key, read)?;
-        let existing = decode_all(&slices.current)?;
         match endpoints {
             Some(cached) => {
-                let (endpoints, terminating) = (cached.decode()?, decode_all(&slices.terminating)?);
-                let max = self.config.max_endpoints_per_subset;
-                let mirror = mirror_beside(&endpoints, &existing, &terminating, max);
+                let mirror = self.mirror(&cached, &slices)?;
+                drop(slices);
                 self.write(key, &cached, mirror).await
             }
-            None => self.delete_slices(key, existing).await,
+            None => self.delete_slices(key, decode_all(&slices.current)?).await,
         }
+    }
+
+    /// Plans by the decoded objects, which are dropped before the writes.
+    fn mirror(&self, cached: &CachedEndpoints, slices: &ManagedSlices) -> Result<Mirror, SyncError> {
+        let (existing, terminating) = (decode_all(&slices.current)?, decode_all(&slices.terminating)?);
+        let max = self.config.max_endpoints_per_subset;
+        Ok(mirror_beside(&cached.decode()?, &existing, &terminating, max))
     }
 
     /// Reads the cache, and slices by `read`. Fails if the Endpoints or the Service could not be decoded: then nothing is
@@ -106,12 +111,7 @@ impl EndpointSliceMirroringController {
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         let read = |state: &State| self.slices.expectations.read(key, state);
         let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
-        let Ok(existing) = decode_all(&slices.current) else { return false };
-        let Some(endpoints) = endpoints else { return !existing.is_empty() };
-        let (Ok(endpoints), Ok(terminating)) = (endpoints.decode(), decode_all(&slices.terminating)) else {
-            return false;
-        };
-        let max = self.config.max_endpoints_per_subset;
-        !mirror_beside(&endpoints, &existing, &terminating, max).plan.is_empty()
+        let Some(cached) = endpoints else { return !slices.current.is_empty() };
+        self.mirror(&cached, &slices).is_ok_and(|mirror| !mirror.plan.is_empty())
     }
 }

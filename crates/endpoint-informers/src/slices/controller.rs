@@ -73,14 +73,17 @@ impl SliceController {
         let _sync = self.expectations.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
         let Some(found) = read? else { return Ok(()) };
-        let snapshot = found.sorted();
-        let existing = snapshot.existing()?;
-        let (plan, skipped) = match desired(&snapshot) {
-            Some((desired, template, options)) => {
-                let skipped = desired.skipped().to_vec();
-                (plan(&existing, desired, &template, &options), skipped)
+        // What was read is dropped before the writes.
+        let (plan, skipped) = {
+            let snapshot = found.sorted();
+            let existing = snapshot.existing()?;
+            match desired(&snapshot) {
+                Some((desired, template, options)) => {
+                    let skipped = desired.skipped().to_vec();
+                    (plan(&existing, desired, &template, &options), skipped)
+                }
+                None => (SlicePlan::delete_all(existing), Vec::new()),
             }
-            None => (SlicePlan::delete_all(existing), Vec::new()),
         };
         self.apply(key, &plan).await.into_result()?;
         self.sync_succeeded(key);

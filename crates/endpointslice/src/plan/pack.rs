@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
-use super::settled::{NeedsEndpoints, SettledOfType};
+use super::settled::{NeedsEndpoints, SettledOfGroup};
 use super::template::SliceTemplate;
 use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
 use crate::model::AddressType;
@@ -45,7 +45,7 @@ impl<S> Default for Packed<'_, S> {
 ///
 /// Fails if a settled slice takes the remainder.
 pub(crate) fn pack<'a, S: Borrow<EndpointSlice>>(
-    (existing, settled): (Vec<&'a S>, &SettledOfType<'_>),
+    (existing, settled): (Vec<&'a S>, SettledOfGroup<'_>),
     mut desired: EndpointSet,
     conditions: Conditions,
     max: usize,

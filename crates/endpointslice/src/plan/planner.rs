@@ -70,7 +70,8 @@ pub fn plan<S: Borrow<EndpointSlice>>(
 /// # Errors
 ///
 /// The endpoints of some settled slices are needed, because one of them is written, or because the rules look at all of
-/// them. The caller moves these slices to `existing` and their endpoints to `desired`, and plans again.
+/// them. The caller moves these slices to `existing` and their endpoints to `desired`, and plans again: at most three times
+/// in all, because the error names the slices of all groups and address types.
 ///
 /// Cost: linear in the endpoints of `existing` and `desired`, and in the number of settled slices.
 pub fn plan_beside<S: Borrow<EndpointSlice>>(
@@ -91,6 +92,7 @@ pub fn plan_beside<S: Borrow<EndpointSlice>>(
         }
     }
     let Desired { types, mut tolerated, conditions, .. } = desired;
+    let mut needed = NeedsEndpoints::default();
     let types = types.into_iter().map(|(address_type, groups)| {
         let existing = by_type.remove(&address_type).unwrap_or_default();
         let tolerated = tolerated.remove(&address_type).unwrap_or_default();
@@ -103,7 +105,9 @@ pub fn plan_beside<S: Borrow<EndpointSlice>>(
         };
         plan_around(&existing, groups, &tolerated, template, plan)
     });
-    Ok(SlicePlan { types: types.collect::<Result<_, _>>()?, delete_if_unchanged: unsupported })
+    let types = types.filter_map(|planned| needed.collect(planned)).collect();
+    NeedsEndpoints::none_of(needed.0)?;
+    Ok(SlicePlan { types, delete_if_unchanged: unsupported })
 }
 
 fn in_name_order<S: Borrow<EndpointSlice>>(slices: &[S]) -> Vec<&S> {
@@ -157,6 +161,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
     }
     let (mut create, mut update, mut unchanged) = (vec![], vec![], vec![]);
     let mut statistics = PlanStatistics::default();
+    let mut needed = NeedsEndpoints::default();
     for (ports, endpoints) in desired {
         let present = by_ports.remove(&ports).unwrap_or_default();
         let settled = settled.of_group(&ports);
@@ -164,12 +169,13 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         let present_count = present.len() + settled.len();
         let group = (address_type, &ports);
         let packed = match options.packing {
-            Packing::Pack { .. } => pack((present, &settled), endpoints, conditions, max, template, group)?,
-            Packing::Single { .. } => {
-                settled.unless_any()?;
-                pack_single(present, endpoints, conditions, max, template, group)
-            }
+            Packing::Pack { .. } => pack((present, settled), endpoints, conditions, max, template, group),
+            Packing::Single { .. } => settled
+                .unless_any()
+                .map(|()| pack_single(present, endpoints, conditions, max, template, group)),
         };
+        // All groups are asked before the caller plans again, whatever their number.
+        let Some(packed) = needed.collect(packed) else { continue };
         let slices = present_count + packed.create.len() - packed.delete.len();
         statistics.groups.insert(ports, PortGroupStatistics { endpoints: endpoint_count, slices });
         statistics.endpoints_added += packed.added;
@@ -180,6 +186,7 @@ fn plan_type<S: Borrow<EndpointSlice>>(
         unchanged.extend(packed.unchanged);
         delete.extend(packed.delete);
     }
+    NeedsEndpoints::none_of(needed.0)?;
     delete.extend(by_ports.into_values().flatten());
     if options.placeholder && delete.len() == existing_count && create.is_empty() {
         add_placeholder(&mut create, &mut delete, template, address_type);

@@ -1,5 +1,7 @@
 //! Slices that are as they should be, known without their endpoints.
 
+use std::collections::BTreeMap;
+
 use crate::desired::PortSet;
 use crate::model::AddressType;
 
@@ -19,22 +21,54 @@ pub struct Settled<'a> {
 }
 
 /// The positions of the settled slices whose endpoints a plan depends on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NeedsEndpoints(pub Vec<usize>);
 
-/// The settled slices of one address type or of one group, with their positions.
-pub(super) struct SettledOfType<'a>(Vec<(usize, Settled<'a>)>);
+impl NeedsEndpoints {
+    /// Fails if there are any positions.
+    pub(super) fn none_of(positions: Vec<usize>) -> Result<(), Self> {
+        if positions.is_empty() { Ok(()) } else { Err(Self(positions)) }
+    }
+
+    /// Puts off a failure: its positions join `self`.
+    pub(super) fn collect<T>(&mut self, result: Result<T, Self>) -> Option<T> {
+        result.map_err(|Self(positions)| self.0.extend(positions)).ok()
+    }
+}
+
+/// The settled slices of one address type by ports, with their positions.
+pub(super) struct SettledOfType<'a>(BTreeMap<&'a PortSet, Vec<(usize, Settled<'a>)>>);
+
+/// The settled slices of one group, with their positions.
+#[derive(Clone, Copy)]
+pub(super) struct SettledOfGroup<'a>(&'a [(usize, Settled<'a>)]);
 
 impl<'a> SettledOfType<'a> {
     pub(super) fn new(settled: &[Settled<'a>], address_type: AddressType) -> Self {
-        let settled = settled.iter().copied().enumerate();
-        Self(settled.filter(|(_, slice)| slice.address_type == address_type).collect())
+        let mut by_ports: BTreeMap<&PortSet, Vec<_>> = BTreeMap::new();
+        for (position, slice) in settled.iter().enumerate() {
+            if slice.address_type == address_type {
+                by_ports.entry(slice.ports).or_default().push((position, *slice));
+            }
+        }
+        Self(by_ports)
     }
 
-    pub(super) fn of_group(&self, ports: &PortSet) -> Self {
-        Self(self.0.iter().filter(|(_, slice)| slice.ports == ports).copied().collect())
+    pub(super) fn of_group(&self, ports: &PortSet) -> SettledOfGroup<'_> {
+        SettledOfGroup(self.0.get(ports).map_or(&[], Vec::as_slice))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    /// Fails if there are any: the plan depends on their endpoints.
+    pub(super) fn unless_any(&self) -> Result<(), NeedsEndpoints> {
+        NeedsEndpoints::none_of(self.0.values().flatten().map(|(position, _)| *position).collect())
+    }
+}
+
+impl SettledOfGroup<'_> {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -45,8 +79,7 @@ impl<'a> SettledOfType<'a> {
 
     /// Fails if there are any: the plan depends on their endpoints.
     pub(super) fn unless_any(&self) -> Result<(), NeedsEndpoints> {
-        let positions: Vec<usize> = self.0.iter().map(|(position, _)| *position).collect();
-        if positions.is_empty() { Ok(()) } else { Err(NeedsEndpoints(positions)) }
+        NeedsEndpoints::none_of(self.0.iter().map(|(position, _)| *position).collect())
     }
 
     /// Fails if `count` more endpoints fit into one of these slices more tightly than into `other`: the capacity that is

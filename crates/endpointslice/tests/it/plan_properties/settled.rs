@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use endpointslice::plan::{NeedsEndpoints, Settled};
 use endpointslice::{AddressType, Desired, Packing, PlanOptions, PortSet, SlicePlan, plan, plan_beside};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use proptest::prelude::*;
 
 use super::checks::{identities, identity};
@@ -45,7 +45,7 @@ pub(super) fn plan_beside_some(cluster: &Cluster, described: u64) -> Result<Slic
     let chosen = cluster.slices.iter().enumerate();
     let chosen = chosen.filter(|(number, slice)| described >> number & 1 == 1 && is_settled(slice, cluster));
     let mut chosen: Vec<&EndpointSlice> = chosen.map(|(_, slice)| slice).collect();
-    loop {
+    for _ in 0..MAX_ROUNDS {
         let is_chosen = |slice: &&EndpointSlice| chosen.iter().any(|other| name_of(other) == name_of(slice));
         let others: Vec<&EndpointSlice> = cluster.slices.iter().filter(|slice| !is_chosen(slice)).collect();
         let mut desired = cluster.desired();
@@ -76,4 +76,34 @@ pub(super) fn plan_beside_some(cluster: &Cluster, described: u64) -> Result<Slic
             }
         }
     }
+    Err(TestCaseError::fail("the plan asks for slices again and again"))
+}
+
+/// The most times that a plan is made: the first asks for slices of tolerated endpoints, the second for those that take the
+/// remainders of their groups.
+const MAX_ROUNDS: usize = 3;
+
+/// A tenant chooses the number of groups: a Service whose target port is named has one for each number of that port.
+#[test]
+fn the_slices_of_all_groups_are_asked_for_at_once() {
+    let endpoint_of = |ip: String| Endpoint { addresses: vec![ip], ..Endpoint::default() };
+    let groups: Vec<PortSet> = (1..=50).map(|port| PortSet::new(vec![numbered(port)])).collect();
+    let mut desired = Desired::new([AddressType::Ipv4]);
+    for (number, group) in groups.iter().enumerate() {
+        desired.insert(AddressType::Ipv4, group.clone(), endpoint_of(format!("10.1.0.{number}")));
+    }
+    let names: Vec<String> = (0..groups.len()).map(|number| format!("web-{number}")).collect();
+    let settled: Vec<Settled<'_>> = names
+        .iter()
+        .zip(&groups)
+        .map(|(name, ports)| Settled { name, address_type: AddressType::Ipv4, ports, endpoints: 1 })
+        .collect();
+    let cluster = Cluster::with_pods(0);
+    let none: [EndpointSlice; 0] = [];
+    let planned = plan_beside(&none, &settled, desired, &cluster.template(), &cluster.options());
+    assert_eq!(planned, Err(NeedsEndpoints((0..groups.len()).collect())));
+}
+
+fn numbered(port: i32) -> EndpointPort {
+    EndpointPort { port: Some(port), ..EndpointPort::default() }
 }

@@ -99,6 +99,7 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
 
 /// Metrics of ours alone. Upstream has the name `informer_store_resource_version`, but no series.
 const OURS_ONLY: &[&str] = &[
+    "cache_lock_hold_seconds",
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
     "endpoint_slice_controller_endpoints_updated_per_sync",

@@ -97,8 +97,9 @@ impl Memory {
 
     /// True if nothing has changed but pods and slices.
     pub(crate) fn is_current(&self, service: &Arc<Service>, zones: u64) -> bool {
+        let is_same_service = Arc::ptr_eq(&self.service, service);
         let has_numbers = self.next < NO_SLICE / 2;
-        Arc::ptr_eq(&self.service, service) && self.zones == zones && has_numbers
+        is_same_service && has_numbers && self.zones == zones
     }
 
     /// The Service.

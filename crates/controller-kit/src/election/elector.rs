@@ -115,8 +115,8 @@ impl Elector {
 
     /// Reads the Lease without contending for it.
     ///
-    /// If this happens before the cache is filled, and the Lease is free then and until it is acquired, no other
-    /// process has written meanwhile ([`Leadership::alone_since`]). If the read fails, that is not known.
+    /// If this happens before the cache is filled, and the Lease is there, free, and unchanged until it is acquired, no
+    /// other process has written meanwhile ([`Leadership::alone_since`]). If the read fails, that is not known.
     pub async fn observe(&mut self) {
         if let Err(error) = self.read().await {
             debug!(lock = %self.lock, err = error_chain(&error), "Failed to read lease");
@@ -248,7 +248,8 @@ impl Elector {
             // Still ours: unchanged.
             Some(lease) if lease.holder() == self.identity.as_str() => {}
             Some(lease) => self.vacant_since = lease.vacant_since(now),
-            None => self.vacant_since = Some(self.vacant_since.unwrap_or(now)),
+            // Another process may have held it since the last read: then it was deleted.
+            None => self.vacant_since = Some(now),
         }
     }
 

@@ -258,12 +258,13 @@ async fn a_list_that_stalls_is_noticed_after_30_s() {
     caches.relist_and_wait(start).await.unwrap();
 }
 
-/// Leads from the start, with lists of pods that take their time.
+/// Leads after another process, with lists of pods that take their time.
 async fn lead_with_pods(chunks: u32, pods_in_each: u32, pause: Duration) {
     let drip = Drip::pods(chunks, pods_in_each, pause);
     let cluster = Cluster::new([(CachedSlice::PATH, Drip::empty()), (Pod::PATH, drip)]);
     let cache = Arc::new(Cache::default());
     let mut informers = Informers::new(cluster.client(), Arc::clone(&cache));
+    Candidate::leading(&cluster.leases, "before").await.stop().await.unwrap();
     let election = election(&cluster).observe().await.unwrap();
     informers.start(informers.of::<CachedSlice>());
     informers.start(informers.of::<Pod>());
@@ -309,4 +310,19 @@ async fn a_process_that_found_the_lease_free_before_it_listed_does_not_relist() 
         lead(election, &caches, || assert_eq!(cluster.lists_of::<CachedSlice>(), lists)).await;
         assert_eq!(cluster.lists_of::<Pod>(), 1);
     }
+}
+
+/// Without a Lease nothing shows which processes have led: this one was created and deleted while the cache was filled.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_found_no_lease_relists() {
+    let cluster = slices_and_pods();
+    let election = election(&cluster).observe().await.unwrap();
+    let (_informers, caches) = informers(&cluster);
+    caches.synced().await;
+    sleep(SECOND).await;
+    drop(Candidate::leading(&cluster.leases, "meanwhile").await);
+    cluster.leases.edit(|lease| *lease = None);
+    sleep(SECOND).await;
+    lead(election, &caches, || assert_eq!(cluster.lists_of::<CachedSlice>(), 2)).await;
+    assert_eq!(cluster.lists_of::<Pod>(), 1);
 }

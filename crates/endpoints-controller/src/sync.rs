@@ -88,7 +88,7 @@ impl EndpointsController {
             Snapshot::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,
             Snapshot::Unclear(endpoints, orphan) => {
                 let service = self.writer.service(key).await.inspect_err(|_| {
-                    self.tracker.lock().orphan(key, orphan);
+                    self.tracker.lock().put_back(key, orphan);
                 });
                 let service = service.map_err(|error| SyncError::Unclear(key.clone(), error))?;
                 let may_be_delegated = self.config.services_may_be_delegated && is_ours(&endpoints);
@@ -132,7 +132,7 @@ impl EndpointsController {
                 tracker.settled(key);
                 tracker.deleted(key, endpoints.uid.clone());
             }
-            Err(_) => tracker.orphan(key, orphan),
+            Err(_) => tracker.put_back(key, orphan),
         }
         deleted
     }

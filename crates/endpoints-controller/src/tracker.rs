@@ -193,6 +193,12 @@ impl Tracker {
         self.orphaned.insert(key.clone(), orphan);
     }
 
+    /// Records what [`Self::take_orphan`] returned again, because the deletion failed, unless other Endpoints of the name
+    /// were recorded meanwhile: then these are the ones that exist.
+    pub(crate) fn put_back(&mut self, key: &ObjectKey, orphan: Orphan) {
+        self.orphaned.entry(key.clone()).or_insert(orphan);
+    }
+
     /// Records that the Service exists.
     pub(crate) fn adopt(&mut self, key: &ObjectKey) {
         self.orphaned.remove(key);
@@ -254,6 +260,22 @@ mod tests {
         tracker.wrote(&key, "uid".to_owned(), "9".into());
         assert_eq!(tracker.forget(&key, Instant::now()), None);
         assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "forgotten");
+    }
+
+    /// Endpoints are deleted with their Service, a deposed leader creates them again, and only then the answer to our
+    /// deletion of the first arrives: a conflict.
+    #[test]
+    fn a_failed_deletion_replaces_no_newer_record() {
+        let key = ObjectKey::new("ns", "web");
+        let of = |uid: &str| Orphan { uid: Some(uid.into()), ..Orphan::default() };
+        let mut tracker = Tracker::default();
+        tracker.orphan(&key, of("first"));
+        let taken = tracker.take_orphan(&key, "first").unwrap();
+        tracker.orphan(&key, of("second"));
+        tracker.put_back(&key, taken.clone());
+        assert_eq!(tracker.take_orphan(&key, "second"), Some(of("second")));
+        tracker.put_back(&key, taken);
+        assert_eq!(tracker.take_orphan(&key, "first"), Some(of("first")), "nothing else was recorded");
     }
 
     #[test]

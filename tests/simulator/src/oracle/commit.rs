@@ -38,6 +38,17 @@ impl World {
         let service =
             slice.as_ref().and_then(|slice| slice.metadata.labels.as_ref()?.get(SERVICE_NAME).cloned());
         let service = service.or_else(|| endpoints.as_ref()?.metadata.name.clone());
+        self.log(|| {
+            let metadata =
+                slice.as_ref().map(|it| &it.metadata).or(endpoints.as_ref().map(|it| &it.metadata));
+            let (name, version) = metadata.map_or((name, ""), |metadata| {
+                (
+                    metadata.name.as_deref().unwrap_or_default(),
+                    metadata.resource_version.as_deref().unwrap_or_default(),
+                )
+            });
+            format!("r{} stored {} {name} {version}", write.replica, write.method)
+        });
         let written = slice.as_ref().and_then(|slice| slice.metadata.name.clone()).map(Written);
         let effect = self.with(|state| {
             let watcher = &mut state.watcher;

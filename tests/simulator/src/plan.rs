@@ -370,8 +370,12 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
             } else {
                 Action::Freeze { replica, milliseconds }
             };
+            // Just before, a pod comes or goes, so that there may be work under way, or waiting, when the process goes on.
             // Faults end after the last action, and with them the freeze: the Lease is to be lost before.
-            vec![(time, freeze), (time + milliseconds + 2_000, Action::Touch(Vec::new()))]
+            let (number, before) = (BEDROCK_PODS + 7, u64::try_from(pick % 600).unwrap());
+            let extra = Action::Extra { number, present: pick.is_multiple_of(2) };
+            let end = (time + milliseconds + 2_000, Action::Extra { number, present: false });
+            vec![(time.saturating_sub(before), extra), (time, freeze), end]
         }
         Fault::ClockJump => {
             let seconds = *rng.pick(&[-86_400, -20, -3, 3, 20, 86_400]);

@@ -343,7 +343,9 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
         Fault::Restore => {
             let later = time + 500 + u64::try_from(rng.below(20_000)).unwrap();
             let bump = *rng.pick(&[0, 0, 3, 20, 1_000_000]);
-            vec![(time, Action::Backup), (later, Action::Restore { bump })]
+            // A pod that the restored store has never had, and caches remember.
+            let lost = Action::Extra { number: BEDROCK_PODS + 8, present: true };
+            vec![(time, Action::Backup), (time.midpoint(later), lost), (later, Action::Restore { bump })]
         }
         Fault::Partition => one(Action::Partition { replica, milliseconds }),
         Fault::ForbiddenWindow => one(Action::Forbid { milliseconds }),

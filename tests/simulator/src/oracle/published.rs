@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expected_objects::CONTROLLERS;
 use k8s_openapi::api::core::v1::{EndpointAddress, Endpoints};
-use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use tokio::time::{Duration, Instant};
@@ -147,26 +147,10 @@ impl Published {
         Effect { lost, ..Effect::default() }
     }
 
-    /// The ready addresses of the slices that have the Service and the controller of this one, and their pods.
+    /// The ready addresses of the slices that have the Service and the controller of this one.
     fn ready(&self, of: &EndpointSlice) -> BTreeSet<Place> {
         let slices = self.slices.values().filter(|slice| is_alike(&slice.object, of));
-        let mut ready = BTreeSet::new();
-        for slice in slices {
-            let ports: BTreeSet<String> = slice.object.ports.iter().flatten().map(port_line).collect();
-            for endpoint in slice.object.endpoints.iter().flatten() {
-                if endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) != Some(true) {
-                    continue;
-                }
-                let pod = endpoint.target_ref.as_ref().and_then(|target| target.name.clone());
-                let place = |address: &String| Place {
-                    pod: pod.clone().unwrap_or_default(),
-                    address: address.clone(),
-                    ports: ports.clone(),
-                };
-                ready.extend(endpoint.addresses.iter().map(place));
-            }
-        }
-        ready
+        slices.flat_map(|slice| ready_places(&slice.object)).collect()
     }
 
     /// The endpoints of a new slice that another one of the same owner has already, if its creator had to know that.
@@ -190,6 +174,29 @@ impl Lost {
     fn of(service: &str, place: Place, in_slices: bool) -> Self {
         Self { service: service.to_owned(), place, in_slices }
     }
+}
+
+/// True if one of these slices of our controller for the Service has the ready address.
+pub fn has_place<'a>(slices: impl IntoIterator<Item = &'a EndpointSlice>, lost: &Lost) -> bool {
+    let is_of = |slice: &&EndpointSlice| {
+        label(slice, SERVICE_NAME) == Some(&*lost.service) && label(slice, MANAGED_BY) == Some(CONTROLLERS[0])
+    };
+    slices.into_iter().filter(is_of).any(|slice| ready_places(slice).contains(&lost.place))
+}
+
+/// The ready addresses of a slice, and their pods.
+fn ready_places(slice: &EndpointSlice) -> BTreeSet<Place> {
+    let ports: BTreeSet<String> = slice.ports.iter().flatten().map(port_line).collect();
+    let is_ready = |endpoint: &&Endpoint| {
+        endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
+    };
+    let places = slice.endpoints.iter().flatten().filter(is_ready).flat_map(|endpoint| {
+        let pod = endpoint.target_ref.as_ref().and_then(|target| target.name.clone()).unwrap_or_default();
+        let place =
+            |address: &String| Place { pod: pod.clone(), address: address.clone(), ports: ports.clone() };
+        endpoint.addresses.iter().map(place).collect::<Vec<_>>()
+    });
+    places.collect()
 }
 
 /// The ready addresses that went. Those of mirrored Endpoints go when the Service gets a selector.

@@ -37,7 +37,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Without the times of the last change of [`PODS_END`], which only a program that sees pods end can know.
+    /// Without the times of the last change of `PODS_END`, which only a program that sees pods end can know.
     #[must_use]
     pub fn without_ends_of_pods(mut self) -> Self {
         self.snapshot = self.snapshot.without_times_of(PODS_END);

@@ -1,4 +1,4 @@
-//! What controllers keep of a Service between its syncs.
+//! Memories that controllers keep of a Service between its syncs.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

@@ -54,7 +54,7 @@ pub struct EndpointsController {
     pub(crate) tracker: Mutex<Tracker>,
     pub(crate) deferred: DeferredEvents<CachedEndpoints>,
     pub(crate) trigger_times: Mutex<TriggerTimes>,
-    /// What the last syncs have found out.
+    /// The memories of the last syncs.
     pub(crate) memories: Memories<Memory>,
 }
 

@@ -139,7 +139,7 @@ impl EndpointsController {
 
     /// Reads the cache (`endpoints_controller.go` `syncService`).
     fn snapshot(&self, key: &ObjectKey) -> Result<Snapshot, SyncError> {
-        // What is of no use of it is dropped when the cache is unlocked again, because that takes long for many pods.
+        // A memory of no use is dropped when the cache is unlocked again, because that takes long for many pods.
         let mut memory = self.memories.take(key);
         let snapshot = self.look(key, &mut memory);
         if let (Err(SyncError::StaleCache), Some(memory)) = (&snapshot, memory) {

@@ -34,7 +34,7 @@ pub(crate) struct Tracker {
 struct Unanswered {
     /// The number of lists that had begun when the create failed.
     lists: u64,
-    /// When the Service was first found deleted.
+    /// The time at which the Service was first found deleted.
     gone_since: Option<Instant>,
 }
 

@@ -51,7 +51,7 @@ pub struct EndpointSliceController {
     /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
-    /// What the last syncs have found out.
+    /// The memories of the last syncs.
     pub(crate) memories: Memories<Memory>,
     /// The zones' shares of CPU have changed since [`Self::follow_nodes`] last queued Services.
     pub(crate) shares_changed: Notify,

@@ -53,7 +53,7 @@ pub(crate) struct Memory {
     next: u32,
 }
 
-/// What is known of a pod's endpoints. Arrays are in the order of address types.
+/// The slices of a pod's endpoints. Arrays are in the order of address types.
 pub(crate) struct Place {
     node: Option<Arc<Node>>,
     /// True if the pod has addresses of a type that the Service has.

@@ -148,7 +148,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if !world.with(|state| state.watcher.violations.is_empty()) {
             return Vec::new();
         }
-        let last_write = world.with(|state| state.watcher.last_write);
+        let last = world.with(|state| state.watcher.last_write.max(state.late_until));
         let version = world.server.version();
         // Renewals of the Lease raise the version as well, but nothing that matters.
         let writes = world.with(|state| state.watcher.writes + state.watcher.leftovers);
@@ -168,7 +168,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if !settled || world.with(|state| state.on_their_way > 0) {
             settled_since = Instant::now();
         }
-        let quiet_since = last_write.max(settled_since);
+        let quiet_since = last.max(settled_since);
         if wrong.is_empty() && quiet_since.elapsed() >= quiet {
             return wrong;
         }

@@ -163,8 +163,12 @@ impl Pump {
                     self.traffic.seen();
                     let Some(Ok(frame)) = frame else { return Ok(End::Clean) };
                     let Ok(data) = frame.into_data() else { continue };
-                    let lag = self.world.with(|state| state.fronts[self.front].lag[self.kind]);
-                    due = due.max(Instant::now() + lag + self.fate.delay);
+                    due = self.world.with(|state| {
+                        let lag = state.fronts[self.front].lag[self.kind];
+                        let due = due.max(Instant::now() + lag + self.fate.delay);
+                        state.late_until = state.late_until.max(due);
+                        due
+                    });
                     if self.fate.duplicates_bookmarks && is_bookmark(&data) {
                         self.world.count(Fault::DuplicateBookmark);
                         let _ = self.sender.send(Piece::Data(due, data.clone()));

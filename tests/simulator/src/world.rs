@@ -67,6 +67,8 @@ pub struct State {
     pub requests: u64,
     /// The number of writes on their way to the API server, also those of processes that are dead.
     pub on_their_way: usize,
+    /// The time at which the last event of a watch arrives.
+    pub late_until: Instant,
     pub steps: Steps,
     pub rates: Vec<(Fault, u32)>,
     pub fronts: Vec<Front>,
@@ -132,6 +134,7 @@ impl World {
             dice: Dice::new(plan.seed ^ 0xfa17),
             requests: 0,
             on_their_way: 0,
+            late_until: Instant::now(),
             steps: Steps::default(),
             rates: plan.rates.clone(),
             fronts: (0..plan.setup.fronts).map(front).collect(),

@@ -73,7 +73,7 @@ impl SliceController {
         let _sync = self.expectations.begin_sync(key);
         let read = self.cache.read(|state| Snapshot::read(key, &self.expectations, state));
         let Some(found) = read? else { return Ok(()) };
-        // What was read is dropped before the writes.
+        // The snapshot and the slices read are dropped before the writes.
         let (plan, skipped) = {
             let snapshot = found.sorted();
             let existing = snapshot.existing()?;

@@ -64,7 +64,7 @@ pub(crate) struct Churn {
     pub(crate) events: u64,
     pub(crate) writes: u64,
     pub(crate) before: Usage,
-    /// When the last event was sent, and the usage then.
+    /// The time of the last event, and the usage then.
     pub(crate) ended: (Duration, Usage),
     pub(crate) after: Usage,
 }

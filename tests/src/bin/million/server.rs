@@ -27,7 +27,7 @@ type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// The bytes that are sent at once while a list is streamed.
 const CHUNK: usize = 64 << 10;
 
-/// What the query of a request asks for.
+/// The request that a query describes.
 #[derive(Debug, Default)]
 struct Query {
     watch: bool,

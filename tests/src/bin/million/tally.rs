@@ -28,7 +28,7 @@ impl Tally {
         u64::try_from(at.duration_since(self.start).as_micros()).expect("a time of this process").max(1)
     }
 
-    /// A pod is about to change. An earlier change that nobody has published counts as superseded.
+    /// A pod is about to change. An earlier change that was not published yet counts as superseded.
     pub(crate) fn changes(&self, pod: usize, ready: bool) {
         let ready = if ready { READY } else { 0 };
         let before = self.waiting[pod].swap(self.micros(Instant::now()) | ready, Ordering::Relaxed);

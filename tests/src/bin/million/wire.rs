@@ -1,4 +1,4 @@
-//! What a server writes: items of lists, frames of watches, and metadata that a codec of ours does not write.
+//! The wire format of a server: items of lists, frames of watches, and metadata that a codec of ours does not write.
 
 use kube_protobuf::{varint, wrap};
 

@@ -149,6 +149,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
             return Vec::new();
         }
         let last = world.with(|state| state.watcher.last_write.max(state.late_until));
+        let last_fault = world.with(|state| healed.max(state.late_until));
         let version = world.server.version();
         // Renewals of the Lease raise the version as well, but nothing that matters.
         let writes = world.with(|state| state.watcher.writes + state.watcher.leftovers);
@@ -172,7 +173,7 @@ async fn settle(world: &Arc<World>, replicas: &[Replica], healed: Instant) -> Ve
         if wrong.is_empty() && quiet_since.elapsed() >= quiet {
             return wrong;
         }
-        if healed.elapsed() > bound(&world.plan) + quiet {
+        if last_fault.elapsed() > bound(&world.plan) + quiet {
             if wrong.is_empty() {
                 wrong.push("writes go on without changes".to_owned());
             }

@@ -166,7 +166,9 @@ impl Pump {
                     due = self.world.with(|state| {
                         let lag = state.fronts[self.front].lag[self.kind];
                         let due = due.max(Instant::now() + lag + self.fate.delay);
-                        state.late_until = state.late_until.max(due);
+                        if !lag.is_zero() {
+                            state.late_until = state.late_until.max(due);
+                        }
                         due
                     });
                     if self.fate.duplicates_bookmarks && is_bookmark(&data) {

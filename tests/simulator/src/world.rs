@@ -67,7 +67,7 @@ pub struct State {
     pub requests: u64,
     /// The number of writes on their way to the API server, also those of processes that are dead.
     pub on_their_way: usize,
-    /// The time at which the last event of a watch arrives.
+    /// The time at which the last event arrives that a lagging front holds back.
     pub late_until: Instant,
     pub steps: Steps,
     pub rates: Vec<(Fault, u32)>,

@@ -58,8 +58,7 @@ impl<M> Memories<M> {
     pub async fn forget_idle(&self) -> Infallible {
         loop {
             sleep(MAX_IDLE).await;
-            let now = Instant::now();
-            drop(self.take_idle(now));
+            drop(self.take_idle(Instant::now()));
         }
     }
 }

@@ -142,9 +142,7 @@ impl ApiClient {
         path: &str,
         object: &T,
     ) -> Result<ObjectMeta, ApiError> {
-        let body = self.sender.encoding.encode(object)?;
-        let (headers, answer) = self.write_raw(Method::POST, path, body).await?;
-        Encoding::of_answer(&headers).decode_metadata(&answer)
+        self.write_for_metadata(Method::POST, path, object).await
     }
 
     /// The same as [`Self::update`], as [`Self::create_for_metadata`] is to [`Self::create`].
@@ -153,8 +151,17 @@ impl ApiClient {
         path: &str,
         object: &T,
     ) -> Result<ObjectMeta, ApiError> {
+        self.write_for_metadata(Method::PUT, path, object).await
+    }
+
+    async fn write_for_metadata<T: Object>(
+        &self,
+        method: Method,
+        path: &str,
+        object: &T,
+    ) -> Result<ObjectMeta, ApiError> {
         let body = self.sender.encoding.encode(object)?;
-        let (headers, answer) = self.write_raw(Method::PUT, path, body).await?;
+        let (headers, answer) = self.write_raw(method, path, body).await?;
         Encoding::of_answer(&headers).decode_metadata(&answer)
     }
 

@@ -17,9 +17,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber, error};
-use tracing_appender::non_blocking::{
-    DEFAULT_BUFFERED_LINES_LIMIT, ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard,
-};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
@@ -43,6 +41,10 @@ const OWN_CRATES: [&str; 8] = [
     "component_server",
 ];
 
+/// Lines that may wait for the reader of stderr: seconds of a busy process. Their places, 32 bytes each, are resident from
+/// the start; the default of `tracing-appender`, 128,000, would be a quarter of what an idle process holds.
+const BUFFERED_LINES: usize = 16_384;
+
 /// The filter, which `/debug/flags/v` changes while the process runs.
 static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 
@@ -50,7 +52,7 @@ static FILTER: OnceLock<Handle<Targets, Registry>> = OnceLock::new();
 pub(crate) fn init(format: LogFormat, verbosity: u32) -> Logs {
     let (filter, handle) = reload::Layer::new(filter(verbosity));
     let _ = FILTER.set(handle);
-    let logs = Logs::to(stderr(), DEFAULT_BUFFERED_LINES_LIMIT);
+    let logs = Logs::to(stderr(), BUFFERED_LINES);
     let layer =
         tracing_subscriber::fmt::layer().with_writer(logs.writer.clone()).event_format(Klog { format });
     tracing_subscriber::registry().with(filter).with(layer.with_ansi(false)).init();

@@ -60,7 +60,7 @@ fn plan_for(service: &Service, pods: &[Pod], nodes: &[Node], slices: &[EndpointS
     let node = |name: &str| nodes.iter().find(|node| &*node.name == name);
     let desired =
         desired_from_service_with(service, pods.iter().filter(is_selected), node, |pod| -> Vec<IpAddr> {
-            let addresses = pod.annotations.get(ADDRESSES).unwrap_or_default();
+            let addresses = pod.annotation(ADDRESSES).unwrap_or_default();
             addresses.split(',').filter_map(parse_ip).collect()
         });
     for skipped in desired.skipped() {

@@ -1,7 +1,7 @@
 //! Feature gates: their names, stages and values.
 //!
 //! Rules and messages are upstream's (`k8s.io/component-base` `featuregate/feature_gate.go` and
-//! `compatibility/registry.go`). Three gates are this program's own. The others are kube-controller-manager's: they are
+//! `compatibility/registry.go`). Four gates are this program's own. The others are kube-controller-manager's: they are
 //! known, checked and reported, but most have no effect here.
 
 mod flag;
@@ -19,6 +19,8 @@ pub(crate) use version::Versions;
 
 /// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
 pub(crate) const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";
+/// Writes of slices that decide about no traffic wait up to 5 s for others of the same slice.
+pub(crate) const ENDPOINT_SLICE_COALESCING: &str = "EndpointSliceCoalescing";
 /// Terminating pods stay in slices, with the conditions `serving` and `terminating`.
 pub(crate) const ENDPOINT_SLICE_TERMINATING_CONDITION: &str = "EndpointSliceTerminatingCondition";
 /// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` is honoured.
@@ -36,6 +38,7 @@ const ALL_BETA: &str = "AllBeta";
 /// Gates with an effect here that upstream does not have, or no longer has.
 const OWN: &[Gate] = &[
     gate(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, [ALPHA_OFF; version::COUNT], &[]),
+    gate(ENDPOINT_SLICE_COALESCING, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
     gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
 ];

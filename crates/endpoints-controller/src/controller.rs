@@ -157,6 +157,6 @@ impl Controller for EndpointsController {
 
 /// True if the Endpoints are the lock of a leader election, or can't be decoded; both are left alone.
 pub(crate) fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
-    kube_protobuf::meta(&endpoints.encoded)
+    kube_protobuf::meta(&endpoints.encoded.unpack())
         .map_or(true, |meta| meta.annotations.iter().any(|(key, _)| *key == LEADER))
 }

@@ -70,11 +70,11 @@ fn subsets<'a>(
     let addressed: Vec<(&Pod, EndpointAddress)> = addressed.collect();
     let mut builder = SubsetBuilder::default();
     for (pod, address) in &addressed {
-        let ready = unready == Unready::Tolerated || pod.ready.status;
+        let ready = unready == Unready::Tolerated || pod.ready;
         if service.ports.is_empty() && service.is_headless() {
             builder.add(None, address, ready);
         }
-        for port in &service.ports {
+        for port in service.ports.iter() {
             if let Some(number) = target_number(port, &pod.ports) {
                 builder.add(Some(subset_port(port, number)), address, ready);
             }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods};
 use endpoint_informers::seen_pods::{PodChanges, SeenPods};
 use endpointslice::desired::published_hostname;
-use endpointslice::model::{NamedPort, is_allowed_in_slices};
+use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
 use kube_protobuf::{DecodeError, PodAddress, SubsetView, split_subsets};
@@ -103,13 +103,13 @@ impl Memory {
         SelectedPods::from(self.pods.iter().map(|seen| Arc::clone(&seen.pod)).collect::<Vec<_>>()).sorted()
     }
 
-    /// Compares a stored object that is new with what was wanted before the next [`Self::update`].
-    pub(crate) fn observe(&mut self, stored: &Arc<CachedEndpoints>) {
+    /// Compares a stored object that is new with what was wanted before the next [`Self::update`]. `encoded` is its content.
+    pub(crate) fn observe(&mut self, stored: &Arc<CachedEndpoints>, encoded: &[u8]) {
         if self.canonical.as_ref().is_some_and(|known| Arc::ptr_eq(known, stored)) || self.pods.is_empty() {
             return;
         }
         self.canonical = None;
-        if split_subsets(&stored.encoded).is_ok_and(|(_, subsets)| self.has_content(&subsets)) {
+        if split_subsets(encoded).is_ok_and(|(_, subsets)| self.has_content(&subsets)) {
             self.canonical = Some(Arc::clone(stored));
         }
     }
@@ -202,7 +202,7 @@ impl Memory {
 
     /// The addresses that fit, ready ones and others, and true if some don't (`truncate` for one subset).
     fn fitting(&self) -> ([Vec<&Arc<Pod>>; 2], bool) {
-        let is_ready = |pod: &&Arc<Pod>| self.unready == Unready::Tolerated || pod.ready.status;
+        let is_ready = |pod: &&Arc<Pod>| self.unready == Unready::Tolerated || pod.ready;
         let (mut ready, mut others): (Vec<_>, Vec<_>) = self.listed.iter().partition(is_ready);
         ready.truncate(CAPACITY);
         others.truncate(CAPACITY - ready.len());
@@ -233,14 +233,17 @@ impl Memory {
         same
     }
 
-    /// Compares the `stored` object with what is wanted.
+    /// Compares the `stored` object and its content with what is wanted.
     ///
     /// # Errors
     ///
     /// The difference is not known to be one in content.
-    pub(crate) fn compare(&mut self, stored: Option<&Arc<CachedEndpoints>>) -> Result<Difference, NeedsAll> {
-        let Some(stored) = stored else { return Ok(Difference::Write(None)) };
-        let (head, subsets) = split_subsets(&stored.encoded)?;
+    pub(crate) fn compare(
+        &mut self,
+        stored: Option<(&Arc<CachedEndpoints>, &[u8])>,
+    ) -> Result<Difference, NeedsAll> {
+        let Some((stored, encoded)) = stored else { return Ok(Difference::Write(None)) };
+        let (head, subsets) = split_subsets(encoded)?;
         if self.has_content(&subsets) {
             self.canonical = Some(Arc::clone(stored));
             if has_current_metadata(&head, &self.service, self.fitting().1) {
@@ -267,7 +270,8 @@ impl Buffers {
         let Some(address) = address_in_family(service, pod) else { return false };
         self.ip.clear();
         self.uid.clear();
-        if write!(self.ip, "{address}").is_err() || write!(self.uid, "{}", pod.uid).is_err() {
+        append_address(&mut self.ip, address);
+        if write!(self.uid, "{}", pod.uid).is_err() {
             return false;
         }
         let address = PodAddress {
@@ -294,13 +298,23 @@ fn key(service: &Service, pod: &Pod) -> (String, String) {
     (address.unwrap_or_default(), pod.uid.to_string())
 }
 
-/// Compares two pods by [`key`]. Most pods differ in their address, and most addresses are IPv4.
+/// Compares two pods by [`key`]. Most pods differ in their address, and most addresses are IPv4: no text is made of them.
 fn compare(service: &Service, a: &Pod, b: &Pod) -> Ordering {
     match (address_in_family(service, a), address_in_family(service, b)) {
-        (Some(IpAddr::V4(first)), Some(IpAddr::V4(second))) if first == second => {
-            a.uid.to_string().cmp(&b.uid.to_string())
+        (Some(IpAddr::V4(first)), Some(IpAddr::V4(second))) => {
+            let addresses = first.octets().map(digits).cmp(&second.octets().map(digits));
+            addresses.then_with(|| a.uid.to_string().cmp(&b.uid.to_string()))
         }
         _ => key(service, a).cmp(&key(service, b)),
+    }
+}
+
+/// Orders octets as their decimal text does, where what follows, a dot or the end, is less than any digit.
+fn digits(octet: u8) -> [u8; 3] {
+    match octet {
+        0..=9 => [octet + 1, 0, 0],
+        10..=99 => [octet / 10 + 1, octet % 10 + 1, 0],
+        _ => [octet / 100 + 1, octet / 10 % 10 + 1, octet % 10 + 1],
     }
 }
 

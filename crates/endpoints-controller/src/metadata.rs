@@ -31,7 +31,7 @@ pub(crate) fn labels(service: &Service) -> Map {
 
 /// True if this controller manages the object, by its label. Endpoints that can't be decoded count as another client's.
 pub(crate) fn is_ours(endpoints: &CachedEndpoints) -> bool {
-    kube_protobuf::meta(&endpoints.encoded)
+    kube_protobuf::meta(&endpoints.encoded.unpack())
         .is_ok_and(|meta| meta.labels.contains(&(ENDPOINTS_MANAGED_BY, ENDPOINTS_CONTROLLER)))
 }
 

@@ -15,6 +15,7 @@ use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
 use kube_api::time::Instant;
+use kube_protobuf::Message as _;
 use tracing::debug;
 
 use crate::controller::EndpointsController;
@@ -249,15 +250,17 @@ impl EndpointsController {
     /// Plans by the changes since the last sync ([`memory`](crate::memory)), and remembers this one.
     fn plan_changes(&self, key: &ObjectKey, reading: Reading) -> Result<Plan, SyncError> {
         let Reading { service, mut memory, is_known, changes, stored } = reading;
-        if let Some(stored) = &stored {
-            memory.observe(stored);
+        let encoded = stored.as_ref().map(|stored| stored.encoded.unpack());
+        let stored = stored.as_ref().zip(encoded.as_deref());
+        if let Some((stored, encoded)) = stored {
+            memory.observe(stored, encoded);
         }
         let (Changed { gone, new }, listed) = memory.update(changes);
         let has_one_subset = listed.is_ok();
-        let difference = listed.and_then(|()| memory.compare(stored.as_ref()));
+        let difference = listed.and_then(|()| memory.compare(stored));
         let decoded = match &difference {
             Ok(_) => None,
-            Err(NeedsAll) => stored.map(|stored| stored.decode()).transpose()?,
+            Err(NeedsAll) => stored.map(|(_, encoded)| Endpoints::decode(encoded)).transpose()?,
         };
         let trigger_time = {
             let mut times = self.trigger_times.lock();
@@ -316,11 +319,14 @@ impl EndpointsController {
         });
         let Some(Reading { service, mut memory, changes, stored, .. }) = read else { return false };
         let (_, listed) = memory.update(changes);
-        match listed.and_then(|()| memory.compare(stored.as_ref())) {
+        let encoded = stored.as_ref().map(|stored| stored.encoded.unpack());
+        let stored = stored.as_ref().zip(encoded.as_deref());
+        match listed.and_then(|()| memory.compare(stored)) {
             Ok(Difference::Nothing) => false,
             Ok(Difference::Write(_)) => true,
             Err(NeedsAll) => {
-                let Ok(stored) = stored.map(|stored| stored.decode()).transpose() else { return false };
+                let decoded = stored.map(|(_, encoded)| Endpoints::decode(encoded)).transpose();
+                let Ok(stored) = decoded else { return false };
                 self.writes(&service, &memory.sorted_pods(), stored.as_ref(), None).0 != Plan::Nothing
             }
         }
@@ -342,7 +348,11 @@ impl EndpointsController {
                 tracker.settled(key);
                 let metadata = written.unwrap_or_default();
                 if let Some(version) = metadata.resource_version {
-                    tracker.wrote(key, metadata.uid.unwrap_or_default(), version.as_str().into());
+                    tracker.wrote(
+                        key,
+                        metadata.uid.as_deref().unwrap_or_default().into(),
+                        version.as_str().into(),
+                    );
                 }
                 debug!(controller = Self::NAME, key = %key, "Wrote Endpoints");
                 Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use endpoint_informers::controller::Remembered;
-use endpointslice::model::ResourceVersion;
+use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::time::Instant;
 
 /// The time for which a create without a response is expected to appear in the cache: longer than any request, and
@@ -40,7 +40,7 @@ struct Unanswered {
 
 #[derive(Debug)]
 struct Write {
-    uid: String,
+    uid: Uid,
     version: ResourceVersion,
     /// The number of lists that had begun when it was acknowledged.
     lists: u64,
@@ -48,7 +48,7 @@ struct Write {
 
 #[derive(Debug)]
 struct Deletion {
-    uid: Box<str>,
+    uid: Uid,
     /// The number of lists that had begun when it was acknowledged.
     lists: u64,
 }
@@ -57,7 +57,7 @@ struct Deletion {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orphan {
     /// The uid of the object to delete; if the cache showed none, that of the first one it shows.
-    pub(crate) uid: Option<Box<str>>,
+    pub(crate) uid: Option<Uid>,
     /// True if the last known Service had a selector.
     pub(crate) selected: bool,
     /// True if a list has shown the Endpoints, and the cache of Services may be behind it.
@@ -75,7 +75,7 @@ impl Tracker {
     }
 
     /// Records a write: the API server stored the object in this version.
-    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: String, version: ResourceVersion) {
+    pub(crate) fn wrote(&mut self, key: &ObjectKey, uid: Uid, version: ResourceVersion) {
         self.written.insert(key.clone(), Write { uid, version, lists: self.lists });
     }
 
@@ -90,13 +90,13 @@ impl Tracker {
     }
 
     /// Records that the object of this uid was deleted with its Service.
-    pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: Box<str>) {
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, uid: Uid) {
         self.deleted.insert(key.clone(), Deletion { uid, lists: self.lists });
     }
 
     /// True if the object of this uid was deleted with its Service, and its event has not come.
-    pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: &str) -> bool {
-        self.deleted.get(key).is_some_and(|deletion| *deletion.uid == *uid)
+    pub(crate) fn is_deleted(&self, key: &ObjectKey, uid: &Uid) -> bool {
+        self.deleted.get(key).is_some_and(|deletion| deletion.uid == *uid)
     }
 
     /// True if an object of this key may come from a create whose response was lost.
@@ -206,10 +206,10 @@ impl Tracker {
 
     /// Takes the record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed
     /// then, or one that we wrote. Objects created later under the name are not ours.
-    pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &str) -> Option<Orphan> {
-        let ours = self.written.get(key).is_some_and(|written| written.uid == uid);
+    pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Orphan> {
+        let ours = self.written.get(key).is_some_and(|written| written.uid == *uid);
         let orphan = self.orphaned.remove(key)?;
-        (ours || orphan.uid.as_deref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
+        (ours || orphan.uid.as_ref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
     }
 
     /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in
@@ -240,7 +240,7 @@ mod tests {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
         assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "nothing was written");
-        tracker.wrote(&key, "uid".to_owned(), "8".into());
+        tracker.wrote(&key, "uid".into(), "8".into());
         assert!(tracker.is_behind(&key, Some("7".into()), Some(0)), "the version before");
         assert!(tracker.is_behind(&key, None, Some(7)), "not even created");
         assert!(!tracker.is_behind(&key, Some("8".into()), Some(0)), "ours");
@@ -257,7 +257,7 @@ mod tests {
         assert!(tracker.is_behind(&key, None, Some(7)), "that was the one before ours");
         tracker.gone(&key, "8".into());
         assert!(!tracker.is_behind(&key, None, Some(7)), "ours is gone");
-        tracker.wrote(&key, "uid".to_owned(), "9".into());
+        tracker.wrote(&key, "uid".into(), "9".into());
         assert_eq!(tracker.forget(&key, Instant::now()), None);
         assert!(!tracker.is_behind(&key, Some("7".into()), Some(0)), "forgotten");
     }
@@ -270,12 +270,16 @@ mod tests {
         let of = |uid: &str| Orphan { uid: Some(uid.into()), ..Orphan::default() };
         let mut tracker = Tracker::default();
         tracker.orphan(&key, of("first"));
-        let taken = tracker.take_orphan(&key, "first").unwrap();
+        let taken = tracker.take_orphan(&key, &"first".into()).unwrap();
         tracker.orphan(&key, of("second"));
         tracker.put_back(&key, taken.clone());
-        assert_eq!(tracker.take_orphan(&key, "second"), Some(of("second")));
+        assert_eq!(tracker.take_orphan(&key, &"second".into()), Some(of("second")));
         tracker.put_back(&key, taken);
-        assert_eq!(tracker.take_orphan(&key, "first"), Some(of("first")), "nothing else was recorded");
+        assert_eq!(
+            tracker.take_orphan(&key, &"first".into()),
+            Some(of("first")),
+            "nothing else was recorded"
+        );
     }
 
     #[test]
@@ -314,7 +318,7 @@ mod tests {
             (Some("9"), false, "another client's after ours, which had its event"),
         ] {
             let mut tracker = Tracker::default();
-            tracker.wrote(&key, "uid".to_owned(), "8".into());
+            tracker.wrote(&key, "uid".into(), "8".into());
             tracker.list_begins();
             let keys = tracker.listed(|_| shown.map(ResourceVersion::from));
             assert_eq!(
@@ -331,7 +335,7 @@ mod tests {
         let (key, other) = (ObjectKey::new("ns", "web"), ObjectKey::new("ns", "db"));
         let mut tracker = Tracker::default();
         tracker.list_begins();
-        tracker.wrote(&key, "uid".to_owned(), "8".into());
+        tracker.wrote(&key, "uid".into(), "8".into());
         tracker.wait(&key);
         tracker.wait(&other);
         let mut woken = tracker.listed(|_| None);
@@ -354,7 +358,7 @@ mod tests {
         assert!(tracker.listed(|_| Some("7".into())).is_empty(), "the list may be older");
         tracker.list_begins();
         assert_eq!(tracker.listed(|_| Some("7".into())), std::slice::from_ref(&key));
-        assert!(tracker.take_orphan(&key, "a").is_some_and(|orphan| orphan.listed));
+        assert!(tracker.take_orphan(&key, &"a".into()).is_some_and(|orphan| orphan.listed));
         for event in [true, false] {
             tracker.deleted(&key, "a".into());
             if event {
@@ -377,11 +381,11 @@ mod tests {
         ] {
             let mut tracker = Tracker::default();
             if let Some(uid) = written {
-                tracker.wrote(&key, uid.to_owned(), "8".into());
+                tracker.wrote(&key, uid.into(), "8".into());
             }
             tracker.orphan(&key, Orphan { uid: known.map(Into::into), selected: true, listed: false });
-            assert_eq!(tracker.take_orphan(&key, shown).is_some(), goes, "{what}");
-            assert_eq!(tracker.take_orphan(&key, shown), None, "{what}: once");
+            assert_eq!(tracker.take_orphan(&key, &shown.into()).is_some(), goes, "{what}");
+            assert_eq!(tracker.take_orphan(&key, &shown.into()), None, "{what}: once");
         }
     }
 
@@ -389,7 +393,7 @@ mod tests {
     fn versions_that_cannot_be_ordered_are_never_stale() {
         let key = ObjectKey::new("ns", "web");
         let mut tracker = Tracker::default();
-        tracker.wrote(&key, "uid".to_owned(), "b".into());
+        tracker.wrote(&key, "uid".into(), "b".into());
         assert!(!tracker.is_behind(&key, Some("a".into()), Some(0)));
     }
 }

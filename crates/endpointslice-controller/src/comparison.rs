@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use endpointslice::desired::{endpoint_ports, published_hostname};
-use endpointslice::model::{NamedPort, is_allowed_in_slices};
+use endpointslice::model::{NamedPort, append_address, is_allowed_in_slices};
 use endpointslice::{AddressType, Hints, Node, Pod, PortSet, Service};
 use kube_protobuf::PodEndpoint;
 
@@ -65,10 +65,11 @@ impl Comparison {
         }
         self.address.clear();
         self.uid.clear();
-        if write!(self.address, "{address}").is_err() || write!(self.uid, "{}", pod.uid).is_err() {
+        append_address(&mut self.address, *address);
+        if write!(self.uid, "{}", pod.uid).is_err() {
             return false;
         }
-        let (serving, terminating) = (pod.ready.status, pod.is_terminating());
+        let (serving, terminating) = (pod.ready, pod.is_terminating());
         let ready = service.publish_not_ready_addresses || serving && !terminating;
         let (node_name, zone) = (pod.node_name.as_deref(), node.and_then(|node| node.zone.as_deref()));
         let endpoint = PodEndpoint {

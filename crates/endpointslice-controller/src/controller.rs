@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
+use crate::deferral::Deferrals;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 
@@ -41,6 +42,9 @@ pub struct Config {
     /// The fewest pods of a Service of which a sync remembers what it has seen, so that the next one costs what changed.
     /// [`MIN_PODS`](endpoint_informers::memories::MIN_PODS) but in tests.
     pub remembered_from: usize,
+    /// Whether writes that decide about no traffic wait up to 5 s for others of the same slice
+    /// ([`endpointslice::coalescing`]; feature gate `EndpointSliceCoalescing`).
+    pub coalescing: bool,
 }
 
 /// Writes the EndpointSlices of all Services with a selector.
@@ -51,6 +55,8 @@ pub struct EndpointSliceController {
     /// Services whose last sync ended before its plan was complete, and the trigger time of that plan.
     pub(crate) unfinished: Mutex<HashMap<ObjectKey, Option<String>>>,
     pub(crate) topology: Mutex<TopologyCache>,
+    /// The changes that wait; `None` if none may.
+    pub(crate) deferrals: Option<Deferrals>,
     /// The memories of the last syncs.
     pub(crate) memories: Memories<Memory>,
     /// The zones' shares of CPU have changed since [`Self::follow_nodes`] last queued Services.
@@ -79,6 +85,9 @@ impl EndpointSliceController {
         registry: &mut Registry,
     ) -> (Arc<Self>, EventWriter) {
         let metrics = Metrics::register(registry, config.max_endpoints_per_slice);
+        if config.coalescing {
+            metrics.register_deferred(registry);
+        }
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
         let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
@@ -91,6 +100,7 @@ impl EndpointSliceController {
             trigger_times: Mutex::default(),
             unfinished: Mutex::default(),
             topology: Mutex::default(),
+            deferrals: config.coalescing.then(Deferrals::new),
             memories: Memories::new(config.remembered_from),
             shares_changed: Notify::new(),
             metrics,
@@ -153,6 +163,8 @@ impl Controller for EndpointSliceController {
         let keys = services.map(|(namespace, name)| ObjectKey::new(Arc::clone(namespace), Arc::clone(name)));
         remembered.extend(Remembered::in_table("topology", keys));
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().keys().cloned()));
+        let deferred = self.deferrals.iter().flat_map(Deferrals::services);
+        remembered.extend(Remembered::in_table("deferred", deferred));
         remembered.extend(Remembered::in_table("metrics", self.metrics.services()));
         remembered.extend(Remembered::in_table("memories", self.memories.services()));
         remembered

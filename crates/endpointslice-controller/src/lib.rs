@@ -6,12 +6,14 @@
 //! * `handlers`: from a change to the Services it affects;
 //! * `sync`: the sync of one Service;
 //! * `memory`: the slices that need no write, found by what has changed since the last sync;
+//! * `deferral`: the writes that wait for others;
 //! * `comparison`: an encoded endpoint and what would be written for its pod;
 //! * `topology`: nodes and topology-aware hints;
 //! * `events` and `metrics`: upstream's, by the same names.
 
 mod comparison;
 mod controller;
+mod deferral;
 mod events;
 mod handlers;
 mod memory;

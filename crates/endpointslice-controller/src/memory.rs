@@ -67,6 +67,8 @@ struct Known {
     address_type: AddressType,
     ports: PortSet,
     endpoints: usize,
+    /// True if it has a ready endpoint; only of a settled slice.
+    ready: bool,
     settled: bool,
 }
 
@@ -177,10 +179,12 @@ impl Memory {
         template: &SliceTemplate,
         comparison: &mut Comparison,
     ) -> Result<(), DecodeError> {
-        let (head, endpoints) = split_endpoints(&slice.encoded)?;
+        let encoded = slice.encoded.unpack();
+        let (head, endpoints) = split_endpoints(&encoded)?;
         let Some(address_type) = AddressType::parse(&head.address_type) else { return Ok(()) };
         let mut settled = comparison.is_possible() && template.is_current(&head) && !endpoints.is_empty();
         let ports = PortSet::new(head.ports.unwrap_or_default());
+        let mut ready = false;
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         for endpoint in &endpoints {
@@ -202,21 +206,22 @@ impl Memory {
             let node = value.node.as_deref();
             let expected = Expected { service: &self.service, pod, node, address_type, ports: &ports };
             settled = settled && comparison.is_as_expected(endpoint, &expected);
+            ready |= pod.ready && !pod.is_terminating();
         }
         let (slice, endpoints) = (Arc::clone(slice), endpoints.len());
-        self.known.insert(number, Known { slice, address_type, ports, endpoints, settled });
+        self.known.insert(number, Known { slice, address_type, ports, endpoints, ready, settled });
         Ok(())
     }
 
-    /// The plan of all slices and pods, where `open` are the slices that are not settled. Also returns the endpoints that
-    /// are left out.
+    /// The plan of all slices and pods, where `open` are the slices that are not settled; slices whose endpoints are needed
+    /// are moved there. Also returns the endpoints that are left out.
     ///
     /// # Errors
     ///
     /// A slice can't be decoded.
     pub(crate) fn plan(
         &mut self,
-        mut open: Vec<EndpointSlice>,
+        open: &mut Vec<EndpointSlice>,
         template: &SliceTemplate,
         options: &PlanOptions,
     ) -> Result<(SlicePlan, Vec<Skipped>), DecodeError> {
@@ -224,7 +229,7 @@ impl Memory {
             let (numbers, settled): (Vec<u32>, Vec<Settled<'_>>) = self.settled().unzip();
             let desired = self.desired();
             let mut skipped = desired.skipped().to_vec();
-            match plan_beside(&open, &settled, desired, template, options) {
+            match plan_beside(open, &settled, desired, template, options) {
                 Ok(plan) => {
                     skipped.retain(|skipped| !plan.keeps(skipped));
                     return Ok((plan, skipped));
@@ -238,6 +243,12 @@ impl Memory {
                 }
             }
         }
+    }
+
+    /// True if a settled slice of this group has a ready endpoint.
+    pub(crate) fn has_ready(&self, address_type: AddressType, ports: &PortSet) -> bool {
+        let of_group = |known: &&Known| known.address_type == address_type && known.ports == *ports;
+        self.known.values().filter(of_group).any(|known| known.ready)
     }
 
     fn settled(&self) -> impl Iterator<Item = (u32, Settled<'_>)> {

@@ -1,4 +1,5 @@
-//! Upstream's metrics, name by name (`k8s.io/endpointslice` `metrics/metrics.go`, `metrics/cache.go`).
+//! Upstream's metrics, name by name (`k8s.io/endpointslice` `metrics/metrics.go`, `metrics/cache.go`), and two of writes that
+//! wait for others.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,11 +8,14 @@ use controller_kit::key::ObjectKey;
 use endpoint_informers::slices::{Applied, HintLabels, OwnerTotals, SliceMetrics, SyncError, WriteCounts};
 use endpointslice::plan::TrafficDistribution;
 use endpointslice::{Service, SlicePlan};
+use kube_api::plain_counter::PlainCounter;
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+const PREFIX: &str = "endpoint_slice_controller";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TrafficLabel {
@@ -23,16 +27,20 @@ pub(crate) struct Metrics {
     /// Services whose `trafficDistribution` has an effect, and its value.
     traffic: Mutex<HashMap<ObjectKey, String>>,
     by_traffic_distribution: Family<TrafficLabel, Gauge>,
+    deferred: PlainCounter,
+    expired: PlainCounter,
     max_endpoints_per_slice: usize,
 }
 
 impl Metrics {
     pub(crate) fn register(registry: &mut Registry, max_endpoints_per_slice: usize) -> Self {
-        let registry = registry.sub_registry_with_prefix("endpoint_slice_controller");
+        let registry = registry.sub_registry_with_prefix(PREFIX);
         let metrics = Self {
             common: SliceMetrics::register(registry, "Service", "BETA"),
             traffic: Mutex::default(),
             by_traffic_distribution: Family::default(),
+            deferred: PlainCounter::default(),
+            expired: PlainCounter::default(),
             max_endpoints_per_slice,
         };
         registry.register(
@@ -41,6 +49,25 @@ impl Metrics {
             metrics.by_traffic_distribution.clone(),
         );
         metrics
+    }
+
+    /// Registers the metrics of writes that wait, in the same registry.
+    pub(crate) fn register_deferred(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix(PREFIX);
+        for (name, help, counter) in [
+            ("deferred_writes", "deferred to wait for another write of the slice", &self.deferred),
+            ("deferred_writes_expired", "made because they had waited for the longest time", &self.expired),
+        ] {
+            let help = format!("[ALPHA] Number of EndpointSlice writes that were {help}");
+            registry.register(name, help, counter.clone());
+        }
+    }
+
+    /// Counts the writes that wait from now on, and those that may wait no longer.
+    pub(crate) fn deferred(&self, (deferred, expired): (usize, usize)) {
+        for (counter, writes) in [(&self.deferred, deferred), (&self.expired, expired)] {
+            counter.inc_by(u64::try_from(writes).unwrap_or(u64::MAX));
+        }
     }
 
     pub(crate) fn synced(&self, outcome: &Result<(), SyncError>, duration: Duration) {

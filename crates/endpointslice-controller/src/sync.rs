@@ -13,6 +13,7 @@ use endpoint_informers::seen_pods::PodChanges;
 use endpoint_informers::slices::{
     ManagedSlices, Snapshot, StaleCache, SyncError, UnsortedSnapshot, decode_all, is_retryable,
 };
+use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};
 use endpointslice::model::ServiceType;
 use endpointslice::plan::AddressTypePlan;
@@ -25,6 +26,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceController;
+use crate::deferral::Deferral;
 use crate::memory::{Changed, Memory};
 
 /// The state of a Service.
@@ -61,6 +63,8 @@ struct Planned {
     trigger_time: Option<String>,
     /// The last sync ended before this plan was complete; its metrics were counted then.
     continues: bool,
+    /// The changes that wait, if any may.
+    deferral: Option<Deferral>,
 }
 
 impl EndpointSliceController {
@@ -87,9 +91,13 @@ impl EndpointSliceController {
                 self.plan(&snapshot, &existing)
             }
         };
-        let Planned { service, plan, skipped, events, trigger_time, continues } = planned;
+        let Planned { service, plan, skipped, events, trigger_time, continues, deferral } = planned;
         self.metrics.planned(key, &service, &plan, continues);
         let applied = self.slices.apply(key, &plan).await;
+        if let Some(deferral) = deferral {
+            self.metrics.deferred(deferral.counts());
+            self.finish_deferral(key, deferral, applied.errors.is_empty() && !applied.unfinished);
+        }
         if applied.unfinished {
             self.unfinished.lock().insert(key.clone(), trigger_time);
         }
@@ -119,7 +127,10 @@ impl EndpointSliceController {
         });
         match &found {
             Ok(Found::Deleted) => self.forget(key),
-            Ok(Found::NotServed) => drop(self.unfinished.lock().remove(key)),
+            Ok(Found::NotServed) => {
+                self.unfinished.lock().remove(key);
+                self.deferrals.iter().for_each(|deferrals| deferrals.forget(key));
+            }
             Ok(Found::Delegated(_) | Found::Changes(_) | Found::Service(_)) => {}
             Err(StaleCache) => {
                 if let Some(memory) = memory {
@@ -168,8 +179,8 @@ impl EndpointSliceController {
         memory.update(changes, &nodes);
         let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER);
         let options = self.options(memory.service());
-        let open = memory.settle(&slices, &template, &options)?;
-        Ok(!memory.plan(open, &template, &options)?.0.is_empty())
+        let mut open = memory.settle(&slices, &template, &options)?;
+        Ok(!memory.plan(&mut open, &template, &options)?.0.is_empty())
     }
 
     /// Plans by the changes since the last sync ([`memory`](crate::memory)), and remembers this one.
@@ -179,7 +190,7 @@ impl EndpointSliceController {
         let service = Arc::clone(memory.service());
         let template = SliceTemplate::for_service(&service, ENDPOINTSLICE_CONTROLLER);
         let options = self.options(&service);
-        let open = memory.settle(&slices, &template, &options)?;
+        let mut open = memory.settle(&slices, &template, &options)?;
         let trigger_time = {
             let mut times = self.trigger_times.lock();
             let (gone, new) = (gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod));
@@ -188,13 +199,44 @@ impl EndpointSliceController {
         };
         let (trigger_time, continues) = self.continued(key, trigger_time);
         let template = template.with_trigger_time(trigger_time.clone());
-        let (plan, skipped) = memory.plan(open, &template, &options)?;
+        let (plan, skipped) = memory.plan(&mut open, &template, &options)?;
         let events = self.record_hints(&service, &options.hints, &plan);
         // Services that are in sync, or without slices, are many at a start, and few of them change soon.
-        if is_known || plan.types.iter().any(|plan| !plan.update.is_empty()) {
+        let remembers = is_known || plan.types.iter().any(|plan| !plan.update.is_empty());
+        let mut planned = Planned { service, plan, skipped, events, trigger_time, continues, deferral: None };
+        self.hold_back(key, &mut planned, &options.hints, |plan, rules| {
+            let is_ready_elsewhere = |address_type, ports: &_| memory.has_ready(address_type, ports);
+            planned_writes(plan, &open, rules, is_ready_elsewhere, memory.pods())
+        });
+        if remembers {
             self.remember(key, memory);
         }
-        Ok(Planned { service, plan, skipped, events, trigger_time, continues })
+        Ok(planned)
+    }
+
+    /// Takes the writes out of a plan that may wait, which `writes` finds.
+    fn hold_back(
+        &self,
+        key: &ObjectKey,
+        planned: &mut Planned,
+        hints: &Hints,
+        writes: impl FnOnce(&SlicePlan, Rules) -> Vec<PlannedWrite>,
+    ) {
+        let Some(deferrals) = &self.deferrals else { return };
+        let Planned { service, plan, skipped, trigger_time, .. } = planned;
+        let rules = Rules::of(service, hints);
+        // An endpoint that is left out is retried, and may change any slice.
+        let rules = if skipped.is_empty() { rules } else { rules.urgent() };
+        let writes = |plan: &SlicePlan| writes(plan, rules);
+        planned.deferral = Some(deferrals.hold_back(key, plan, rules, trigger_time.as_deref(), writes));
+    }
+
+    /// Records whether the writes that did not wait were made, and queues the Service for those that wait.
+    fn finish_deferral(&self, key: &ObjectKey, deferral: Deferral, complete: bool) {
+        let delay = self.deferrals.as_ref().and_then(|deferrals| deferrals.finish(key, deferral, complete));
+        if let Some(delay) = delay {
+            self.slices.queue.add_after(key.clone(), delay);
+        }
     }
 
     /// The trigger time of a plan, and whether it continues that of the last sync: all slices of one plan carry its
@@ -219,8 +261,12 @@ impl EndpointSliceController {
         let (trigger_time, continues) = self.continued(&service.key(), trigger_time);
         let (plan, skipped, hints) = self.writes(snapshot, existing, trigger_time.clone());
         let events = self.record_hints(service, &hints, &plan);
-        let service = Arc::clone(service);
-        Planned { service, plan, skipped, events, trigger_time, continues }
+        let (service, key) = (Arc::clone(service), service.key());
+        let mut planned = Planned { service, plan, skipped, events, trigger_time, continues, deferral: None };
+        self.hold_back(&key, &mut planned, &hints, |plan, rules| {
+            planned_writes(plan, existing, rules, |_, _| false, snapshot.pods())
+        });
+        planned
     }
 
     /// Plans the writes for a Service. Also returns the endpoints that are left out, and the rule for hints.
@@ -250,6 +296,7 @@ impl EndpointSliceController {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         self.topology.lock().forget(&key.namespace, &key.name);
         self.unfinished.lock().remove(key);
+        self.deferrals.iter().for_each(|deferrals| deferrals.forget(key));
         drop(self.memories.take(key));
         self.metrics.forget(key);
     }

@@ -31,7 +31,7 @@ pub fn is_mirrored(endpoints: &CachedEndpoints, service: Option<&Service>) -> bo
 /// Cost: a scan of the metadata, independent of the number of addresses.
 pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
     // The sync reports Endpoints that can't be decoded.
-    kube_protobuf::meta(&endpoints.encoded).is_ok_and(|meta| {
+    kube_protobuf::meta(&endpoints.encoded.unpack()).is_ok_and(|meta| {
         meta.labels.contains(&(SKIP_MIRROR, "true")) || meta.annotations.iter().any(|(key, _)| *key == LEADER)
     })
 }

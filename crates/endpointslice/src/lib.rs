@@ -14,7 +14,7 @@
 //! * [`desired_from_service`] turns them into [`Desired`] endpoints, grouped by address type and port set ([`desired`]).
 //! * [`SliceTemplate`] has the metadata of an owner's slices, [`PlanOptions`] the rules by which they are filled.
 //! * [`plan()`] compares and packs. The result is a [`SlicePlan`], which leaves no decision to its executor
-//!   ([`mod@plan`]).
+//!   ([`mod@plan`]). [`coalescing`] finds the writes of a plan that may wait for others.
 //! * [`Expectations`], [`TriggerTimes`](trigger_times::TriggerTimes) and [`TopologyCache`](topology::TopologyCache) are the
 //!   state that a controller keeps between syncs ([`expectations`], [`trigger_times`], [`topology`]).
 //! * [`endpoints`] has the canonical form of Endpoints subsets, [`well_known`] the keys of labels and annotations.
@@ -79,9 +79,10 @@
 //!
 //! # Modules
 //!
-//! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan`; `expectations` and
-//! `trigger_times` depend on `model` alone.
+//! Each depends only on those to its left: `model` ← `endpoints` ← `desired` ← `topology` ← `plan` ← `coalescing`;
+//! `expectations` and `trigger_times` depend on `model` alone.
 
+pub mod coalescing;
 pub mod desired;
 pub mod endpoints;
 pub mod expectations;

@@ -96,7 +96,7 @@ impl TriggerTimes {
     }
 
     fn ready_times<'a>(&self, pods: impl IntoIterator<Item = &'a Pod>) -> Vec<(u64, i64)> {
-        let ready = |pod: &'a Pod| Some((self.hasher.hash_one(&*pod.name), pod.ready.last_transition?));
+        let ready = |pod: &'a Pod| Some((self.hasher.hash_one(&*pod.name), pod.ready_changed_at()?));
         pods.into_iter().filter_map(ready).collect()
     }
 
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::model::{Interner, PodFields, ReadyCondition, ServiceFields};
 
-    fn pod(name: &str, ready_since: i64) -> Pod {
-        let ready = ReadyCondition { status: true, last_transition: Some(ready_since) };
+    fn pod(name: &str, ready_since: impl Into<Option<i64>>) -> Pod {
+        let ready = ReadyCondition { status: true, last_transition: ready_since.into() };
         Pod::new(PodFields { name, ready, ..PodFields::default() }, &mut Interner::default())
     }
 
@@ -181,10 +181,7 @@ mod tests {
             for sync in syncs {
                 let now: BTreeMap<u8, Pod> = sync
                     .into_iter()
-                    .map(|(name, last_transition)| {
-                        let ready = ReadyCondition { status: true, last_transition };
-                        (name, Pod { ready, ..pod(&name.to_string(), 0) })
-                    })
+                    .map(|(name, ready_since)| (name, pod(&name.to_string(), ready_since)))
                     .collect();
                 let gone = before.iter().filter(|(name, pod)| now.get(name) != Some(pod)).map(|(_, pod)| pod);
                 let new = now.iter().filter(|(name, pod)| before.get(name) != Some(pod)).map(|(_, pod)| pod);

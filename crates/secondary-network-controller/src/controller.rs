@@ -54,7 +54,7 @@ impl SecondaryNetworkController {
 
     /// The addresses of a pod in the network. A pod with a malformed annotation has none, and gets an event.
     fn addresses(&self, service: &Service, pod: &Pod, network: &str) -> Vec<IpAddr> {
-        let status = pod.annotations.get(NETWORK_STATUS).unwrap_or("[]");
+        let status = pod.annotation(NETWORK_STATUS).unwrap_or("[]");
         network_status::addresses(status, &pod.namespace, network).unwrap_or_else(|error| {
             let object = object_reference("Pod", &pod.key(), pod.uid.to_string(), pod.version);
             let message = format!("Not published for Service {}: {NETWORK_STATUS}: {error}", service.name);

@@ -19,6 +19,7 @@
 mod objects;
 mod running;
 mod server;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,7 @@ pub use crate::objects::{merged, object, pod, service};
 pub use crate::running::Running;
 pub use crate::server::Backup;
 use crate::server::{Server, answer, emit};
+pub use crate::watched::Watched;
 
 /// The namespace of all objects.
 pub const NAMESPACE: &str = "default";
@@ -301,6 +303,12 @@ impl<T: Served> TestApi<T> {
     /// Restores the storage from a backup. resourceVersions continue from the backup's, plus `bump`.
     pub fn restore(&self, backup: Backup<T>, bump: u64) {
         self.server.lock().restore(backup, bump);
+    }
+
+    /// Watches all objects as a component does, from now on.
+    pub async fn watch(&self) -> Watched {
+        let api = self.server.lock().api.clone();
+        Watched::start(api, &format!("{}/{NAMESPACE}/{}", T::NAMESPACES, T::URL_PATH_SEGMENT)).await
     }
 
     /// The stored object of this name.

@@ -171,6 +171,7 @@ fn setup(max: usize) -> Setup {
         retry_seconds: 2,
         quiet_seconds: 6,
         remembered_from: Some(1),
+        coalescing: false,
     }
 }
 

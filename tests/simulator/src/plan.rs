@@ -114,6 +114,9 @@ impl Plan {
         if full.setup != self.setup {
             write!(command, " --replicas {} --fronts {}", self.setup.replicas, self.setup.fronts).unwrap();
         }
+        if self.setup.coalescing {
+            command += " --coalescing";
+        }
         command
     }
 }

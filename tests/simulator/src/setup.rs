@@ -32,6 +32,8 @@ pub struct Setup {
     /// The fewest pods of a Service that controllers remember between its syncs; `None` is the default, which no Service
     /// here reaches.
     pub remembered_from: Option<usize>,
+    /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
+    pub coalescing: bool,
 }
 /// Draws a setup.
 pub(crate) fn setup(rng: &mut Rng) -> Setup {
@@ -52,6 +54,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         // Sometimes longer than the wait for a stale cache.
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
         remembered_from: None,
+        coalescing: false,
     }
 }
 

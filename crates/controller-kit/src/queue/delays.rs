@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::key::{Map, QueueKey};
+use super::key::{Map, QueueKey, shrink_if_empty};
 use super::priority::Priority;
 
 /// The kind of a wait. A key has at most one wait of each kind.
@@ -78,6 +78,7 @@ impl<K: QueueKey> Delays<K> {
     pub(super) fn remove(&mut self, wait: Wait, key: &K) -> Option<Delay> {
         let delay = self.by_key.remove(&(wait, key.clone()))?;
         self.by_deadline.remove(&(delay.deadline, delay.sequence));
+        shrink_if_empty(&mut self.by_key);
         Some(delay)
     }
 
@@ -86,6 +87,7 @@ impl<K: QueueKey> Delays<K> {
         let entry = self.by_deadline.first_entry().filter(|entry| entry.key().0 <= now)?;
         let wait = entry.remove();
         let delay = self.by_key.remove(&wait)?;
+        shrink_if_empty(&mut self.by_key);
         Some((wait.1, delay))
     }
 
@@ -98,5 +100,28 @@ impl<K: QueueKey> Delays<K> {
         self.by_key.clear();
         self.by_key.shrink_to_fit();
         self.by_deadline.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::key::KEPT_CAPACITY;
+    use super::*;
+
+    #[test]
+    fn the_memory_of_an_outage_is_given_back() {
+        let now = Instant::now();
+        let mut delays = Delays::new();
+        for key in 0..10_000 {
+            delays.set(Wait::Retry, key, now + Duration::from_secs(1), Priority::Normal, false);
+        }
+        for key in 0..5_000 {
+            assert!(delays.remove(Wait::Retry, &key).is_some());
+        }
+        while delays.pop_due(now + Duration::from_secs(1)).is_some() {}
+        assert!(delays.is_blank());
+        assert!(delays.by_key.capacity() <= 2 * KEPT_CAPACITY, "{}", delays.by_key.capacity());
     }
 }

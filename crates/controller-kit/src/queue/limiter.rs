@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kube_api::token_bucket::{Rate, TokenBucket};
 
 use super::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
-use super::key::{Map, QueueKey};
+use super::key::{Map, QueueKey, shrink_if_empty};
 use super::priority::Priority;
 use super::rate_limit::{Bucket, RateLimit};
 
@@ -61,6 +61,7 @@ impl<K: QueueKey> Limiter<K> {
 
     pub(super) fn forget(&mut self, key: &K) {
         self.failing.remove(key);
+        shrink_if_empty(&mut self.failing);
     }
 
     /// Counts the failures of one sync of `key` and returns its retry: the soonest of those that the causes ask for.
@@ -147,6 +148,7 @@ fn doubled(base: Duration, times: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::KEPT_CAPACITY;
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
@@ -302,6 +304,16 @@ mod tests {
         let later = start + limit.max_delay + Duration::from_secs(10);
         let retry = limiter.retry(&0, &[failure(7)], later);
         assert_eq!(retry, Retry::normal(limit.base_delay, true), "the bucket is full again");
+    }
+
+    #[test]
+    fn the_memory_of_an_outage_is_given_back() {
+        let mut limiter = Limiter::<u32>::new(one_second());
+        for key in 0..10_000 {
+            limiter.retry(&key, &[Cause::FAILURE], Instant::now());
+        }
+        (0..10_000).for_each(|key| limiter.forget(&key));
+        assert!(limiter.failing.capacity() <= 2 * KEPT_CAPACITY, "{}", limiter.failing.capacity());
     }
 
     #[test]

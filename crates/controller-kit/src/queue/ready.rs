@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::key::{Map, QueueKey};
+use super::key::{KEPT_CAPACITY, Map, QueueKey};
 use super::priority::{NORMAL_PER_LOW, Priority};
 
 /// A key whose turn has come.
@@ -13,9 +13,6 @@ pub(super) struct Ready<K> {
     /// The time at which it was added (for a delayed add: at which it was due).
     pub(super) since: Instant,
 }
-
-/// The capacity that an empty FIFO keeps: enough for steady state, not for another start-up.
-const KEPT_CAPACITY: usize = 64;
 
 /// One FIFO for each priority. A key has at most one current entry.
 ///

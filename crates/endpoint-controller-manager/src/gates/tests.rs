@@ -18,7 +18,7 @@ fn names_are_unique_and_dependencies_exist() {
     names.sort_unstable();
     let count = names.len();
     names.dedup();
-    assert_eq!((names.len(), count), (245, 245));
+    assert_eq!((names.len(), count), (246, 246));
     for gate in all() {
         for name in gate.depends_on {
             assert!(find(name).is_some(), "{} depends on {name}", gate.name);
@@ -39,6 +39,7 @@ fn own_gates_have_their_stages_and_defaults() {
     let features = default.features();
     for (name, stage, enabled) in [
         (ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL, Stage::Alpha, false),
+        (ENDPOINT_SLICE_COALESCING, Stage::Alpha, false),
         (ENDPOINT_SLICE_TERMINATING_CONDITION, Stage::Ga, true),
         (TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, Stage::Alpha, false),
     ] {
@@ -46,10 +47,11 @@ fn own_gates_have_their_stages_and_defaults() {
     }
     let set = gates(
         "EndpointControllerNameWellKnownLabel=true,EndpointSliceTerminatingCondition=f, \
-         TolerateUnreadyEndpointsAnnotation = 1",
+         EndpointSliceCoalescing=true,TolerateUnreadyEndpointsAnnotation = 1",
     )
     .unwrap();
     assert!(set.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL));
+    assert!(set.enabled(ENDPOINT_SLICE_COALESCING));
     assert!(!set.enabled(ENDPOINT_SLICE_TERMINATING_CONDITION));
     assert!(set.enabled(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION));
     assert_eq!(set.without_effect().count(), 0);
@@ -184,7 +186,7 @@ fn each_gate_has_a_series() {
     ] {
         assert!(text.lines().any(|line| line == series), "{series} in {text}");
     }
-    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 245);
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).count(), 246);
 }
 
 #[test]

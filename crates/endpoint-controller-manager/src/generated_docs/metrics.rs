@@ -77,7 +77,8 @@ fn document(metrics: &str, slis: &str) -> String {
         "# Metrics\n\n\
          Generated from the program by `{REFRESH}`.\n\n\
          Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
-         `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\n\
+         `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\
+         Those of `deferred_writes` exist only with the feature gate `EndpointSliceCoalescing`.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}",
         table(metrics),
         table(slis)
@@ -91,6 +92,7 @@ fn command_line(api: &ScriptedApi, certificates: &str, port: u16) -> Vec<String>
         format!("--master={}", api.url()),
         "--kube-api-content-type=application/json".to_owned(),
         "--leader-elect-retry-period=100ms".to_owned(),
+        "--feature-gates=EndpointSliceCoalescing=true".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
         format!("--cert-dir={certificates}"),

@@ -64,6 +64,7 @@ fn config(
             batch_period: settings.endpointslice.batch_period,
             conditions: if with_terminating { Conditions::All } else { Conditions::ReadyOnly },
             remembered_from: MIN_PODS,
+            coalescing: enabled(gates::ENDPOINT_SLICE_COALESCING),
         },
         mirroring: endpointslice_mirroring_controller::Config {
             workers: settings.mirroring.workers,

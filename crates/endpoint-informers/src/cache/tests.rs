@@ -9,7 +9,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kinds::{CachedSlice, DelegatedService, LastManagers};
+use crate::kinds::{CachedSlice, DelegatedService, LastManagers, Packed};
 
 mod affected_services;
 mod batches;
@@ -282,7 +282,7 @@ impl Cache {
                     managed_by: interner.non_empty(object.manager()),
                     deleting: false,
                     last_managers: LastManagers::default(),
-                    encoded: Box::default(),
+                    encoded: Packed::new(&[]),
                 };
                 self.upsert(slice);
             }
@@ -466,7 +466,8 @@ fn equal_label_sets_need_not_be_one() {
         })
     };
     assert_eq!(names(), ["a".into(), "b".into()]);
-    let moved = Pod { version: "2".into(), ..pod("a", &labels, &mut Interner::default()) };
+    let mut moved = pod("a", &labels, &mut Interner::default());
+    moved.version = "2".into();
     cache.upsert(moved);
     assert_eq!(names(), ["a".into(), "b".into()]);
     for name in ["a", "b"] {
@@ -519,8 +520,9 @@ fn changes_and_readers_at_once() {
                     let name = names[random.usize(..names.len())];
                     if random.bool() {
                         let version = version.to_string();
-                        let fresh = pod(name, &labels, &mut cache.interner.lock());
-                        cache.upsert(Pod { version: version.as_str().into(), ..fresh });
+                        let mut fresh = pod(name, &labels, &mut cache.interner.lock());
+                        fresh.version = version.as_str().into();
+                        cache.upsert(fresh);
                     } else {
                         cache.remove::<Pod>("blue", name);
                     }

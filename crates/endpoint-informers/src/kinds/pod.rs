@@ -40,8 +40,9 @@ impl Resource for Pod {
     type Index = PodIndex;
 
     fn read_protobuf<'a>(raw: &'a [u8], interner: &mut Interner) -> Result<(Self, &'a str), DecodeError> {
-        let PodView { meta, node_name, hostname, subdomain, phase, pod_ips, ready, ports, .. } =
-            PodView::parse(raw)?;
+        let view = PodView::parse(raw)?;
+        let has_readiness_gates = view.has_readiness_gates;
+        let PodView { meta, node_name, hostname, subdomain, phase, pod_ips, ready, ports, .. } = view;
         let fields = PodFields {
             namespace: meta.namespace,
             name: meta.name,
@@ -54,6 +55,7 @@ impl Resource for Pod {
             hostname,
             subdomain,
             ports: ports.iter().map(|port| (port.name, port.protocol, port.container_port)).collect(),
+            has_readiness_gates,
             phase,
             addresses: pod_ips,
             ready: ready.map_or_else(ReadyCondition::default, |(status, last_transition)| ReadyCondition {

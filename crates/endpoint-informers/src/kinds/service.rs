@@ -54,6 +54,7 @@ impl Resource for Service {
             cluster_ip: view.cluster_ip,
             ip_families: view.ip_families,
             publish_not_ready_addresses: view.publish_not_ready_addresses,
+            has_local_policy: view.has_local_policy,
             traffic_distribution: view.traffic_distribution,
         };
         Ok((Self::new(fields, interner), resource_version))

@@ -243,12 +243,13 @@ impl World {
         let mut changing = memory.take().filter(is_current).unwrap_or_else(new);
         let stored = self.stored.as_ref().map(|(_, stored)| stored);
         if let Some(stored) = stored {
-            changing.observe(stored);
+            changing.observe(stored, &stored.encoded.unpack());
         }
         let changes = changing.seen().changes(self.pods.values().map(|(_, pod)| pod));
         let (_, listed) = changing.update(changes);
         listed.ok()?;
-        let difference = changing.compare(stored);
+        let encoded = stored.map(|stored| stored.encoded.unpack());
+        let difference = changing.compare(stored.zip(encoded.as_deref()));
         let plan = match difference {
             Ok(Difference::Nothing) => Some(Plan::Nothing),
             Ok(Difference::Write(head)) => Some(changing.write(head.as_deref(), Some("now".into()))),
@@ -301,6 +302,16 @@ proptest! {
             world.apply(plan.unwrap());
             prop_assert_eq!(world.plan_by(&mut memory), Some(Plan::Nothing));
         }
+    }
+}
+
+#[test]
+fn octets_are_ordered_as_their_text() {
+    for (a, b) in (0..=u8::MAX).flat_map(|a| (0..=u8::MAX).map(move |b| (a, b))) {
+        let text = |octet: u8| (format!("{octet}."), octet.to_string());
+        let ((inner_a, last_a), (inner_b, last_b)) = (text(a), text(b));
+        assert_eq!(digits(a).cmp(&digits(b)), inner_a.cmp(&inner_b), "{a}. {b}.");
+        assert_eq!(digits(a).cmp(&digits(b)), last_a.cmp(&last_b), "{a} {b}");
     }
 }
 

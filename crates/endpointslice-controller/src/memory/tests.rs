@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use endpoint_informers::resource::Resource as _;
+use endpointslice::coalescing::{Rules, planned_writes};
 use endpointslice::model::{NodeFields, PodFields, PortFields, ReadyCondition, ServiceFields, TargetPort};
 use endpointslice::topology::TopologyCache;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, TOPOLOGY_ZONE};
@@ -313,10 +314,22 @@ impl World {
         let changes = memory.seen().changes(self.pods.values().map(|(_, pod)| pod));
         memory.update(changes, &self.nodes);
         let slices: Vec<Arc<CachedSlice>> = self.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
-        let open = memory.settle(&slices, &self.template(), &self.options()).unwrap();
+        let mut open = memory.settle(&slices, &self.template(), &self.options()).unwrap();
         let read = open.len();
-        let (plan, skipped) = memory.plan(open, &self.template(), &self.options()).unwrap();
+        let (plan, skipped) = memory.plan(&mut open, &self.template(), &self.options()).unwrap();
+        self.assert_equally_urgent(&plan, &open, memory);
         (plan, skipped, read)
+    }
+
+    /// The writes that may wait are those by all slices.
+    fn assert_equally_urgent(&self, plan: &SlicePlan, open: &[EndpointSlice], memory: &Memory) {
+        let rules = Rules::of(&self.service, &self.options().hints);
+        let slices: Vec<&EndpointSlice> = self.slices.iter().map(|(slice, _)| slice).collect();
+        let pods = self.pods.values().map(|(_, pod)| &**pod);
+        let by_all = planned_writes(plan, &slices, rules, |_, _| false, pods);
+        let is_ready_elsewhere = |address_type, ports: &_| memory.has_ready(address_type, ports);
+        let by_memory = planned_writes(plan, open, rules, is_ready_elsewhere, memory.pods());
+        assert_eq!(by_memory, by_all);
     }
 }
 
@@ -420,13 +433,13 @@ fn cost_of_a_changed_pod() {
         let start = std::time::Instant::now();
         let changes = memory.seen().changes(pods.iter());
         let Changed { gone, new } = memory.update(changes, std::slice::from_ref(&node));
-        let open = memory.settle(&slices, &template, &options).unwrap();
+        let mut open = memory.settle(&slices, &template, &options).unwrap();
         if sync > 0 {
             times
                 .advance(&world.service, gone.iter().map(|pod| &**pod), new.iter().map(|pod| &**pod))
                 .unwrap();
         }
-        let (plan_by_memory, _) = memory.plan(open, &template, &options).unwrap();
+        let (plan_by_memory, _) = memory.plan(&mut open, &template, &options).unwrap();
         let took = start.elapsed();
         if sync == 0 {
             first = took
@@ -453,7 +466,7 @@ fn cost_of_a_changed_pod() {
     let slices: Vec<Arc<CachedSlice>> = world.slices.iter().map(|(_, slice)| Arc::clone(slice)).collect();
     let start = std::time::Instant::now();
     memory.update(memory.seen().changes(pods.iter()), &[node]);
-    let open = memory.settle(&slices, &template, &options).unwrap();
-    assert!(memory.plan(open, &template, &options).unwrap().0.is_empty());
+    let mut open = memory.settle(&slices, &template, &options).unwrap();
+    assert!(memory.plan(&mut open, &template, &options).unwrap().0.is_empty());
     println!("after a restart {:?}", start.elapsed());
 }

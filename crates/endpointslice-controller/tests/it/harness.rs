@@ -18,6 +18,16 @@ pub(crate) fn pod(name: &str, address: &str, ready: bool) -> Value {
     controller_harness::pod(name, &[address], ready)
 }
 
+/// The defaults, but that each sync remembers what it has seen.
+const CONFIG: Config = Config {
+    workers: 5,
+    max_endpoints_per_slice: 100,
+    batch_period: Duration::ZERO,
+    conditions: Conditions::All,
+    remembered_from: 1,
+    coalescing: false,
+};
+
 /// The controller at work, and the API server that it works on.
 pub(crate) struct Harness {
     pub(crate) api: TestApi,
@@ -26,19 +36,26 @@ pub(crate) struct Harness {
 
 impl Harness {
     fn run(api: &TestApi, batch_period: Duration, conditions: Conditions) -> Self {
-        let (max_endpoints_per_slice, remembered_from) = (100, 1);
-        let config =
-            Config { workers: 5, max_endpoints_per_slice, batch_period, conditions, remembered_from };
-        Self::run_with(api, config)
+        Self::run_with(api, Config { batch_period, conditions, ..CONFIG })
+    }
+
+    /// Starts with slices of `max` endpoints on a server that `fill` prepares, with the feature gate
+    /// `EndpointSliceCoalescing` on or off.
+    pub(crate) fn start_coalescing(coalescing: bool, max: usize, fill: impl FnOnce(&TestApi)) -> Self {
+        let api = TestApi::default();
+        fill(&api);
+        Self::run_coalescing(&api, coalescing, max)
+    }
+
+    /// Starts in the same way on a server that has run before.
+    pub(crate) fn run_coalescing(api: &TestApi, coalescing: bool, max: usize) -> Self {
+        Self::run_with(api, Config { max_endpoints_per_slice: max, coalescing, ..CONFIG })
     }
 
     /// Starts with one worker and slices of one endpoint: a few pods make many writes in a fixed order.
     pub(crate) fn start_small(api: &TestApi) -> Self {
-        let (batch_period, conditions) = (Duration::ZERO, Conditions::All);
-        let (max_endpoints_per_slice, remembered_from) = (1, MIN_PODS);
-        let config =
-            Config { workers: 1, max_endpoints_per_slice, batch_period, conditions, remembered_from };
-        Self::run_with(api, config)
+        let (workers, max_endpoints_per_slice, remembered_from) = (1, 1, MIN_PODS);
+        Self::run_with(api, Config { workers, max_endpoints_per_slice, remembered_from, ..CONFIG })
     }
 
     fn run_with(api: &TestApi, config: Config) -> Self {

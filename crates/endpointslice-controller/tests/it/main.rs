@@ -12,6 +12,7 @@
 //! | a complete list ends the wait for earlier writes | [`relist`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
 //! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
+//! | the feature gate `EndpointSliceCoalescing` | [`coalescing`], [`rolling_update`] |
 //!
 //! | Upstream's test (`pkg/controller/endpointslice`) | Here |
 //! |---|---|
@@ -41,6 +42,7 @@
     reason = "tests fail by panicking, in their helpers too; objects are passed by value for shorter calls"
 )]
 
+mod coalescing;
 mod delegation;
 mod failures;
 mod fairness;
@@ -49,6 +51,7 @@ mod harness;
 mod nodes;
 mod ownership;
 mod relist;
+mod rolling_update;
 mod services;
 mod terminating_condition;
 mod unreadable;

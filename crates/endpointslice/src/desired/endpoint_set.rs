@@ -103,8 +103,9 @@ fn is_same_at(endpoints: &[Option<Endpoint>], position: usize, endpoint: &Endpoi
     found.is_some_and(|found| identity(found) == identity(endpoint))
 }
 
+/// The properties by which an endpoint of a slice is found again.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Identity<'a> {
+pub(crate) struct Identity<'a> {
     addresses: Addresses<'a>,
     hostname: &'a str,
     /// Namespace and name; both empty if there is no target.
@@ -118,7 +119,7 @@ enum Addresses<'a> {
     Sorted(Vec<&'a str>),
 }
 
-fn identity(endpoint: &Endpoint) -> Identity<'_> {
+pub(crate) fn identity(endpoint: &Endpoint) -> Identity<'_> {
     let addresses = match endpoint.addresses.as_slice() {
         [one] => Addresses::One(one),
         several => {

@@ -85,7 +85,7 @@ pub fn desired_from_service_with<'a, A: AsRef<[IpAddr]>>(
 
 /// The endpoint of one pod, without hints (`utils.go` `podToEndpoint`).
 pub fn pod_endpoint(service: &Service, pod: &Pod, node: Option<&Node>, addresses: Vec<String>) -> Endpoint {
-    let serving = pod.ready.status;
+    let serving = pod.ready;
     let terminating = pod.is_terminating();
     Endpoint {
         addresses,
@@ -117,8 +117,8 @@ pub fn target_ref(pod: &Pod) -> ObjectReference {
 /// The hostname under which a Service publishes a pod: the pod's own, if its subdomain names the Service
 /// (`util/controller_utils.go` `ShouldSetHostname`).
 pub fn published_hostname<'a>(service: &Service, pod: &'a Pod) -> Option<&'a str> {
-    let is_published = pod.subdomain.as_deref() == Some(&*service.name) && pod.namespace == service.namespace;
-    pod.hostname.as_deref().filter(|_| is_published)
+    let is_published = pod.subdomain() == Some(&*service.name) && pod.namespace == service.namespace;
+    pod.hostname().filter(|_| is_published)
 }
 
 /// The ports through which a Service reaches a pod with these named container ports.

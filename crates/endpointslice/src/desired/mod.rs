@@ -14,7 +14,7 @@ mod tolerated;
 pub use conditions::Conditions;
 pub(crate) use conditions::is_ready;
 pub use endpoint_set::EndpointSet;
-pub(crate) use endpoint_set::equal_beyond_identity;
+pub(crate) use endpoint_set::{Identity, equal_beyond_identity, identity};
 pub use from_endpoints::{Mirrored, desired_from_endpoints};
 pub use from_service::{
     desired_from_service, desired_from_service_with, endpoint_ports, pod_endpoint, published_hostname,

@@ -7,9 +7,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::labels::{Label, LabelSet};
-use super::ports::NamedPort;
+use super::ports::{NamedPort, ServicePort};
 
-/// Shares equal strings, label sets and port lists between objects.
+/// Shares equal strings, label sets and lists of ports between objects.
 ///
 /// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
 /// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
@@ -23,6 +23,7 @@ pub struct Interner {
     strings: Table<Arc<str>>,
     labels: Table<LabelSet>,
     ports: Table<Arc<[NamedPort]>>,
+    service_ports: Table<Arc<[ServicePort]>>,
     kept_annotations: Vec<String>,
     /// Seeded at random, because tenants choose the strings. No result depends on the order of a table.
     hasher: RandomState,
@@ -111,18 +112,25 @@ impl Interner {
 
     /// The shared list of named container ports, in order.
     pub fn ports(&mut self, ports: Vec<NamedPort>) -> Arc<[NamedPort]> {
-        let hasher = &self.hasher;
-        let hash = hasher.hash_one(ports.as_slice());
-        if let Some(found) = self.ports.entries.find(hash, |entry| **entry == *ports) {
+        self.ports.list(&self.hasher, ports)
+    }
+
+    /// The shared list of a Service's ports, in order.
+    pub(crate) fn service_ports(&mut self, ports: Vec<ServicePort>) -> Arc<[ServicePort]> {
+        self.service_ports.list(&self.hasher, ports)
+    }
+}
+
+impl<T: Hash + Eq> Table<Arc<[T]>> {
+    /// The shared form of a list.
+    fn list(&mut self, hasher: &RandomState, list: Vec<T>) -> Arc<[T]> {
+        let hash = hasher.hash_one(list.as_slice());
+        if let Some(found) = self.entries.find(hash, |entry| **entry == *list) {
             return Arc::clone(found);
         }
-        let new: Arc<[NamedPort]> = ports.into();
-        self.ports.insert(
-            hash,
-            Arc::clone(&new),
-            |entry| hasher.hash_one(&**entry),
-            |entry| Arc::strong_count(entry) > 1,
-        );
+        let new: Arc<[T]> = list.into();
+        let is_shared = |entry: &Arc<[T]>| Arc::strong_count(entry) > 1;
+        self.insert(hash, Arc::clone(&new), |entry| hasher.hash_one(&**entry), is_shared);
         new
     }
 }

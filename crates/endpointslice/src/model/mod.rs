@@ -15,12 +15,12 @@ mod pod;
 mod ports;
 mod service;
 
-pub use address::{AddressType, is_allowed_in_slices, parse_ip};
+pub use address::{AddressType, Addresses, append_address, is_allowed_in_slices, parse_ip};
 pub(crate) use api_fields::text;
 pub use ids::{ResourceVersion, Uid};
 pub use interner::Interner;
 pub use labels::LabelSet;
 pub use node::{Node, NodeFields};
 pub use pod::{Pod, PodFields, ReadyCondition};
-pub use ports::{NamedPort, TargetPort};
-pub use service::{Families, PortFields, Service, ServiceFields, ServicePort, ServiceType, parse_bool};
+pub use ports::{NamedPort, ServicePort, TargetPort};
+pub use service::{Families, PortFields, Service, ServiceFields, ServiceType, parse_bool};

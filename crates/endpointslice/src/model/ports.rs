@@ -13,9 +13,24 @@ pub struct NamedPort {
     pub number: i32,
 }
 
+/// One port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServicePort {
+    /// The name; may be empty if it is the only port.
+    pub name: Arc<str>,
+    /// The protocol; `TCP` if the Service has none.
+    pub protocol: Arc<str>,
+    /// The port of the Service itself.
+    pub port: i32,
+    /// The port of the pod.
+    pub target: TargetPort,
+    /// `appProtocol`, copied unchanged (KEP-1507).
+    pub app_protocol: Option<Arc<str>>,
+}
+
 /// `targetPort` of a Service port. `Name` is shared text in a [`Service`](super::Service), and borrowed text in
 /// [`PortFields`](super::PortFields).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TargetPort<Name = Arc<str>> {
     /// A number.
     Number(i32),

@@ -11,7 +11,7 @@ use super::api_fields::{pairs, text};
 use super::ids::{ResourceVersion, Uid};
 use super::interner::Interner;
 use super::labels::LabelSet;
-use super::ports::TargetPort;
+use super::ports::{ServicePort, TargetPort};
 use crate::well_known::{TOLERATE_UNREADY_ENDPOINTS, TOPOLOGY_AWARE_HINTS, TOPOLOGY_MODE};
 
 /// A Service, reduced to the fields that endpoints depend on.
@@ -36,7 +36,7 @@ pub struct Service {
     /// The selector; `None` if absent or empty, which mean the same.
     pub selector: Option<LabelSet>,
     /// The ports, in spec order.
-    pub ports: Box<[ServicePort]>,
+    pub ports: Arc<[ServicePort]>,
     /// `spec.type`.
     pub service_type: ServiceType,
     /// `spec.clusterIP`: an address, `None` (as text) or empty.
@@ -45,6 +45,8 @@ pub struct Service {
     pub families: Families,
     /// `spec.publishNotReadyAddresses`.
     pub publish_not_ready_addresses: bool,
+    /// True if `spec.externalTrafficPolicy` or `spec.internalTrafficPolicy` is `Local`.
+    pub has_local_policy: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<Arc<str>>,
     /// The value of the topology annotation in effect: the deprecated key hides the other
@@ -74,21 +76,6 @@ pub struct Families {
     pub ipv4: bool,
     /// `IPv6` is listed.
     pub ipv6: bool,
-}
-
-/// One port of a Service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServicePort {
-    /// The name; may be empty if it is the only port.
-    pub name: Arc<str>,
-    /// The protocol; `TCP` if the Service has none.
-    pub protocol: Arc<str>,
-    /// The port of the Service itself.
-    pub port: i32,
-    /// The port of the pod.
-    pub target: TargetPort,
-    /// `appProtocol`, copied unchanged (KEP-1507).
-    pub app_protocol: Option<Arc<str>>,
 }
 
 /// The raw fields that a [`Service`] is made of, borrowed from a decoder or an API object.
@@ -122,6 +109,8 @@ pub struct ServiceFields<'a> {
     pub ip_families: Vec<&'a str>,
     /// `spec.publishNotReadyAddresses`.
     pub publish_not_ready_addresses: bool,
+    /// True if `spec.externalTrafficPolicy` or `spec.internalTrafficPolicy` is `Local`.
+    pub has_local_policy: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<&'a str>,
 }
@@ -147,6 +136,7 @@ impl Service {
         let annotation =
             |key| fields.annotations.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
         let topology_mode = annotation(TOPOLOGY_AWARE_HINTS).or_else(|| annotation(TOPOLOGY_MODE));
+        let ports = fields.ports.iter().map(|port| ServicePort::new(port, interner)).collect();
         Self {
             namespace: interner.string(fields.namespace),
             name: interner.string(fields.name),
@@ -157,7 +147,7 @@ impl Service {
             labels: interner.labels(&mut fields.labels),
             annotations: interner.annotations(&fields.annotations),
             selector: (!fields.selector.is_empty()).then(|| interner.labels(&mut fields.selector)),
-            ports: fields.ports.iter().map(|port| ServicePort::new(port, interner)).collect(),
+            ports: interner.service_ports(ports),
             service_type: match fields.service_type {
                 "ExternalName" => ServiceType::ExternalName,
                 _ => ServiceType::Other,
@@ -165,6 +155,7 @@ impl Service {
             cluster_ip: fields.cluster_ip.into(),
             families: Families::new(&fields.ip_families),
             publish_not_ready_addresses: fields.publish_not_ready_addresses,
+            has_local_policy: fields.has_local_policy,
             traffic_distribution: fields.traffic_distribution.map(|value| interner.string(value)),
             topology_mode: topology_mode.map(|value| interner.string(value)),
             tolerates_unready: annotation(TOLERATE_UNREADY_ENDPOINTS).and_then(parse_bool),
@@ -265,6 +256,9 @@ impl<'a> From<&'a core::Service> for ServiceFields<'a> {
             fields.cluster_ip = text(spec.cluster_ip.as_ref());
             fields.ip_families = spec.ip_families.iter().flatten().map(String::as_str).collect();
             fields.publish_not_ready_addresses = spec.publish_not_ready_addresses.unwrap_or_default();
+            fields.has_local_policy = [&spec.external_traffic_policy, &spec.internal_traffic_policy]
+                .into_iter()
+                .any(|policy| policy.as_deref() == Some("Local"));
             fields.traffic_distribution = spec.traffic_distribution.as_deref();
         }
         fields

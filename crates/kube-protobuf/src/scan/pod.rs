@@ -16,6 +16,8 @@ pub struct PodView<'a> {
     pub hostname: &'a str,
     /// `spec.subdomain`.
     pub subdomain: &'a str,
+    /// True if `spec.readinessGates` has an entry.
+    pub has_readiness_gates: bool,
     /// `status.phase`.
     pub phase: &'a str,
     /// `status.podIP`.
@@ -74,6 +76,7 @@ impl<'a> PodView<'a> {
                 16 => self.hostname = fields.text(value)?,
                 17 => self.subdomain = fields.text(value)?,
                 20 => add_sidecar_ports(fields.bytes(value)?, sidecar_ports)?,
+                28 => self.has_readiness_gates = true,
                 _ => {}
             }
         }

@@ -22,6 +22,8 @@ pub struct ServiceView<'a> {
     pub ip_families: Vec<&'a str>,
     /// `spec.publishNotReadyAddresses`.
     pub publish_not_ready_addresses: bool,
+    /// True if `spec.externalTrafficPolicy` or `spec.internalTrafficPolicy` is `Local`.
+    pub has_local_policy: bool,
     /// `spec.trafficDistribution`.
     pub traffic_distribution: Option<&'a str>,
 }
@@ -85,6 +87,7 @@ impl<'a> ServiceView<'a> {
                 2 => self.selector.push(text_entry(fields.bytes(value)?)?),
                 3 => self.cluster_ip = fields.text(value)?,
                 4 => self.service_type = fields.text(value)?,
+                11 | 22 => self.has_local_policy |= fields.bytes(value)? == b"Local",
                 13 => self.publish_not_ready_addresses = fields.boolean(value)?,
                 19 => self.ip_families.push(fields.text(value)?),
                 23 => self.traffic_distribution = Some(fields.text(value)?),

@@ -146,6 +146,7 @@ fn pod_of(pod: &Pod) -> PodView<'_> {
         node_name: text(spec.node_name.as_ref()),
         hostname: text(spec.hostname.as_ref()),
         subdomain: text(spec.subdomain.as_ref()),
+        has_readiness_gates: spec.readiness_gates.iter().flatten().next().is_some(),
         phase: text(status.phase.as_ref()),
         pod_ip: text(status.pod_ip.as_ref()),
         pod_ips: status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect(),
@@ -195,6 +196,9 @@ fn services_equal_json() {
             ports: ports.collect(),
             ip_families: spec.ip_families.iter().flatten().map(String::as_str).collect(),
             publish_not_ready_addresses: spec.publish_not_ready_addresses.unwrap_or_default(),
+            has_local_policy: [&spec.external_traffic_policy, &spec.internal_traffic_policy]
+                .into_iter()
+                .any(|policy| policy.as_deref() == Some("Local")),
             traffic_distribution: spec.traffic_distribution.as_deref(),
         };
         let view = ServiceView::parse(Unknown::parse(&bytes).unwrap().raw).unwrap();

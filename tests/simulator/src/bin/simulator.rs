@@ -7,7 +7,7 @@ use simulator::exhaustive::Cases;
 use simulator::fault::Fault;
 use simulator::history::run;
 use simulator::plan::Plan;
-use simulator::run::{Options, all, all_of, one};
+use simulator::run::{Options, all_of, one};
 use simulator::shrink::shrink;
 
 /// Runs histories of a cluster with faults on virtual time.
@@ -41,6 +41,9 @@ struct Arguments {
     replicas: Option<usize>,
     #[arg(long)]
     fronts: Option<usize>,
+    /// With the feature gate `EndpointSliceCoalescing`.
+    #[arg(long)]
+    coalescing: bool,
     /// Print the plan of the first seed and end.
     #[arg(long)]
     script: bool,
@@ -66,8 +69,15 @@ impl Arguments {
         Options { from, seeds, jobs, mattered, stop, progress: true }
     }
 
+    /// The history of a seed.
+    fn history(&self, seed: u64) -> Plan {
+        let mut plan = Plan::of(seed);
+        plan.setup.coalescing = self.coalescing;
+        plan
+    }
+
     fn plan(&self) -> Plan {
-        let mut plan = Plan::of(self.from);
+        let mut plan = self.history(self.from);
         if !self.only.is_empty() {
             let numbers: Vec<usize> = self.only.iter().filter_map(|number| number.parse().ok()).collect();
             plan = plan.only(&numbers);
@@ -99,7 +109,7 @@ fn main() -> ExitCode {
     if arguments.twice {
         return twice(&arguments);
     }
-    let report = all(&arguments.options(arguments.seeds));
+    let report = all_of(&arguments.options(arguments.seeds), &|seed| arguments.history(seed));
     println!("{}", report.table());
     println!("{}", report.summary());
     for (seed, failures) in &report.failures {
@@ -108,7 +118,7 @@ fn main() -> ExitCode {
     }
     let Some(seed) = report.failures.keys().next() else { return ExitCode::SUCCESS };
     if !arguments.no_shrink {
-        let (plan, outcome) = shrink(&Plan::of(*seed));
+        let (plan, outcome) = shrink(&arguments.history(*seed));
         println!("\n{}{}\n{}", plan.script(), outcome.failures.join("\n"), plan.command());
     }
     ExitCode::FAILURE
@@ -149,7 +159,7 @@ fn trace(plan: &Plan) -> ExitCode {
 fn twice(arguments: &Arguments) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for seed in arguments.from..arguments.from + arguments.seeds {
-        let plan = Plan::of(seed);
+        let plan = arguments.history(seed);
         let digests = [one(&plan).digest, one(&plan).digest];
         if digests[0] != digests[1] {
             println!("seed {seed} is not deterministic");

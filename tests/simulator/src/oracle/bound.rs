@@ -14,6 +14,8 @@ const REPAIRS: u64 = 120;
 const CONFLICTS: u64 = 60;
 /// A refused key is retried after up to 1000 s.
 const REFUSALS: u64 = 1_000;
+/// A change waits for others of its slice.
+const DEFERRAL: u64 = 5;
 /// A batch period passes.
 const BATCH: u64 = 1;
 
@@ -22,7 +24,8 @@ pub fn bound(plan: &Plan) -> Duration {
     let election = if plan.setup.election { renew_deadline(&plan.setup) * 3 / 2 } else { 0 };
     let refused = plan.faults().into_iter().any(refuses);
     let refusals = if refused { REFUSALS } else { 0 };
-    let bound = Duration::from_secs(WATCHES + election + REPAIRS + CONFLICTS + BATCH + refusals);
+    let deferral = if plan.setup.coalescing { DEFERRAL } else { 0 };
+    let bound = Duration::from_secs(WATCHES + election + REPAIRS + CONFLICTS + BATCH + refusals + deferral);
     // Timers of a replica whose clock is slow take up to a quarter longer.
     if plan.faults().contains(&Fault::ClockRate) { bound * 5 / 4 } else { bound }
 }

@@ -14,6 +14,7 @@ mod report;
 mod scenarios;
 mod seed;
 mod tally;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,10 @@ async fn run(options: &Options) -> ExitCode {
         for controllers in &options.controllers {
             println!("\n{}", Box::pin(delegated::run(controllers, options)).await);
         }
+        return ExitCode::SUCCESS;
+    }
+    if options.timeline {
+        timeline::print(&options.controllers, options).await;
         return ExitCode::SUCCESS;
     }
     let mut all = Vec::new();

@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// A file for the results of scenarios and growth, as JSON; `hack/plots` draws them.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Print a timeline of the start instead: caches, first write, writes a second, CPU of all processes.
+    #[arg(long, conflicts_with_all = ["delegated", "json"])]
+    pub(crate) timeline: bool,
 }
 
 /// A scenario that `--scenario` names.

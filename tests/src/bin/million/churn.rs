@@ -8,9 +8,18 @@ use crate::cluster::Cluster;
 use crate::kinds::Kind;
 use crate::wire;
 
-/// Sends events for a time: one pod after another becomes unready, or ready again. Consecutive events are of different
-/// Services, as far as there are enough. Returns the number of events.
-pub(crate) async fn run(cluster: &Cluster, rate: u32, time: Duration) -> u64 {
+/// An event of a pod.
+struct Change {
+    pod: usize,
+    ready: bool,
+    /// It was not so before.
+    is_news: bool,
+}
+
+/// Sends events for a time: one pod after another becomes unready, or ready again, in one of `every` events; the others
+/// change nothing that endpoints depend on. Consecutive events are of different Services, as far as there are enough.
+/// Returns the number of events.
+pub(crate) async fn run(cluster: &Cluster, rate: u32, every: u32, time: Duration) -> u64 {
     let world = &cluster.objects.world;
     let mut unready = vec![false; world.pods];
     let mut ticks = tokio::time::interval(Duration::from_millis(1));
@@ -24,13 +33,14 @@ pub(crate) async fn run(cluster: &Cluster, rate: u32, time: Duration) -> u64 {
         if count == 0 {
             continue;
         }
-        let pods =
-            (sent..sent + count).map(|event| pod_of(event as usize, world.services, world.pods_per_service));
-        let changes: Vec<(usize, bool)> = pods
-            .filter(|pod| *pod < world.pods)
-            .map(|pod| {
-                unready[pod] = !unready[pod];
-                (pod, !unready[pod])
+        let pods = (sent..sent + count)
+            .map(|event| (event, pod_of(event as usize, world.services, world.pods_per_service)));
+        let changes: Vec<Change> = pods
+            .filter(|(_, pod)| *pod < world.pods)
+            .map(|(event, pod)| {
+                let is_news = event.is_multiple_of(u64::from(every));
+                unready[pod] ^= is_news;
+                Change { pod, ready: !unready[pod], is_news }
             })
             .collect();
         send(cluster, &changes);
@@ -47,16 +57,18 @@ fn pod_of(event: usize, services: usize, pods_per_service: usize) -> usize {
     (place * STRIDE % services) * pods_per_service + round % pods_per_service
 }
 
-fn send(cluster: &Cluster, changes: &[(usize, bool)]) {
+fn send(cluster: &Cluster, changes: &[Change]) {
     let objects = &cluster.objects;
     cluster.watchers.change(Kind::Pods, changes.len() as u64, |first| {
         let (mut frames, mut raw) = (Vec::new(), Vec::new());
-        for (version, (pod, ready)) in (first..).zip(changes) {
+        for (version, Change { pod, ready, is_news }) in (first..).zip(changes) {
             raw.clear();
             objects.samples.pod(&objects.world, *pod, *ready, version, &mut raw);
             wire::event(&mut frames, "MODIFIED", Kind::Pods.types(), &raw);
-            cluster.slices.changes(*pod, *ready);
-            cluster.endpoints.changes(*pod, *ready);
+            if *is_news {
+                cluster.slices.changes(*pod, *ready);
+                cluster.endpoints.changes(*pod, *ready);
+            }
         }
         (frames, ())
     });

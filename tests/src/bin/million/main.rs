@@ -31,6 +31,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use tests::process::own_usage;
 use tests::program;
 use tokio::net::TcpListener;
 
@@ -62,6 +63,7 @@ async fn run(options: &Options) -> ExitCode {
     if options.seconds > 0 {
         change(&server.0, &mut subject, options).await;
     }
+    subject.stop().await;
     for complaint in subject.complaints().iter().take(10) {
         println!("log: {complaint}");
     }
@@ -81,24 +83,34 @@ async fn start(cluster: &Cluster, subject: &mut Subject, options: &Options) -> b
     let limit = Duration::from_secs(options.limit.into());
     subject.caches_filled(limit).await;
     let filled = (subject.usage(), subject.elapsed());
-    let (planned, at) = subject.quiet(limit).await;
+    // Without the controller of slices, rest must do.
+    let services = f64::from(u32::try_from(cluster.objects.world.services).expect("fewer than the pods"));
+    let has_planned = async |subject: &Subject| subject.syncs().await >= services;
+    let (planned, at) = subject.quiet(limit, has_planned).await;
     let metrics = subject.metrics().await;
     let writes = cluster.writes.load(Ordering::Relaxed);
     println!("{}", report::start(cluster, filled, (planned, at), &metrics));
+    if let Some(path) = &options.json {
+        let json = report::json(cluster.objects.world.pods, planned, at, writes);
+        std::fs::write(path, json).unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
+    }
     writes == 0
 }
 
 /// Measures while pods change.
 async fn change(cluster: &Cluster, subject: &mut Subject, options: &Options) {
-    let (begun, before) = (subject.metrics().await, subject.usage());
+    let (begun, before, harness) = (subject.metrics().await, subject.usage(), own_usage().cpu);
     let writes = cluster.writes.load(Ordering::Relaxed);
     let start = Instant::now();
-    let events = churn::run(cluster, options.rate, Duration::from_secs(options.seconds.into())).await;
+    let time = Duration::from_secs(options.seconds.into());
+    let events = churn::run(cluster, options.rate, options.every, time).await;
     let ended = (start.elapsed(), subject.usage());
+    let harness = own_usage().cpu.saturating_sub(harness);
     let limit = subject.elapsed() + Duration::from_secs(options.limit.into());
-    let (after, _) = subject.quiet(limit).await;
+    let has_written = async |_: &Subject| cluster.slices.waiting() == 0 && cluster.endpoints.waiting() == 0;
+    let (after, _) = subject.quiet(limit, has_written).await;
     let metrics = subject.metrics().await;
     let writes = cluster.writes.load(Ordering::Relaxed) - writes;
-    let churn = report::Churn { events, writes, before, ended, after };
+    let churn = report::Churn { events, writes, before, ended, after, harness };
     println!("{}", report::churn(cluster, &churn, &begun, &metrics));
 }

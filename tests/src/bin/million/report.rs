@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::json;
 use tests::metrics::{Exposition, Histogram};
 use tests::process::Usage;
 
 use crate::cluster::Cluster;
 use crate::kinds::{Kind, Objects};
-use crate::subject::{holds, line, total};
+use crate::subject::{holds, line, syncs};
 use crate::tally::Tally;
 
 /// The counts and sizes of a cluster.
@@ -47,7 +48,7 @@ pub(crate) fn start(
         text,
         "  {:.2} CPU s after the caches; {} syncs of slices; {} writes, {} other requests, {} streamed lists",
         (planned.cpu.saturating_sub(filled.cpu)).as_secs_f64(),
-        total(metrics, "endpoint_slice_controller_endpoints_sync_duration"),
+        syncs(metrics),
         cluster.writes.load(Ordering::Relaxed),
         cluster.others.load(Ordering::Relaxed),
         cluster.lists.load(Ordering::Relaxed)
@@ -59,6 +60,17 @@ pub(crate) fn start(
     text
 }
 
+/// The figures of the start in the form of hack/bench: that of a new process on a settled cluster.
+pub(crate) fn json(pods: usize, planned: Usage, at: Duration, writes: u64) -> String {
+    let median = json!({
+        "seconds": at.as_secs_f64(), "cpu_seconds": planned.cpu.as_secs_f64(),
+        "peak_megabytes": planned.peak_rss as f64 / 1e6, "writes": writes,
+    });
+    let phases = json!({"restart": {"ours": {"median": median}}});
+    let value = json!({"scenarios": [{"name": format!("{pods} pods"), "phases": phases}]});
+    serde_json::to_string_pretty(&value).expect("JSON") + "\n"
+}
+
 /// A time in which pods changed.
 pub(crate) struct Churn {
     pub(crate) events: u64,
@@ -67,10 +79,12 @@ pub(crate) struct Churn {
     /// The time of the last event, and the usage then.
     pub(crate) ended: (Duration, Usage),
     pub(crate) after: Usage,
+    /// CPU of this process while events came.
+    pub(crate) harness: Duration,
 }
 
 pub(crate) fn churn(cluster: &Cluster, churn: &Churn, begun: &Exposition, metrics: &Exposition) -> String {
-    let Churn { events, writes, before, ended: (took, at_end), after } = churn;
+    let Churn { events, writes, before, ended: (took, at_end), after, harness } = churn;
     let mut text = String::new();
     let seconds = took.as_secs_f64();
     writeln!(
@@ -81,8 +95,9 @@ pub(crate) fn churn(cluster: &Cluster, churn: &Churn, begun: &Exposition, metric
     .unwrap();
     writeln!(
         text,
-        "  CPU {:.2} s while they came, {:.2} s until all was written, {:.0} µs an event; then {}",
+        "  CPU {:.2} s while they came, and {:.2} s of the server; {:.2} s until all was written, {:.0} µs an event; then {}",
         at_end.cpu.saturating_sub(before.cpu).as_secs_f64(),
+        harness.as_secs_f64(),
         after.cpu.saturating_sub(before.cpu).as_secs_f64(),
         after.cpu.saturating_sub(before.cpu).as_secs_f64() * 1e6 / *events as f64,
         line(*after)

@@ -1,5 +1,6 @@
 //! The program under measurement.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,8 +12,6 @@ use tests::process::{Process, Usage};
 
 use crate::options::Options;
 
-/// The kinds that the program lists: pods, Services, nodes, slices and Endpoints.
-const CACHES: usize = 5;
 const POPULATED: &str = "Caches populated";
 
 /// The running program.
@@ -20,6 +19,8 @@ pub(crate) struct Subject {
     process: Process,
     pages: Pages,
     start: Instant,
+    /// The kinds that it lists.
+    caches: usize,
 }
 
 impl Subject {
@@ -46,7 +47,7 @@ impl Subject {
         let program = binaries::endpoint_controller_manager();
         let start = Instant::now();
         let process = Process::start("endpoint-controller-manager", &program, folder, args);
-        Self { process, pages: Pages::anonymous(port), start }
+        Self { process, pages: Pages::anonymous(port), start, caches: caches(&options.controllers) }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -60,9 +61,10 @@ impl Subject {
     /// Waits until every cache is filled, as the log says: asking the program would add to its work.
     pub(crate) async fn caches_filled(&mut self, limit: Duration) {
         let mut filled = 0;
-        while filled < CACHES {
+        while filled < self.caches {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            self.check(limit, || format!("{filled} of {CACHES} caches are filled"));
+            let caches = self.caches;
+            self.check(limit, || format!("{filled} of {caches} caches are filled"));
             let log = std::fs::read_to_string(self.process.log()).expect("a log");
             let now = log.matches(POPULATED).count();
             if now > filled {
@@ -73,19 +75,27 @@ impl Subject {
         }
     }
 
-    /// Waits until the program uses less than a twentieth of a processor. Returns its usage, and the time at which it
-    /// came to rest.
-    pub(crate) async fn quiet(&mut self, limit: Duration) -> (Usage, Duration) {
+    /// Waits until the program has finished its work and uses less than a twentieth of a processor, or does so for ten
+    /// seconds. Returns its usage, and the time at which it came to rest.
+    pub(crate) async fn quiet(
+        &mut self,
+        limit: Duration,
+        has_finished: impl AsyncFn(&Self) -> bool,
+    ) -> (Usage, Duration) {
         /// Long enough for a twentieth of it to be more than a tick of 10 ms.
         const INTERVAL: Duration = Duration::from_millis(500);
-        let mut before = self.usage();
+        /// A machine with other load may give it nothing to run on for some time.
+        const PATIENCE: u32 = 20;
+        let (mut before, mut resting) = (self.usage(), 0);
         loop {
             let at = self.elapsed();
             tokio::time::sleep(INTERVAL).await;
             self.check(limit, || "it does not come to rest".to_owned());
             let now = self.usage();
-            if now.cpu.saturating_sub(before.cpu) <= INTERVAL / 20 {
-                return (now, at);
+            let rests = now.cpu.saturating_sub(before.cpu) <= INTERVAL / 20;
+            resting = if rests { resting + 1 } else { 0 };
+            if rests && (resting >= PATIENCE || has_finished(self).await) {
+                return (now, at.saturating_sub(INTERVAL * (resting - 1)));
             }
             before = now;
         }
@@ -94,6 +104,18 @@ impl Subject {
     fn check(&mut self, limit: Duration, state: impl FnOnce() -> String) {
         self.process.alive().unwrap_or_else(|error| panic!("{error}"));
         assert!(self.elapsed() < limit, "after {} s: {}; {}", limit.as_secs(), state(), self.process.tail());
+    }
+
+    /// Ends it as an operator would.
+    pub(crate) async fn stop(&mut self) {
+        self.process.signal("TERM");
+        let status = self.process.ended(Duration::from_mins(1)).await;
+        assert!(status.success(), "{status}; {}", self.process.tail());
+    }
+
+    /// The number of syncs of the EndpointSlice controller.
+    pub(crate) async fn syncs(&self) -> f64 {
+        syncs(&self.metrics().await)
     }
 
     /// The warnings and errors of the log.
@@ -110,8 +132,24 @@ impl Subject {
     }
 }
 
-/// The sum of the series of a metric with this label; 0 without series.
-pub(crate) fn total(metrics: &Exposition, name: &str) -> f64 {
+/// The number of kinds that these controllers list, of pods, Services, nodes, slices and Endpoints.
+fn caches(controllers: &str) -> usize {
+    let kinds = controllers.split(',').flat_map(|controller| match controller {
+        "endpoints-controller" => ["pods", "services", "endpoints"].as_slice(),
+        "endpointslice-controller" => &["pods", "services", "nodes", "slices"],
+        "endpointslice-mirroring-controller" => &["services", "endpoints", "slices"],
+        other => panic!("--controllers must name controllers, and {other:?} is none"),
+    });
+    kinds.collect::<BTreeSet<_>>().len()
+}
+
+/// The number of syncs of the EndpointSlice controller.
+pub(crate) fn syncs(metrics: &Exposition) -> f64 {
+    total(metrics, "endpoint_slice_controller_endpoints_sync_duration")
+}
+
+/// The sum of the series of a metric; 0 without series.
+fn total(metrics: &Exposition, name: &str) -> f64 {
     let series = metrics.metrics.get(name).into_iter().flat_map(|metric| metric.series.values());
     let numbers = series.map(|value| match value {
         Value::Number(number) => *number,

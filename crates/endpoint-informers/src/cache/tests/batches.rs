@@ -43,8 +43,9 @@ fn between() -> impl Strategy<Value = Between> {
 
 impl Cache {
     fn put_pod(&self, name: &str, version: &str) {
-        let pod = pod(name, &[("pod", name)], &mut self.interner.lock());
-        self.upsert(Pod { version: version.into(), ..pod });
+        let mut pod = pod(name, &[("pod", name)], &mut self.interner.lock());
+        pod.version = version.into();
+        self.upsert(pod);
     }
 }
 

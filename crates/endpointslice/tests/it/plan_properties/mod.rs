@@ -21,6 +21,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
+pub(crate) use self::checks::identity;
 use self::generator::{case, move_to_link_local, pods, set_readiness, shuffled, steps};
 use crate::support::{Cluster, NO_WRITES, count, name_of};
 

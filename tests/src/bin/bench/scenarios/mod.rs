@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use tests::manager::Kind;
+use tests::manager::{Controller, Kind};
 
 use crate::options::Options;
+use crate::timeline;
 use once::once;
 use results::Results;
 use scenario::{QPS, Scenario};
@@ -25,6 +26,11 @@ use scenario::{QPS, Scenario};
 pub(crate) async fn run(options: &Options) -> ExitCode {
     let mut all = Vec::new();
     for scenario in Scenario::of(options) {
+        if options.timeline {
+            println!("\n{}", scenario.name);
+            timeline::print(&[Controller::ALL], &scenario.options(options)).await;
+            continue;
+        }
         let results = Box::pin(measure(&scenario, options)).await;
         println!("{}", table::table(&scenario, &results));
         all.push((scenario, results));

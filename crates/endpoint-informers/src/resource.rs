@@ -63,13 +63,18 @@ pub trait Resource: Send + Sync + Sized + 'static {
 pub trait Index<T>: Default + Send + Sync {
     /// Adds an object.
     fn insert(&mut self, object: &Arc<T>);
-    /// Removes an object that was added.
+    /// Removes an object that was added, by its allocation.
     fn remove(&mut self, object: &Arc<T>);
     /// Replaces `old` with `new`, which has the same name.
     fn replace(&mut self, old: &Arc<T>, new: &Arc<T>) {
         self.remove(old);
         self.insert(new);
     }
+}
+
+/// Tells an object of an index by its allocation: it is removed and replaced as the one that was added.
+pub(crate) fn identical_to<T>(object: &Arc<T>) -> impl Fn(&Arc<T>) -> bool + Copy {
+    move |other| Arc::ptr_eq(other, object)
 }
 
 /// The index of kinds that are looked up by name only.

@@ -1,15 +1,15 @@
 //! The table of one kind: objects by name, and an index that is kept consistent with it.
 
 pub(crate) mod hash;
-pub(crate) mod partitioned_table;
 pub(crate) mod small_set;
+pub(crate) mod table;
 pub(crate) mod unreadable;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::hash::{Seed, spread};
-use self::partitioned_table::PartitionedTable;
+use self::table::Table;
 use self::unreadable::{UnreadableNames, UnreadableObject};
 use crate::resource::{Change, Index as _, Resource};
 
@@ -18,7 +18,7 @@ use crate::resource::{Change, Index as _, Resource};
 /// Cost: one hash and one comparison of names for each access, plus the index. Memory beside the objects: about twenty
 /// bytes each, because names are read from the objects themselves.
 pub struct Store<T: Resource> {
-    objects: PartitionedTable<Entry<T>>,
+    objects: Table<Entry<T>>,
     seed: Seed,
     index: T::Index,
     unreadable: UnreadableNames,
@@ -41,8 +41,9 @@ struct Entry<T> {
 }
 
 impl<T: Resource> Entry<T> {
-    fn is_named(&self, namespace: &str, name: &str) -> bool {
-        self.object.name() == name && self.object.namespace() == namespace
+    /// True if this is the object of this name, which hashes to `hash`.
+    fn is_named(&self, hash: u32, namespace: &str, name: &str) -> bool {
+        self.hash == hash && self.object.name() == name && self.object.namespace() == namespace
     }
 }
 
@@ -53,7 +54,7 @@ fn hash_of<T>(entry: &Entry<T>) -> u64 {
 impl<T: Resource> Default for Store<T> {
     fn default() -> Self {
         Self {
-            objects: PartitionedTable::default(),
+            objects: Table::default(),
             seed: Seed::default(),
             index: T::Index::default(),
             unreadable: UnreadableNames::default(),
@@ -73,7 +74,9 @@ impl<T: Resource> Store<T> {
     /// The object of this name; `namespace` is empty for cluster-scoped kinds.
     pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
         let hash = self.hash(namespace, name);
-        self.objects.find(spread(hash), |entry| entry.is_named(namespace, name)).map(|entry| &entry.object)
+        self.objects
+            .find(spread(hash), |entry| entry.is_named(hash, namespace, name))
+            .map(|entry| &entry.object)
     }
 
     /// All objects, in no particular order.
@@ -145,7 +148,9 @@ impl<T: Resource> Store<T> {
     pub(crate) fn upsert(&mut self, object: Arc<T>) -> Option<Change<T>> {
         let (namespace, name, seen) = (object.namespace(), object.name(), self.generation);
         let hash = self.hash(namespace, name);
-        if let Some(present) = self.objects.find_mut(spread(hash), |entry| entry.is_named(namespace, name)) {
+        if let Some(present) =
+            self.objects.find_mut(spread(hash), |entry| entry.is_named(hash, namespace, name))
+        {
             present.seen = seen;
             if present.object.is_same(&object) {
                 return None;
@@ -156,7 +161,7 @@ impl<T: Resource> Store<T> {
         }
         self.unreadable.remove(namespace, name);
         let entry = Entry { object: Arc::clone(&object), hash, seen };
-        self.objects.insert_unique(spread(hash), entry, hash_of);
+        self.objects.insert_unique(entry, hash_of);
         self.index.insert(&object);
         Some(Change::Added(object))
     }
@@ -166,7 +171,7 @@ impl<T: Resource> Store<T> {
         self.unreadable.remove(namespace, name);
         let hash = self.hash(namespace, name);
         let Entry { object, .. } =
-            self.objects.remove(spread(hash), |entry| entry.is_named(namespace, name))?;
+            self.objects.remove(spread(hash), |entry| entry.is_named(hash, namespace, name))?;
         self.index.remove(&object);
         Some(Change::Deleted(object))
     }
@@ -179,7 +184,7 @@ impl<T: Resource> Store<T> {
             return;
         }
         let hash = self.hash(namespace, name);
-        match self.objects.find_mut(spread(hash), |entry| entry.is_named(namespace, name)) {
+        match self.objects.find_mut(spread(hash), |entry| entry.is_named(hash, namespace, name)) {
             Some(present) => present.seen = seen,
             None => self.unreadable.add(namespace, name, seen),
         }

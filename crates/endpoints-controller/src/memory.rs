@@ -200,20 +200,24 @@ impl Memory {
         Ok(has_ports)
     }
 
-    /// The addresses that fit, ready ones and others, and true if some don't (`truncate` for one subset).
-    fn fitting(&self) -> ([Vec<&Arc<Pod>>; 2], bool) {
+    /// The addresses that fit, ready ones and others (`truncate` for one subset).
+    fn fitting(&self) -> [Vec<&Arc<Pod>>; 2] {
         let is_ready = |pod: &&Arc<Pod>| self.unready == Unready::Tolerated || pod.ready;
         let (mut ready, mut others): (Vec<_>, Vec<_>) = self.listed.iter().partition(is_ready);
         ready.truncate(CAPACITY);
         others.truncate(CAPACITY - ready.len());
-        let truncated = ready.len() + others.len() < self.listed.len();
-        ([ready, others], truncated)
+        [ready, others]
+    }
+
+    /// True if some addresses don't fit.
+    fn is_truncated(&self) -> bool {
+        self.listed.len() > CAPACITY
     }
 
     /// True if these subsets are, byte for byte, the one that is wanted.
     fn has_content(&mut self, subsets: &[SubsetView<'_>]) -> bool {
         let mut buffers = std::mem::take(&mut self.buffers);
-        let (lists, _) = self.fitting();
+        let lists = self.fitting();
         let same = match subsets {
             [] => self.listed.is_empty(),
             [subset] => {
@@ -246,7 +250,7 @@ impl Memory {
         let (head, subsets) = split_subsets(encoded)?;
         if self.has_content(&subsets) {
             self.canonical = Some(Arc::clone(stored));
-            if has_current_metadata(&head, &self.service, self.fitting().1) {
+            if has_current_metadata(&head, &self.service, self.is_truncated()) {
                 return Ok(Difference::Nothing);
             }
         } else if self.canonical.as_ref().is_none_or(|canonical| !Arc::ptr_eq(canonical, stored)) {
@@ -257,10 +261,10 @@ impl Memory {
 
     /// The write of what is wanted; `head` has the metadata of the stored object.
     pub(crate) fn write(&self, head: Option<&Endpoints>, trigger_time: Option<String>) -> Plan {
-        let (lists, truncated) = self.fitting();
+        let lists = self.fitting();
         let pods = lists.iter().flatten().map(|pod| &***pod);
         let subsets = desired_subsets(&self.service, pods, self.unready);
-        write(head, &self.service, subsets, truncated, trigger_time)
+        write(head, &self.service, subsets, self.is_truncated(), trigger_time)
     }
 }
 

@@ -18,7 +18,7 @@ pub struct CachedEndpoints {
     /// The namespace.
     pub namespace: Arc<str>,
     /// The name, which is the Service's.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// The uid.
     pub uid: Uid,
     /// The resourceVersion.
@@ -49,7 +49,7 @@ impl Resource for CachedEndpoints {
         let encoded = kube_protobuf::without_managed_fields(raw)?;
         let object = Self {
             namespace: interner.string(meta.namespace),
-            name: meta.name.into(),
+            name: interner.string(meta.name),
             uid: meta.uid.into(),
             version: meta.resource_version.into(),
             last_managers: LastManagers::new(kube_protobuf::last_managers(raw)?, interner),
@@ -75,7 +75,7 @@ impl Resource for CachedEndpoints {
     }
 
     fn key(&self) -> ObjectKey {
-        ObjectKey { namespace: Arc::clone(&self.namespace), name: Arc::from(&*self.name) }
+        ObjectKey { namespace: Arc::clone(&self.namespace), name: Arc::clone(&self.name) }
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -10,14 +10,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectM
 /// Times there are whole seconds, so there may be several managers. There are none if the last change left no entry, as
 /// a change that only removes fields of others.
 ///
-/// Memory: two words, and a shared string for each manager.
+/// Memory: two words, and a shared list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastManagers(Box<[Arc<str>]>);
+pub struct LastManagers(Arc<[Arc<str>]>);
 
 impl LastManagers {
     /// Managers with these names.
     pub(crate) fn new<'a>(managers: impl IntoIterator<Item = &'a str>, interner: &mut Interner) -> Self {
-        Self(managers.into_iter().map(|manager| interner.string(manager)).collect())
+        Self(interner.strings(managers))
     }
 
     /// The last managers of decoded metadata, by the rules of [`kube_protobuf::last_managers`].

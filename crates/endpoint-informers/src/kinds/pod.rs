@@ -15,10 +15,10 @@ use hashbrown::HashMap;
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, PodView};
 
-use crate::resource::{Index, Resource};
+use crate::resource::{Index, Resource, identical_to};
 use crate::store::hash::{Seed, spread};
-use crate::store::partitioned_table::PartitionedTable;
 use crate::store::small_set::SmallSet;
+use crate::store::table::Table;
 
 /// The field selector for pods that may be endpoints: those that have an address and have not ended.
 ///
@@ -101,7 +101,7 @@ pub struct PodIndex {
 #[derive(Default)]
 struct NamespacePods {
     /// By identity of the label set.
-    sets: PartitionedTable<LabelledPods>,
+    sets: Table<LabelledPods>,
     /// From the key of a label to its values, and from each value to the identities of the label sets that have it.
     by_label: HashMap<Arc<str>, Values, RandomState>,
     identities: RandomState,
@@ -109,7 +109,7 @@ struct NamespacePods {
 }
 
 /// The values of one label key.
-type Values = PartitionedTable<LabelValue>;
+type Values = Table<LabelValue>;
 
 struct LabelValue {
     text: Arc<str>,
@@ -117,13 +117,15 @@ struct LabelValue {
     sets: SmallSet<usize>,
 }
 
+impl LabelValue {
+    fn is(&self, hash: u32, text: &str) -> bool {
+        self.hash == hash && *self.text == *text
+    }
+}
+
 struct LabelledPods {
     labels: LabelSet,
     pods: SmallSet<Arc<Pod>>,
-}
-
-fn same_name(a: &Pod, b: &Pod) -> bool {
-    a.name == b.name && a.namespace == b.namespace
 }
 
 /// Hashes a pod's name. The namespace is left out: one of the two tables is per namespace, and in the other, equal
@@ -149,7 +151,7 @@ impl Index<Pod> for PodIndex {
         let hash = name_hash(&self.names)(pod);
         if let Some(node) = &pod.node_name
             && let Some(pods) = self.nodes.get_mut(node)
-            && pods.remove(hash, |other| same_name(other, pod))
+            && pods.remove(hash, identical_to(pod))
         {
             self.nodes.remove(node);
         }
@@ -164,12 +166,12 @@ impl Index<Pod> for PodIndex {
         if old.labels.same(&new.labels) && old.node_name == new.node_name {
             let hash = name_hash(&self.names)(old);
             let on_node = old.node_name.as_ref().and_then(|node| self.nodes.get_mut(node));
-            if let Some(found) = on_node.and_then(|pods| pods.find_mut(hash, |pod| same_name(pod, old))) {
+            if let Some(found) = on_node.and_then(|pods| pods.find_mut(hash, identical_to(old))) {
                 *found = Arc::clone(new);
             }
             let namespace = self.namespaces.get_mut(&*old.namespace);
             let set = namespace.and_then(|namespace| namespace.set_mut(old.labels.identity()));
-            if let Some(found) = set.and_then(|set| set.pods.find_mut(hash, |pod| pod.name == old.name)) {
+            if let Some(found) = set.and_then(|set| set.pods.find_mut(hash, identical_to(old))) {
                 *found = Arc::clone(new);
                 return;
             }
@@ -225,7 +227,7 @@ impl NamespacePods {
         let set = LabelledPods { labels: pod.labels.clone(), pods: SmallSet::One(Arc::clone(pod)) };
         let identities = &self.identities;
         let hash_of = |set: &LabelledPods| identities.hash_one(set.labels.identity());
-        self.sets.insert_unique(hash_of(&set), set, hash_of);
+        self.sets.insert_unique(set, hash_of);
     }
 
     fn set_mut(&mut self, identity: usize) -> Option<&mut LabelledPods> {
@@ -243,7 +245,7 @@ impl NamespacePods {
         let hash = self.identities.hash_one(identity);
         let is_match = |set: &LabelledPods| set.labels.identity() == identity;
         let Some(set) = self.sets.find_mut(hash, is_match) else { return };
-        if !set.pods.remove(name_hash, |other| other.name == pod.name) {
+        if !set.pods.remove(name_hash, identical_to(pod)) {
             return;
         }
         self.sets.remove(hash, is_match);
@@ -256,23 +258,23 @@ impl NamespacePods {
     fn add_label(&mut self, identity: usize, key: &Arc<str>, value: &Arc<str>) {
         let hash = self.seed.short(value);
         let values = self.by_label.entry(Arc::clone(key)).or_default();
-        if let Some(found) = values.find_mut(spread(hash), |other| *other.text == **value) {
+        if let Some(found) = values.find_mut(spread(hash), |other| other.is(hash, value)) {
             found.sets.insert_unique(identity, |identity| self.identities.hash_one(identity));
         } else {
             let new = LabelValue { text: Arc::clone(value), hash, sets: SmallSet::One(identity) };
-            values.insert_unique(spread(hash), new, |value| spread(value.hash));
+            values.insert_unique(new, |value| spread(value.hash));
         }
     }
 
     /// Undoes [`Self::add_label`].
     fn remove_label(&mut self, identity: usize, key: &Arc<str>, value: &Arc<str>) {
-        let hash = spread(self.seed.short(value));
+        let hash = self.seed.short(value);
         let Some(values) = self.by_label.get_mut(key) else { return };
-        let is_match = |other: &LabelValue| *other.text == **value;
-        if let Some(found) = values.find_mut(hash, is_match)
+        let is_match = |other: &LabelValue| other.is(hash, value);
+        if let Some(found) = values.find_mut(spread(hash), is_match)
             && found.sets.remove(self.identities.hash_one(identity), |other| *other == identity)
         {
-            values.remove(hash, is_match);
+            values.remove(spread(hash), is_match);
         }
         if values.is_empty() {
             self.by_label.remove(key);
@@ -283,8 +285,8 @@ impl NamespacePods {
     fn candidates(&self, selector: &LabelSet) -> Option<&SmallSet<usize>> {
         let mut rarest: Option<&SmallSet<usize>> = None;
         for (key, value) in selector.iter() {
-            let hash = spread(self.seed.short(value));
-            let found = self.by_label.get(key)?.find(hash, |other| *other.text == **value)?;
+            let hash = self.seed.short(value);
+            let found = self.by_label.get(key)?.find(spread(hash), |other| other.is(hash, value))?;
             if rarest.is_none_or(|rarest| found.sets.len() < rarest.len()) {
                 rarest = Some(&found.sets);
             }

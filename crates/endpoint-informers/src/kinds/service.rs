@@ -14,7 +14,7 @@ use hashbrown::{Equivalent, HashMap};
 use k8s_openapi::api::core::v1 as core;
 use kube_protobuf::{DecodeError, MetaView, ServiceView};
 
-use crate::resource::{Index, Resource};
+use crate::resource::{Index, Resource, identical_to};
 use crate::store::small_set::SmallSet;
 
 impl Resource for Service {
@@ -131,7 +131,7 @@ impl Index<Service> for ServiceIndex {
     fn remove(&mut self, service: &Arc<Service>) {
         let Some(files) = self.namespaces.get_mut(&*service.namespace) else { return };
         let hash = self.names.hash_one(&*service.name);
-        let is_match = |other: &Arc<Service>| other.name == service.name;
+        let is_match = identical_to(service);
         for (key, value) in service.selector.iter().flat_map(LabelSet::iter) {
             let label = LabelRef(key, value);
             let Some(file) = files.get_mut(&label) else { continue };

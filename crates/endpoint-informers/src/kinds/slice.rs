@@ -7,14 +7,15 @@ use endpointslice::Interner;
 use endpointslice::expectations::ObjectVersion;
 use endpointslice::model::{ResourceVersion, Uid};
 use foldhash::quality::RandomState;
-use hashbrown::HashMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
 
 use super::{LastManagers, Packed};
-use crate::resource::{Index, Resource};
+use crate::resource::{Index, Resource, identical_to};
+use crate::store::hash::{Seed, spread};
 use crate::store::small_set::SmallSet;
+use crate::store::table::Table;
 
 /// An EndpointSlice in its encoded form, and the fields that it is looked up by. Most slices are only ever compared.
 ///
@@ -108,33 +109,51 @@ impl Resource for CachedSlice {
 /// Slices by namespace and Service.
 #[derive(Default)]
 pub struct SliceIndex {
-    by_service: HashMap<(Arc<str>, Arc<str>), SmallSet<Arc<CachedSlice>>, RandomState>,
+    services: Table<ServiceSlices>,
+    seed: Seed,
     /// Hashes the names of slices.
     names: RandomState,
+}
+
+/// The slices of one Service. Namespace and name are read from any of them.
+struct ServiceSlices {
+    hash: u32,
+    slices: SmallSet<Arc<CachedSlice>>,
+}
+
+impl ServiceSlices {
+    /// True if these are the slices of this Service, whose namespace and name hash to `hash`.
+    fn are_of(&self, hash: u32, namespace: &str, service: &str) -> bool {
+        let is_of = |slice: &Arc<CachedSlice>| {
+            *slice.namespace == *namespace && slice.service.as_deref() == Some(service)
+        };
+        // The only empty one is that which is being removed.
+        self.hash == hash && self.slices.iter().next().is_none_or(is_of)
+    }
 }
 
 impl Index<CachedSlice> for SliceIndex {
     fn insert(&mut self, slice: &Arc<CachedSlice>) {
         let Some(service) = &slice.service else { return };
-        let key = (Arc::clone(&slice.namespace), Arc::clone(service));
-        match self.by_service.get_mut(&key) {
-            Some(slices) => {
-                let names = &self.names;
-                slices.insert_unique(Arc::clone(slice), |slice| names.hash_one(&*slice.name));
-            }
-            None => {
-                self.by_service.insert(key, SmallSet::One(Arc::clone(slice)));
-            }
+        let hash = self.seed.short((&slice.namespace, service));
+        let is_wanted = |slices: &ServiceSlices| slices.are_of(hash, &slice.namespace, service);
+        if let Some(found) = self.services.find_mut(spread(hash), is_wanted) {
+            let names = &self.names;
+            found.slices.insert_unique(Arc::clone(slice), |slice| names.hash_one(&*slice.name));
+        } else {
+            let new = ServiceSlices { hash, slices: SmallSet::One(Arc::clone(slice)) };
+            self.services.insert_unique(new, |slices| spread(slices.hash));
         }
     }
 
     fn remove(&mut self, slice: &Arc<CachedSlice>) {
         let Some(service) = &slice.service else { return };
-        let key = (Arc::clone(&slice.namespace), Arc::clone(service));
-        if let Some(slices) = self.by_service.get_mut(&key)
-            && slices.remove(self.names.hash_one(&*slice.name), |other| other.name == slice.name)
+        let hash = self.seed.short((&slice.namespace, service));
+        let is_wanted = |slices: &ServiceSlices| slices.are_of(hash, &slice.namespace, service);
+        if let Some(found) = self.services.find_mut(spread(hash), is_wanted)
+            && found.slices.remove(self.names.hash_one(&*slice.name), identical_to(slice))
         {
-            self.by_service.remove(&key);
+            self.services.remove(spread(hash), is_wanted);
         }
     }
 }
@@ -143,17 +162,18 @@ impl SliceIndex {
     /// The slices of a Service, of any controller.
     pub(crate) fn of_service(
         &self,
-        namespace: &Arc<str>,
-        service: &Arc<str>,
+        namespace: &str,
+        service: &str,
     ) -> impl Iterator<Item = &Arc<CachedSlice>> {
-        let key = (Arc::clone(namespace), Arc::clone(service));
-        self.by_service.get(&key).into_iter().flat_map(SmallSet::iter)
+        let hash = self.seed.short((namespace, service));
+        let found = self.services.find(spread(hash), |slices| slices.are_of(hash, namespace, service));
+        found.into_iter().flat_map(|found| found.slices.iter())
     }
 }
 
 #[cfg(test)]
 impl SliceIndex {
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_service.is_empty()
+        self.services.is_empty()
     }
 }

@@ -2,80 +2,48 @@
 
 use std::{mem, slice};
 
-use super::partitioned_table::PartitionedTable;
+use super::table::Table;
 
 /// A non-empty set of values, identified by the hash and the comparison that the caller supplies.
 ///
-/// Most Services have one slice, and a label such as the pod name of a `StatefulSet` is on one pod; most workloads have a
-/// few pods. One value is kept without a table, which saves two hundred bytes, and a few in half the space of a table.
+/// Most Services have one slice, and a label such as the pod name of a `StatefulSet` is on one pod. One value is kept
+/// without a table.
 ///
 /// Cost: adding, replacing and removing are constant, whatever the size.
 pub(crate) enum SmallSet<T> {
     /// The only value.
     One(T),
-    /// Two to [`FEW`] values, or one that is left of them.
-    Few(Box<Few<T>>),
-    /// More, or those that are left of them.
-    Many(Box<PartitionedTable<T>>),
-}
-
-/// The most values that are searched one after the other.
-const FEW: usize = 16;
-
-/// Behind one pointer, so that the set takes two words, with no room for more values.
-pub(crate) struct Few<T>(Vec<T>);
-
-impl<T> Few<T> {
-    fn push(&mut self, value: T) {
-        self.0.reserve_exact(1);
-        self.0.push(value);
-    }
+    /// More, or those that are left of them. Behind a pointer, so that the set takes two words.
+    Many(Box<Table<T>>),
 }
 
 impl<T> SmallSet<T> {
     /// Adds a value that is not in the set. `hash_of` must agree with the hashes in later calls.
     pub(crate) fn insert_unique(&mut self, value: T, hash_of: impl Fn(&T) -> u64) {
-        match self {
-            Self::One(_) => {
-                let one = mem::replace(self, Self::Few(Box::new(Few(Vec::with_capacity(2)))));
-                if let (Self::Few(few), Self::One(first)) = (self, one) {
-                    few.push(first);
-                    few.push(value);
-                }
-            }
-            Self::Few(few) if few.0.len() < FEW => few.push(value),
-            Self::Few(few) => {
-                let mut table = PartitionedTable::with_capacity(FEW + 1);
-                for value in few.0.drain(..).chain([value]) {
-                    table.insert_unique(hash_of(&value), value, &hash_of);
-                }
-                *self = Self::Many(Box::new(table));
-            }
-            Self::Many(table) => table.insert_unique(hash_of(&value), value, hash_of),
+        if let Self::One(_) = self
+            && let Self::One(first) = mem::replace(self, Self::Many(Box::default()))
+            && let Self::Many(table) = self
+        {
+            table.insert_unique(first, &hash_of);
+        }
+        if let Self::Many(table) = self {
+            table.insert_unique(value, hash_of);
         }
     }
 
-    /// The value that hashes to `hash` and satisfies `wanted`.
+    /// The value that hashes to `hash` and satisfies `wanted`, which is also asked about values with other hashes.
     pub(crate) fn find_mut(&mut self, hash: u64, wanted: impl Fn(&T) -> bool) -> Option<&mut T> {
         match self {
             Self::One(value) => wanted(value).then_some(value),
-            Self::Few(few) => few.0.iter_mut().find(|value| wanted(value)),
             Self::Many(table) => table.find_mut(hash, wanted),
         }
     }
 
-    /// Removes the value that hashes to `hash` and satisfies `wanted`. Returns true if nothing else is in the set, so
-    /// that the caller must remove the set itself.
+    /// Removes the value that [`Self::find_mut`] would find. Returns true if nothing else is in the set, so that the
+    /// caller must remove the set itself.
     pub(crate) fn remove(&mut self, hash: u64, wanted: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::One(value) => wanted(value),
-            Self::Few(few) => {
-                if let Some(position) = few.0.iter().position(wanted) {
-                    few.0.swap_remove(position);
-                    few.0.shrink_to_fit();
-                }
-                few.0.is_empty()
-            }
             Self::Many(table) => {
                 table.remove(hash, wanted);
                 table.is_empty()
@@ -87,19 +55,17 @@ impl<T> SmallSet<T> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,
-            Self::Few(few) => few.0.len(),
             Self::Many(table) => table.len(),
         }
     }
 
     /// All values, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let (few, many) = match self {
+        let (one, many) = match self {
             Self::One(value) => (slice::from_ref(value), None),
-            Self::Few(few) => (few.0.as_slice(), None),
             Self::Many(table) => (&[][..], Some(table.iter())),
         };
-        few.iter().chain(many.into_iter().flatten())
+        one.iter().chain(many.into_iter().flatten())
     }
 }
 

@@ -1,4 +1,4 @@
-//! One allocation for each distinct string, label set and port list.
+//! One allocation for each distinct string, label set and list.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use super::labels::{Label, LabelSet};
 use super::ports::{NamedPort, ServicePort};
 
-/// Shares equal strings, label sets and lists of ports between objects.
+/// Shares equal strings, label sets and lists between objects.
 ///
 /// A cluster has few distinct namespaces, node names, label sets and container port lists compared with its pods;
 /// sharing them takes a cached pod from kilobytes to bytes. Entries without other references are dropped when a table
@@ -24,6 +24,7 @@ pub struct Interner {
     labels: Table<LabelSet>,
     ports: Table<Arc<[NamedPort]>>,
     service_ports: Table<Arc<[ServicePort]>>,
+    lists: Table<Arc<[Arc<str>]>>,
     kept_annotations: Vec<String>,
     /// Seeded at random, because tenants choose the strings. No result depends on the order of a table.
     hasher: RandomState,
@@ -90,6 +91,12 @@ impl Interner {
     /// The shared form of `text`, or `None` if it is empty: in Kubernetes' types the two mean the same.
     pub fn non_empty(&mut self, text: &str) -> Option<Arc<str>> {
         (!text.is_empty()).then(|| self.string(text))
+    }
+
+    /// The shared list of these strings, in order.
+    pub fn strings<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) -> Arc<[Arc<str>]> {
+        let list = texts.into_iter().map(|text| self.string(text)).collect();
+        self.lists.list(&self.hasher, list)
     }
 
     /// The shared label set with these labels, in any order. Sorts `labels` in place; a repeated key keeps one value.
@@ -159,6 +166,8 @@ mod tests {
         assert!(one.same(&other));
         assert_eq!(one.get("b"), Some("2"));
         assert_eq!(one.identity(), other.identity());
+        assert!(Arc::ptr_eq(&interner.strings(["a", "b"]), &interner.strings(["a", "b"])));
+        assert_ne!(interner.strings(["a", "b"]), interner.strings(["b", "a"]));
     }
 
     #[test]

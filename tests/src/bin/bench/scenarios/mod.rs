@@ -5,6 +5,7 @@ mod floor;
 mod once;
 mod results;
 mod scenario;
+mod steps;
 mod table;
 mod targets;
 

@@ -100,8 +100,11 @@ impl Cache {
 
     /// Adds a handler. `before` sees the state just before the first change that the handler receives, so that it can
     /// start from what is there without missing or repeating a change.
+    ///
+    /// Cost: that of `before`, during which others may read the cache, and nothing changes it.
     pub fn attach(&self, handler: Arc<dyn Handler>, before: impl FnOnce(&State)) {
         let (_hold, state) = self.write();
+        let state = RwLockWriteGuard::downgrade(state);
         before(&state);
         self.handlers.write().push(handler);
         drop(state);

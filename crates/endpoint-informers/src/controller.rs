@@ -166,13 +166,12 @@ pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize
     let mut keys = Vec::new();
     let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
     let _attached = Attached { cache: controller.cache(), handler: Arc::clone(&handler) };
-    controller.cache().attach(handler, |state| {
-        keys = controller.initial_keys(state);
-        keys.sort();
-        for key in &keys {
-            queue.add_with_priority(key.clone(), Priority::Low);
-        }
-    });
+    controller.cache().attach(handler, |state| keys = controller.initial_keys(state));
+    // Without the cache's lock. Changes that came first keep their priority.
+    keys.sort();
+    for key in &keys {
+        queue.add_with_priority(key.clone(), Priority::Low);
+    }
     let syncer = Arc::clone(&controller);
     let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key| {
         let controller = Arc::clone(&syncer);

@@ -15,7 +15,6 @@ use endpoint_informers::memories::Memories;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::trigger_times::TriggerTimes;
-use endpointslice::well_known::LEADER;
 use kube_api::ApiClient;
 use parking_lot::Mutex;
 
@@ -96,7 +95,7 @@ impl EndpointsController {
         let mut keys = Vec::new();
         for endpoints in state.endpoints.iter() {
             if state.services.get(&endpoints.namespace, &endpoints.name).is_none()
-                && !elects_a_leader(endpoints)
+                && !endpoints.elects_a_leader
             {
                 let key = endpoints.key();
                 let uid = Some(endpoints.uid.clone());
@@ -153,10 +152,4 @@ impl Controller for EndpointsController {
     async fn background(&self) -> Infallible {
         self.memories.forget_idle().await
     }
-}
-
-/// True if the Endpoints are the lock of a leader election, or can't be decoded; both are left alone.
-pub(crate) fn elects_a_leader(endpoints: &CachedEndpoints) -> bool {
-    kube_protobuf::meta(&endpoints.encoded.unpack())
-        .map_or(true, |meta| meta.annotations.iter().any(|(key, _)| *key == LEADER))
 }

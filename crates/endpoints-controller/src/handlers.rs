@@ -10,7 +10,7 @@ use endpoint_informers::repairs::Author;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::{Pod, Service};
 
-use crate::controller::{EndpointsController, elects_a_leader};
+use crate::controller::EndpointsController;
 use crate::metadata::is_ours;
 use crate::sync::is_served;
 use crate::tracker::Orphan;
@@ -82,7 +82,7 @@ impl EndpointsController {
     fn look_for_service(&self, shown: &CachedEndpoints, state: &State) {
         if state.services.get(&shown.namespace, &shown.name).is_some()
             || !is_ours(shown)
-            || elects_a_leader(shown)
+            || shown.elects_a_leader
         {
             return;
         }

@@ -2,7 +2,7 @@
 
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::desired::{Mirrored, desired_from_endpoints};
-use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, LEADER, SKIP_MIRROR};
+use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
 use endpointslice::{Hints, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, plan};
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -27,13 +27,8 @@ pub fn is_mirrored(endpoints: &CachedEndpoints, service: Option<&Service>) -> bo
 
 /// True if Endpoints opt out of mirroring, by the label `skip-mirror` or by the annotation of leader election
 /// (`endpointslicemirroring/utils.go` `skipMirror`, `hasLeaderElection`).
-///
-/// Cost: a scan of the metadata, independent of the number of addresses.
 pub(crate) fn opts_out(endpoints: &CachedEndpoints) -> bool {
-    // The sync reports Endpoints that can't be decoded.
-    kube_protobuf::meta(&endpoints.encoded.unpack()).is_ok_and(|meta| {
-        meta.labels.contains(&(SKIP_MIRROR, "true")) || meta.annotations.iter().any(|(key, _)| *key == LEADER)
-    })
+    endpoints.skips_mirror || endpoints.elects_a_leader
 }
 
 /// The writes that make `existing` mirror `endpoints`, with at most `max` addresses of each subset

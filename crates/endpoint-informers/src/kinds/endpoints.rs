@@ -5,6 +5,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use endpointslice::Interner;
 use endpointslice::model::{ResourceVersion, Uid};
+use endpointslice::well_known::{LEADER, SKIP_MIRROR};
 use k8s_openapi::api::core::v1::Endpoints;
 use kube_protobuf::{DecodeError, Message};
 use serde::de::Error as _;
@@ -23,6 +24,10 @@ pub struct CachedEndpoints {
     pub uid: Uid,
     /// The resourceVersion.
     pub version: ResourceVersion,
+    /// True if the label `endpointslice.kubernetes.io/skip-mirror` is true.
+    pub skips_mirror: bool,
+    /// True if the annotation of leader election is set.
+    pub elects_a_leader: bool,
     /// The clients that wrote this version.
     pub last_managers: LastManagers,
     /// The protobuf message, without its envelope.
@@ -52,6 +57,8 @@ impl Resource for CachedEndpoints {
             name: interner.string(meta.name),
             uid: meta.uid.into(),
             version: meta.resource_version.into(),
+            skips_mirror: meta.labels.contains(&(SKIP_MIRROR, "true")),
+            elects_a_leader: meta.annotations.iter().any(|(key, _)| *key == LEADER),
             last_managers: LastManagers::new(kube_protobuf::last_managers(raw)?, interner),
             encoded: Packed::new(&encoded),
         };

@@ -1,0 +1,21 @@
+//! Diagnoses of Services: which pods are in their EndpointSlices and Endpoints, and which are not and why.
+//!
+//! ```text
+//! objects ─> Snapshot ─┬─> the controllers' plans ─> what should be ─┐
+//!                      ├─> stored slices and Endpoints ─> what is ───┼─> ServiceReport
+//!                      └─> predicates on the objects ─> why ─────────┘
+//! ```
+//!
+//! * [`snapshot`]: the objects of one moment, indexed, as far as the caller may read them;
+//! * [`explain()`] and [`explain_all`]: the report of one Service, and of all;
+//! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page.
+//!
+//! Nothing here does IO or reads a clock: objects and the time are arguments.
+
+pub mod explain;
+pub mod report;
+pub mod snapshot;
+
+pub use explain::{explain, explain_all};
+pub use report::{PodReport, Presence, Reason, ServiceReport, Verdict};
+pub use snapshot::{Object, Objects, Snapshot};

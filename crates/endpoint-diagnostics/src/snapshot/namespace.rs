@@ -1,0 +1,148 @@
+//! The objects of one namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use endpointslice::well_known::SERVICE_NAME;
+use endpointslice::{Interner, Pod, Service};
+use k8s_openapi::api::core::v1::{self as core, Endpoints};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::labels::Labels;
+use super::objects::{Kind, Object};
+
+/// The objects of one namespace, by name.
+#[derive(Default)]
+pub struct NamespaceObjects {
+    services: BTreeMap<Arc<str>, ServiceEntry>,
+    pods: BTreeMap<Arc<str>, PodEntry>,
+    slices: BTreeMap<Arc<str>, Arc<EndpointSlice>>,
+    endpoints: BTreeMap<Arc<str>, Arc<Endpoints>>,
+    labels: Labels,
+    slices_of: BTreeMap<String, BTreeSet<Arc<str>>>,
+}
+
+/// A Service, as stored and as controllers read it.
+#[derive(Clone, Debug)]
+pub struct ServiceEntry {
+    /// The stored object.
+    pub object: Arc<core::Service>,
+    /// Its fields that endpoints depend on.
+    pub service: Arc<Service>,
+}
+
+/// A pod, as stored and as controllers read it.
+#[derive(Clone, Debug)]
+pub struct PodEntry {
+    /// The stored object.
+    pub object: Arc<core::Pod>,
+    /// Its fields that endpoints depend on.
+    pub pod: Arc<Pod>,
+}
+
+impl ServiceEntry {
+    /// The name.
+    pub fn name(&self) -> Arc<str> {
+        Arc::clone(&self.service.name)
+    }
+}
+
+impl NamespaceObjects {
+    /// The Services.
+    pub fn services(&self) -> impl Iterator<Item = &ServiceEntry> {
+        self.services.values()
+    }
+
+    /// A Service.
+    pub fn service(&self, name: &str) -> Option<&ServiceEntry> {
+        self.services.get(name)
+    }
+
+    /// The pods.
+    pub fn pods(&self) -> impl Iterator<Item = &PodEntry> {
+        self.pods.values()
+    }
+
+    /// A pod.
+    pub fn pod(&self, name: &str) -> Option<&PodEntry> {
+        self.pods.get(name)
+    }
+
+    /// The labels of the pods, for selectors.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The slices, of every Service and manager.
+    pub fn slices(&self) -> impl Iterator<Item = &Arc<EndpointSlice>> {
+        self.slices.values()
+    }
+
+    /// The slices whose label names this Service, of every manager.
+    pub fn slices_of(&self, service: &str) -> impl Iterator<Item = &Arc<EndpointSlice>> {
+        let names = self.slices_of.get(service).into_iter().flatten();
+        names.filter_map(|name| self.slices.get(name))
+    }
+
+    /// The Endpoints.
+    pub fn all_endpoints(&self) -> impl Iterator<Item = &Arc<Endpoints>> {
+        self.endpoints.values()
+    }
+
+    /// The Endpoints of a name.
+    pub fn endpoints(&self, name: &str) -> Option<&Arc<Endpoints>> {
+        self.endpoints.get(name)
+    }
+
+    pub(super) fn upsert(&mut self, object: Object, interner: &mut Interner) {
+        let name: Arc<str> = object.key().1.into();
+        self.remove(object.kind(), &name);
+        match object {
+            Object::Service(object) => {
+                let service = Arc::new(Service::from_api(&object, interner));
+                self.services.insert(name, ServiceEntry { object, service });
+            }
+            Object::Pod(object) => {
+                let pod = Arc::new(Pod::from_api(&object, interner));
+                self.labels.add(&name, &pod.labels);
+                self.pods.insert(name, PodEntry { object, pod });
+            }
+            Object::EndpointSlice(slice) => {
+                if let Some(service) = service_of(&slice) {
+                    self.slices_of.entry(service.to_owned()).or_default().insert(Arc::clone(&name));
+                }
+                self.slices.insert(name, slice);
+            }
+            Object::Endpoints(endpoints) => {
+                self.endpoints.insert(name, endpoints);
+            }
+            Object::Node(_) | Object::Namespace(_) => {}
+        }
+    }
+
+    pub(super) fn remove(&mut self, kind: Kind, name: &str) {
+        match kind {
+            Kind::Services => drop(self.services.remove(name)),
+            Kind::Pods => {
+                if let Some(removed) = self.pods.remove(name) {
+                    self.labels.remove(name, &removed.pod.labels);
+                }
+            }
+            Kind::EndpointSlices => {
+                let removed = self.slices.remove(name);
+                let names = removed.as_deref().and_then(service_of).and_then(|it| self.slices_of.get_mut(it));
+                if let Some(names) = names {
+                    names.remove(name);
+                }
+            }
+            Kind::Endpoints => drop(self.endpoints.remove(name)),
+            Kind::Nodes | Kind::Namespaces => {}
+        }
+    }
+}
+
+/// The Service that a slice's label names.
+fn service_of(slice: &EndpointSlice) -> Option<&str> {
+    let labels = slice.metadata.labels.as_ref()?;
+    labels.get(SERVICE_NAME).map(String::as_str).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,45 @@
+//! Nodes, and the shares of zones that topology hints depend on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use endpointslice::topology::TopologyCache;
+use endpointslice::{Interner, Node};
+use k8s_openapi::api::core::v1 as core;
+
+/// The nodes of a snapshot.
+#[derive(Default)]
+pub struct Nodes {
+    by_name: BTreeMap<Arc<str>, Node>,
+    topology: TopologyCache,
+}
+
+impl Nodes {
+    /// A node.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.by_name.get(name)
+    }
+
+    /// All nodes, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Node> {
+        self.by_name.values()
+    }
+
+    /// The shares of zones.
+    pub fn topology(&self) -> &TopologyCache {
+        &self.topology
+    }
+
+    pub(super) fn upsert(&mut self, node: &core::Node, interner: &mut Interner) {
+        let node = Node::from_api(node, interner);
+        let before = self.by_name.get(&node.name);
+        self.topology.node_changed(before, Some(&node));
+        self.by_name.insert(Arc::clone(&node.name), node);
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some(node) = self.by_name.remove(name) {
+            self.topology.node_changed(Some(&node), None);
+        }
+    }
+}

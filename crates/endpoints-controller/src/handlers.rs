@@ -12,7 +12,7 @@ use endpointslice::{Pod, Service};
 
 use crate::controller::EndpointsController;
 use crate::metadata::is_ours;
-use crate::sync::is_served;
+use crate::planning::is_served;
 use crate::tracker::Orphan;
 
 /// The delay between a foreign change of Endpoints and the sync it causes, so that a burst causes one sync.

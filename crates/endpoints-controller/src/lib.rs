@@ -7,7 +7,8 @@
 //! the stored object ─────────────────────────────┘
 //! ```
 //!
-//! * [`desired_subsets`], [`truncate`] and [`plan`] are pure: no client, clock, lock or logger.
+//! * [`desired_subsets`], [`truncate`] and [`plan`] are pure: no client, clock, lock or logger. [`plan_service`] is all of
+//!   them.
 //! * `handlers`: from a change to the Services it affects; `sync`: the sync of one Service.
 //! * `memory`: the subset of a Service, kept between syncs so that a sync costs what changed.
 //! * `tracker`: the expectations of our writes, and the Endpoints of deleted Services.
@@ -22,6 +23,7 @@ mod handlers;
 mod memory;
 mod metadata;
 mod plan;
+mod planning;
 mod sync;
 mod tracker;
 mod truncate;
@@ -31,4 +33,5 @@ pub use controller::{Config, EndpointsController};
 pub use desired::{Unready, desired_subsets};
 pub use error::SyncError;
 pub use plan::{Plan, plan};
+pub use planning::{is_served, plan_service};
 pub use truncate::{CAPACITY, truncate};

@@ -10,7 +10,6 @@ use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
 use endpoint_informers::seen_pods::PodChanges;
 use endpointslice::desired::Skipped;
-use endpointslice::model::ServiceType;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
@@ -19,21 +18,17 @@ use kube_protobuf::Message as _;
 use tracing::debug;
 
 use crate::controller::EndpointsController;
-use crate::desired::{Unready, desired_subsets, refused_addresses, subsets_with_refused};
+use crate::desired::Unready;
 use crate::error::SyncError;
 use crate::memory::{Changed, Difference, Memory, NeedsAll};
 use crate::metadata::is_ours;
-use crate::plan::{Plan, plan, plan_around_refused};
+use crate::plan::Plan;
+use crate::planning::{is_served, plan_service};
 use crate::tracker::Orphan;
 
 /// True if the object may exist after this failed create.
 fn may_be_stored(error: &WriteError) -> bool {
     error.verb == Verb::Create && (error.source.is_unavailable() || error.source.is_already_exists())
-}
-
-/// True if this controller maintains the Endpoints of such a Service (`endpoints_controller.go` `syncService`).
-pub(crate) fn is_served(service: &Service) -> bool {
-    service.selector.is_some() && service.service_type != ServiceType::ExternalName
 }
 
 /// True if another controller maintains the Endpoints of this Service, which this one did if they are ours.
@@ -297,16 +292,8 @@ impl EndpointsController {
         stored: Option<&Endpoints>,
         trigger_time: Option<String>,
     ) -> (Plan, Vec<Skipped>) {
-        let pods = || pods.iter().map(|pod| &**pod);
         let unready = Unready::of(service, self.config.tolerate_unready_annotation);
-        let refused = refused_addresses(service, pods(), unready);
-        if let Some(stored) = stored.filter(|_| !refused.is_empty()) {
-            let subsets = subsets_with_refused(service, pods(), unready);
-            if let Some(plan) = plan_around_refused(stored, service, subsets, trigger_time.as_deref()) {
-                return (plan, vec![]);
-            }
-        }
-        (plan(stored, service, desired_subsets(service, pods(), unready), trigger_time), refused)
+        plan_service(service, pods.iter().map(|pod| &**pod), stored, unready, trigger_time)
     }
 
     /// True if a sync of this key would create or update Endpoints. Changes nothing.

@@ -4,7 +4,7 @@
 //! slices and the writes; this crate connects it with the cache:
 //!
 //! * `handlers`: from a change to the Services it affects;
-//! * `sync`: the sync of one Service;
+//! * `sync`: the sync of one Service; [`plan_service`]: its writes, as a pure function of the objects;
 //! * `memory`: the slices that need no write, found by what has changed since the last sync;
 //! * `deferral`: the writes that wait for others;
 //! * `comparison`: an encoded endpoint and what would be written for its pod;
@@ -18,7 +18,9 @@ mod events;
 mod handlers;
 mod memory;
 mod metrics;
+mod planning;
 mod sync;
 mod topology;
 
 pub use controller::{Config, EndpointSliceController};
+pub use planning::{ServicePlanOptions, is_served, plan_service};

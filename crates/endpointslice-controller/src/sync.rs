@@ -15,19 +15,17 @@ use endpoint_informers::slices::{
 };
 use endpointslice::coalescing::{PlannedWrite, Rules, planned_writes};
 use endpointslice::desired::{Conditions, Skipped};
-use endpointslice::model::ServiceType;
 use endpointslice::plan::AddressTypePlan;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
-use endpointslice::{
-    Hints, Node, Packing, PlanOptions, Service, SlicePlan, SliceTemplate, desired_from_service, plan,
-};
+use endpointslice::{Hints, Node, Packing, PlanOptions, Service, SlicePlan, SliceTemplate};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use tracing::debug;
 
 use crate::controller::EndpointSliceController;
 use crate::deferral::Deferral;
 use crate::memory::{Changed, Memory};
+use crate::planning::{ServicePlanOptions, is_served, plan_service};
 
 /// The state of a Service.
 enum Found {
@@ -277,18 +275,11 @@ impl EndpointSliceController {
         trigger_time: Option<String>,
     ) -> (SlicePlan, Vec<Skipped>, Hints) {
         let service = &snapshot.service;
-        let desired = desired_from_service(service, snapshot.pods(), |name| snapshot.node(name));
-        let desired = match self.config.conditions {
-            Conditions::All => desired,
-            Conditions::ReadyOnly => desired.ready_only(),
-        };
-        let mut skipped = desired.skipped().to_vec();
-        let template =
-            SliceTemplate::for_service(service, ENDPOINTSLICE_CONTROLLER).with_trigger_time(trigger_time);
-        let options = self.options(service);
-        let plan = plan(existing, desired, &template, &options);
-        skipped.retain(|skipped| !plan.keeps(skipped));
-        (plan, skipped, options.hints)
+        let (plan, conditions) = (self.options(service), self.config.conditions);
+        let options = ServicePlanOptions { plan, conditions, trigger_time };
+        let (plan, skipped) =
+            plan_service(service, snapshot.pods(), |name| snapshot.node(name), existing, &options);
+        (plan, skipped, options.plan.hints)
     }
 
     /// Forgets a Service that is not ours, except the expectations of its slices, which may still have to be deleted.
@@ -317,10 +308,9 @@ impl EndpointSliceController {
             return Ok(Found::Delegated(read()?.current));
         }
         let Some(service) = state.services.get(&key.namespace, &key.name) else { return Ok(Found::Deleted) };
-        let Some(selector) = service.selector.as_ref() else { return Ok(Found::NotServed) };
-        if service.service_type == ServiceType::ExternalName {
+        let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
             return Ok(Found::NotServed);
-        }
+        };
         let slices = read()?.current;
         let zones = state.zone_changes();
         if self.config.conditions != Conditions::All

@@ -1,57 +1,107 @@
 //! The report of a Service: the stored state of its pods, the state they should have, and the reasons.
+//!
+//! The state that pods should have is the outcome of the controllers' own plans. The reasons come from predicates on the
+//! pods, which predict that state once more; a prediction that differs from the plan is reported as `unexplained`.
+//!
+//! A difference between stored and planned objects is `lagging` if the newest change that it depends on is younger than
+//! [`LAG_BOUND`], else `wrong`. A pod that is gone leaves no time behind, so that its remains in slices are `wrong` at
+//! once; the message says that a moment's delay may be the cause.
 
-mod stored;
-
-use std::collections::BTreeSet;
+mod codes;
+mod comparison;
+mod entries;
+mod membership;
+mod planned;
+mod pods;
+mod predicted;
+mod readiness;
+mod service;
+mod subject;
+mod time;
 
 use controller_kit::key::ObjectKey;
+use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::report::{Counts, PodReport, Presence, ServiceReport, Verdict};
-use crate::snapshot::Snapshot;
-use stored::Stored;
+use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
+use crate::snapshot::{Kind, Snapshot};
+use entries::{Entries, presence, slice_port};
+use planned::Planned;
+use pods::Comparison;
+use subject::{Subject, slice_manager};
+
+pub use codes::{CODES, Code};
+pub use time::LAG_BOUND;
 
 /// The report of one Service; none if the snapshot doesn't have it.
+///
+/// Cost: linear in the Service's pods and endpoints, as a sync.
 pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
-    let objects = snapshot.namespace(&key.namespace)?;
-    let entry = objects.service(&key.name)?;
-    let stored = Stored::read(objects, &key.name);
-    let selected =
-        entry.service.selector.as_ref().map(|it| objects.labels().selected(it)).unwrap_or_default();
-    let present = stored.slices.keys().chain(stored.endpoints.keys()).copied();
-    let names: BTreeSet<&str> = selected.iter().map(|name| &**name).chain(present).collect();
-    let pods = names.iter().map(|name| {
-        let pod = objects.pod(name);
-        PodReport {
-            name: (*name).to_owned(),
-            node: pod.and_then(|entry| entry.pod.node_name.as_deref()).map(Into::into),
-            addresses: pod
-                .map(|entry| entry.pod.addresses.iter().map(ToString::to_string).collect())
-                .unwrap_or_default(),
-            slices: stored.slices.get(name).copied().unwrap_or(Presence::Absent),
-            endpoints: stored.endpoints.get(name).copied().unwrap_or(Presence::Absent),
-            verdict: Verdict::Ok,
-            reasons: vec![],
-        }
-    });
-    let is_ready = |name: &&std::sync::Arc<str>| objects.pod(name).is_some_and(|entry| entry.pod.ready);
+    let subject = Subject::new(snapshot, key)?;
+    let planned = Planned::new(&subject);
+    let comparison = Comparison::new(&subject, &planned);
+    let pods = comparison.pods();
+    let mut reasons = service::reasons(&subject, &planned);
+    let mut verdict = pods.iter().map(|pod| pod.verdict).max().unwrap_or(Verdict::Ok);
+    for (found, reason) in comparison.of_service(&pods) {
+        verdict = verdict.max(found);
+        reasons.insert(0, reason);
+    }
+    if !subject.decides(&Kind::ALL) {
+        verdict = verdict.max(Verdict::Unknown);
+    }
+    let is_ready = |entry: &&&crate::snapshot::PodEntry| entry.pod.ready;
+    let present = |state: fn(&crate::report::PodReport) -> Presence| {
+        pods.iter().filter(|pod| !matches!(state(pod), Presence::Absent | Presence::NotApplicable)).count()
+    };
+    let counts = Counts {
+        pods: subject.selected.len(),
+        ready: subject.selected.iter().filter(is_ready).count(),
+        in_slices: present(|pod| pod.slices),
+        in_endpoints: present(|pod| pod.endpoints),
+    };
     Some(ServiceReport {
         namespace: key.namespace.to_string(),
         name: key.name.to_string(),
-        verdict: Verdict::Ok,
-        counts: Counts {
-            pods: selected.len(),
-            ready: selected.iter().filter(is_ready).count(),
-            in_slices: stored.slices.len(),
-            in_endpoints: stored.endpoints.len(),
-        },
-        reasons: vec![],
-        slices: stored.slice_reports(),
-        endpoints: stored.endpoints_report(),
-        pods: pods.collect(),
+        verdict,
+        counts,
+        reasons,
+        slices: subject.slices.iter().map(|slice| slice_report(slice)).collect(),
+        endpoints: subject.endpoints.map(endpoints_report),
+        pods,
     })
 }
 
 /// The reports of all Services, by namespace and name.
 pub fn explain_all(snapshot: &Snapshot) -> Vec<ServiceReport> {
     snapshot.services().filter_map(|key| explain(snapshot, &key)).collect()
+}
+
+fn slice_report(slice: &EndpointSlice) -> SliceReport {
+    let entries = Entries::of_slices([slice], false);
+    let all = entries.pods.values().flatten().chain(&entries.others);
+    SliceReport {
+        name: slice.metadata.name.clone().unwrap_or_default(),
+        address_type: slice.address_type.clone(),
+        managed_by: slice_manager(slice).to_owned(),
+        ports: slice.ports.iter().flatten().map(slice_port).collect(),
+        endpoints: slice.endpoints.as_ref().map_or(0, Vec::len),
+        ready: all.filter(|entry| presence(std::slice::from_ref(*entry)) == Presence::Ready).count(),
+    }
+}
+
+fn endpoints_report(endpoints: &Endpoints) -> EndpointsReport {
+    let entries = Entries::of_endpoints(Some(endpoints));
+    let all = || entries.pods.values().flatten().chain(&entries.others);
+    let count = |wanted| {
+        let of = all().filter(|entry| presence(std::slice::from_ref(*entry)) == wanted).map(|entry| entry.ip);
+        of.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    let annotations = endpoints.metadata.annotations.as_ref();
+    EndpointsReport {
+        addresses: count(Presence::Ready),
+        not_ready: count(Presence::NotReady),
+        truncated: annotations.is_some_and(|annotations| annotations.contains_key(ENDPOINTS_OVER_CAPACITY)),
+    }
 }

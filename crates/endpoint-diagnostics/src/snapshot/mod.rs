@@ -16,7 +16,7 @@ use endpointslice::Interner;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 
-pub use labels::Labels;
+pub use labels::{Labels, NearMiss};
 pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
 pub use nodes::Nodes;
 pub use objects::{Kind, Object, Objects};

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use endpointslice::topology::TopologyCache;
 use endpointslice::{Interner, Node};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 
 /// The nodes of a snapshot.
 #[derive(Default)]
 pub struct Nodes {
     by_name: BTreeMap<Arc<str>, Node>,
+    created: BTreeMap<Arc<str>, Timestamp>,
     topology: TopologyCache,
 }
 
@@ -25,19 +27,29 @@ impl Nodes {
         self.by_name.values()
     }
 
+    /// The time of a node's creation.
+    pub fn created(&self, name: &str) -> Option<Timestamp> {
+        self.created.get(name).copied()
+    }
+
     /// The shares of zones.
     pub fn topology(&self) -> &TopologyCache {
         &self.topology
     }
 
-    pub(super) fn upsert(&mut self, node: &core::Node, interner: &mut Interner) {
-        let node = Node::from_api(node, interner);
+    pub(super) fn upsert(&mut self, object: &core::Node, interner: &mut Interner) {
+        let node = Node::from_api(object, interner);
+        match &object.metadata.creation_timestamp {
+            Some(created) => self.created.insert(Arc::clone(&node.name), created.0),
+            None => self.created.remove(&node.name),
+        };
         let before = self.by_name.get(&node.name);
         self.topology.node_changed(before, Some(&node));
         self.by_name.insert(Arc::clone(&node.name), node);
     }
 
     pub(super) fn remove(&mut self, name: &str) {
+        self.created.remove(name);
         if let Some(node) = self.by_name.remove(name) {
             self.topology.node_changed(Some(&node), None);
         }

@@ -1,0 +1,236 @@
+//! The reasons that concern a Service as a whole.
+
+use endpointslice::model::LabelSet;
+use endpointslice::plan::TrafficDistribution;
+use endpointslice::well_known::{
+    ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
+    LEADER, SKIP_MIRROR,
+};
+use k8s_openapi::api::core::v1::Endpoints;
+
+use super::codes;
+use super::planned::Planned;
+use super::subject::{Care, Subject, delegate, slice_manager};
+use crate::report::Reason;
+use crate::snapshot::Kind;
+
+/// The reasons of a Service, without those of the comparison.
+pub(super) fn reasons(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reason> {
+    let mut reasons = life(subject);
+    match &subject.care {
+        Care::ExternalName => reasons.push(codes::EXTERNAL_NAME.reason(
+            "the Service is an alias (type ExternalName), so no controller keeps slices or Endpoints for its pods",
+        )),
+        Care::Delegated(to) => reasons.push(codes::DELEGATED.reason(format!(
+            "the label service.kubernetes.io/endpoint-controller-name leaves the Service to {to}"
+        ))),
+        Care::CustomEndpoints => reasons.extend(custom(subject)),
+        Care::Pods => reasons.extend(of_pods(subject, planned)),
+    }
+    if !matches!(subject.care, Care::Delegated(_))
+        && let Some(to) = delegate(&subject.entry.object)
+    {
+        reasons.push(codes::DELEGATION_IGNORED.reason(format!(
+            "the Service has the label service.kubernetes.io/endpoint-controller-name={to}; the present controllers ignore it"
+        )));
+    }
+    reasons.extend(mirror(planned));
+    reasons.extend(leftovers(subject));
+    reasons.extend(of_slices(subject));
+    reasons.extend(unreadable(subject));
+    reasons
+}
+
+fn life(subject: &Subject<'_>) -> Vec<Reason> {
+    let mut reasons = vec![];
+    let service = subject.service();
+    let namespace = subject.snapshot.namespaces().get(&*service.namespace);
+    if namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
+        reasons.push(codes::NAMESPACE_TERMINATING.reason(format!(
+            "namespace {} is being deleted: the API server refuses new slices and Endpoints",
+            service.namespace
+        )));
+    }
+    if service.deleting {
+        reasons.push(codes::SERVICE_TERMINATING.with_remedy(
+            "the Service is being deleted: no slices are created for it",
+            "if it stays, one of its finalizers is not removed by the program that set it",
+        ));
+    }
+    reasons
+}
+
+fn custom(subject: &Subject<'_>) -> Vec<Reason> {
+    let mut reasons = vec![codes::NO_SELECTOR.reason(
+        "the Service has no selector, so no pod belongs to it; its Endpoints are written by users or other programs",
+    )];
+    match subject.endpoints {
+        None if subject.snapshot.can_read(Kind::Endpoints) => reasons.push(codes::NO_ENDPOINTS.with_remedy(
+            "no Endpoints of the Service's name exist",
+            "give the Service a selector, or create Endpoints or slices for it",
+        )),
+        None => {}
+        Some(endpoints) => reasons.extend(opt_out(endpoints)),
+    }
+    reasons
+}
+
+fn opt_out(endpoints: &Endpoints) -> Option<Reason> {
+    let metadata = &endpoints.metadata;
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(SKIP_MIRROR));
+    if label.is_some_and(|value| value == "true") {
+        let message =
+            format!("the Endpoints have the label {SKIP_MIRROR}=true, so they are not mirrored to slices");
+        return Some(
+            codes::SKIP_MIRROR
+                .with_remedy(message, "remove the label, unless another program writes slices for them"),
+        );
+    }
+    let elects = metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(LEADER));
+    elects.then(|| {
+        codes::LEADER_LOCK.reason(format!(
+            "the Endpoints are the lock of a leader election (annotation {LEADER}), so they are not mirrored to slices"
+        ))
+    })
+}
+
+fn of_pods(subject: &Subject<'_>, planned: &Planned<'_>) -> Vec<Reason> {
+    let service = subject.service();
+    let mut reasons = vec![];
+    if subject.selected.is_empty() && subject.snapshot.can_read(Kind::Pods) {
+        let selector = service.selector.iter().flat_map(LabelSet::iter);
+        let selector: Vec<String> = selector.map(|(key, value)| format!("{key}={value}")).collect();
+        reasons.push(codes::SELECTS_NO_PODS.with_remedy(
+            format!(
+                "no pod in namespace {} has all labels of the selector {}",
+                service.namespace,
+                selector.join(",")
+            ),
+            "compare the selector with kubectl get pods --show-labels",
+        ));
+    }
+    if service.ports.is_empty() && !service.is_headless() {
+        reasons.push(
+            codes::NO_PORTS
+                .reason("the Service has no ports and is not headless, so its Endpoints have no addresses"),
+        );
+    }
+    if planned.is_over_capacity() {
+        reasons.push(codes::OVER_CAPACITY.with_remedy(
+            "the Service has more than 1,000 addresses, and Endpoints hold no more; the slices have all of them",
+            "consumers of the Endpoints should read the slices instead",
+        ));
+    }
+    reasons.extend(planned.no_hints().map(|(address_type, no_hints)| {
+        codes::HINTS_DROPPED.reason(format!(
+            "topology-aware hints are requested and impossible for {address_type}: {no_hints}"
+        ))
+    }));
+    reasons.extend(ignored_hints(subject));
+    reasons
+}
+
+fn ignored_hints(subject: &Subject<'_>) -> Option<Reason> {
+    let service = subject.service();
+    if let Some(value) = service.traffic_distribution.as_deref() {
+        if service.wants_topology_hints() {
+            return Some(codes::HINTS_IGNORED.with_remedy(
+                format!("trafficDistribution: {value} has no effect, because the annotation for topology-aware hints hides it"),
+                "remove the annotation",
+            ));
+        }
+        if TrafficDistribution::of(service).is_none() {
+            return Some(
+                codes::HINTS_IGNORED
+                    .reason(format!("trafficDistribution: {value} is unknown, so there are no hints")),
+            );
+        }
+    }
+    let mode = service.topology_mode.as_deref().filter(|_| !service.wants_topology_hints())?;
+    let is_off = mode.is_empty() || mode.eq_ignore_ascii_case("disabled");
+    (!is_off).then(|| {
+        codes::HINTS_IGNORED.with_remedy(
+            format!("the annotation for topology-aware hints has the value {mode}, which has no effect"),
+            "the value that has one is Auto",
+        )
+    })
+}
+
+fn mirror(planned: &Planned<'_>) -> Vec<Reason> {
+    let mut reasons = vec![];
+    let (invalid, skipped) = (planned.mirror.invalid, planned.mirror.skipped);
+    if invalid > 0 {
+        reasons.push(codes::MIRROR_REFUSED.with_remedy(
+            format!("{invalid} addresses of the Endpoints are not mirrored: no IP address, or one that slices may not have"),
+            "loopback, link-local and multicast addresses are refused in slices",
+        ));
+    }
+    if skipped > invalid {
+        reasons.push(codes::MIRROR_TRUNCATED.reason(format!(
+            "{} addresses of the Endpoints are beyond the maximum of a subset and not mirrored",
+            skipped - invalid
+        )));
+    }
+    reasons
+}
+
+/// Objects that a controller kept once and leaves alone now.
+fn leftovers(subject: &Subject<'_>) -> Vec<Reason> {
+    if subject.care == Care::Pods {
+        return vec![];
+    }
+    let mut reasons = vec![];
+    let names: Vec<&str> = subject
+        .managed_by(ENDPOINTSLICE_CONTROLLER)
+        .filter_map(|slice| slice.metadata.name.as_deref())
+        .collect();
+    if !names.is_empty() {
+        reasons.push(codes::LEFTOVER_SLICES.with_remedy(
+            format!(
+                "slices are left from when the Service had a selector, and are used as they are: {}",
+                names.join(", ")
+            ),
+            "delete them, if they are not wanted",
+        ));
+    }
+    let labels = subject.endpoints.and_then(|endpoints| endpoints.metadata.labels.as_ref());
+    if labels.and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY)).is_some_and(|it| it == ENDPOINTS_CONTROLLER)
+    {
+        reasons.push(codes::LEFTOVER_ENDPOINTS.with_remedy(
+            "the Endpoints are left from when the Service had a selector, and are used as they are",
+            "delete them, if they are not wanted",
+        ));
+    }
+    reasons
+}
+
+fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
+    let mut reasons = vec![];
+    for slice in &subject.slices {
+        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        let manager = slice_manager(slice);
+        if ![ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER].contains(&manager) {
+            let of = if manager.is_empty() {
+                "no controller by its labels".to_owned()
+            } else {
+                manager.to_owned()
+            };
+            reasons.push(codes::ANOTHER_MANAGER.reason(format!("slice {name} belongs to {of}")));
+        } else if slice.metadata.deletion_timestamp.is_some() {
+            let finalizers = slice.metadata.finalizers.clone().unwrap_or_default().join(", ");
+            reasons.push(codes::TERMINATING_SLICE.reason(format!(
+                "slice {name} is being deleted and kept by finalizers ({finalizers}); consumers still use it"
+            )));
+        }
+    }
+    reasons
+}
+
+fn unreadable(subject: &Subject<'_>) -> Vec<Reason> {
+    let missing = Kind::ALL.into_iter().filter(|kind| !subject.decides(&[*kind]));
+    missing
+        .map(|kind| {
+            codes::UNREADABLE.reason(format!("{} may not be read, or are not in the input", kind.resource()))
+        })
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! One Service with the objects that its report depends on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use endpointslice::well_known::{
+    ENDPOINT_CONTROLLER_NAME, ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER,
+    ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY,
+};
+use endpointslice::{Node, Service};
+use k8s_openapi::api::core::v1::{self as core, Endpoints};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use crate::snapshot::{Kind, NamespaceObjects, PodEntry, ServiceEntry, Snapshot};
+
+/// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
+const ENOUGH_SERVICES: usize = 3;
+
+/// The rule by which a Service gets slices and Endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// The pods that it selects.
+    Pods,
+    /// It has no selector: its Endpoints are the users'.
+    CustomEndpoints,
+    /// It is an alias.
+    ExternalName,
+    /// Another controller keeps them, which is named.
+    Delegated(String),
+}
+
+/// One Service with the objects that its report depends on.
+pub(super) struct Subject<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) objects: &'a NamespaceObjects,
+    pub(super) entry: &'a ServiceEntry,
+    pub(super) care: Care,
+    /// The pods that the Service selects, by name.
+    pub(super) selected: Vec<&'a PodEntry>,
+    /// All slices of the Service's name, of every manager.
+    pub(super) slices: Vec<&'a EndpointSlice>,
+    pub(super) endpoints: Option<&'a Endpoints>,
+    /// Nodes in the place of those that may not be read.
+    assumed_nodes: BTreeMap<&'a str, Node>,
+}
+
+/// A pod's node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PodNode<'a> {
+    /// The pod is not scheduled.
+    None,
+    /// A node of this name does not exist.
+    Unknown(&'a str),
+    /// It exists.
+    Known(&'a Node),
+    /// Nodes may not be read.
+    Unreadable,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, key: &ObjectKey) -> Option<Self> {
+        let objects = snapshot.namespace(&key.namespace)?;
+        let entry = objects.service(&key.name)?;
+        let selector = entry.service.selector.as_ref();
+        let names = selector.map(|selector| objects.labels().selected(selector)).unwrap_or_default();
+        let selected = names.iter().filter_map(|name| objects.pod(name)).collect();
+        let slices: Vec<&EndpointSlice> = objects.slices_of(&key.name).map(|slice| &**slice).collect();
+        let endpoints = objects.endpoints(&key.name).map(|endpoints| &**endpoints);
+        let care = care(&entry.service, &entry.object, &slices, endpoints);
+        let mut subject = Self {
+            snapshot,
+            objects,
+            entry,
+            care,
+            selected,
+            slices,
+            endpoints,
+            assumed_nodes: BTreeMap::new(),
+        };
+        if !snapshot.can_read(Kind::Nodes) {
+            subject.assumed_nodes = subject.assume_nodes();
+        }
+        Some(subject)
+    }
+
+    pub(super) fn service(&self) -> &'a Service {
+        &self.entry.service
+    }
+
+    /// The slices of a controller that are not being deleted.
+    pub(super) fn managed_by(&self, controller: &'a str) -> impl Iterator<Item = &'a EndpointSlice> {
+        self.slices.iter().copied().filter(move |slice| {
+            slice_manager(slice) == controller && slice.metadata.deletion_timestamp.is_none()
+        })
+    }
+
+    /// The slices of Kubernetes' controllers that are not being deleted.
+    pub(super) fn kept_slices(&self) -> impl Iterator<Item = &'a EndpointSlice> {
+        self.managed_by(ENDPOINTSLICE_CONTROLLER).chain(self.managed_by(ENDPOINTSLICE_MIRRORING_CONTROLLER))
+    }
+
+    /// True if the caller may read those of these kinds that the Service depends on.
+    pub(super) fn decides(&self, kinds: &[Kind]) -> bool {
+        let needed: &[Kind] = match self.care {
+            Care::Pods => &[Kind::Pods, Kind::EndpointSlices, Kind::Endpoints],
+            Care::CustomEndpoints => &[Kind::EndpointSlices, Kind::Endpoints],
+            Care::ExternalName | Care::Delegated(_) => &[],
+        };
+        needed.iter().filter(|kind| kinds.contains(kind)).all(|kind| self.snapshot.can_read(*kind))
+    }
+
+    /// True if the API server refuses new objects, because the namespace is being deleted.
+    pub(super) fn refuses_objects(&self) -> bool {
+        let namespace = self.snapshot.namespaces().get(&*self.entry.service.namespace);
+        namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
+    }
+
+    /// False if no Service with a selector has Endpoints, though some have slices: then their controller is off.
+    pub(super) fn keeps_endpoints(&self) -> bool {
+        if self.endpoints.is_some() || self.care != Care::Pods {
+            return true;
+        }
+        let mut without = 0;
+        for (_, objects) in self.snapshot.by_namespace() {
+            for entry in objects.services().filter(|entry| endpoints_controller::is_served(&entry.service)) {
+                if objects.endpoints(&entry.service.name).is_some() {
+                    return true;
+                }
+                without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
+            }
+        }
+        without < ENOUGH_SERVICES
+    }
+
+    /// The node of a pod.
+    pub(super) fn node_of(&self, pod: &'a PodEntry) -> PodNode<'a> {
+        let Some(name) = pod.pod.node_name.as_deref() else { return PodNode::None };
+        if !self.snapshot.can_read(Kind::Nodes) {
+            return PodNode::Unreadable;
+        }
+        self.snapshot.nodes().get(name).map_or(PodNode::Unknown(name), PodNode::Known)
+    }
+
+    /// The node of a name as controllers know it. If nodes may not be read, each counts as existing.
+    pub(super) fn node(&self, name: &str) -> Option<&Node> {
+        self.snapshot.nodes().get(name).or_else(|| self.assumed_nodes.get(name))
+    }
+
+    /// The nodes of all pods, in the zones in which slices have them.
+    fn assume_nodes(&self) -> BTreeMap<&'a str, Node> {
+        let endpoints = self.slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+        let zones: BTreeMap<&str, &str> =
+            endpoints.filter_map(|it| it.node_name.as_deref().zip(it.zone.as_deref())).collect();
+        let names = self.selected.iter().filter_map(|pod| pod.pod.node_name.as_deref());
+        let node = |name: &'a str| {
+            let zone = zones.get(name).map(|zone| Arc::from(*zone));
+            let name_of_node = Arc::from(name);
+            (
+                name,
+                Node {
+                    name: name_of_node,
+                    zone,
+                    ready: true,
+                    control_plane: false,
+                    allocatable_milli_cpu: 0,
+                },
+            )
+        };
+        names.map(node).collect()
+    }
+}
+
+/// The controller of a slice, by its label; empty if it has none.
+pub(super) fn slice_manager(slice: &EndpointSlice) -> &str {
+    let labels = slice.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(MANAGED_BY)).map_or("", String::as_str)
+}
+
+/// The value of the label that delegates a Service.
+pub(super) fn delegate(service: &core::Service) -> Option<&str> {
+    service.metadata.labels.as_ref()?.get(ENDPOINT_CONTROLLER_NAME).map(String::as_str)
+}
+
+/// The rule for a Service.
+///
+/// Kubernetes' controllers ignore the label that delegates a Service, and so do ours without their feature gate. The label
+/// is taken at its word only if they have neither slices nor Endpoints of the Service.
+fn care(
+    service: &Service,
+    object: &core::Service,
+    slices: &[&EndpointSlice],
+    endpoints: Option<&Endpoints>,
+) -> Care {
+    if let Some(delegate) = delegate(object) {
+        let ours = [ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER];
+        let label = |endpoints: &Endpoints| {
+            let labels = endpoints.metadata.labels.as_ref();
+            labels
+                .and_then(|labels| labels.get(ENDPOINTS_MANAGED_BY))
+                .is_some_and(|it| it == ENDPOINTS_CONTROLLER)
+        };
+        let is_kept =
+            slices.iter().any(|slice| ours.contains(&slice_manager(slice))) || endpoints.is_some_and(label);
+        if !is_kept {
+            return Care::Delegated(delegate.to_owned());
+        }
+    }
+    if endpoints_controller::is_served(service) {
+        Care::Pods
+    } else if service.selector.is_none()
+        && object.spec.as_ref().and_then(|spec| spec.type_.as_deref()) != Some("ExternalName")
+    {
+        Care::CustomEndpoints
+    } else {
+        Care::ExternalName
+    }
+}

@@ -1,0 +1,52 @@
+//! The newest change of an object, as far as its fields show it.
+
+use std::collections::BTreeMap;
+
+use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+/// The age below which a difference counts as lag: controllers write within a second, on busy clusters within some.
+pub const LAG_BOUND: SignedDuration = SignedDuration::from_secs(30);
+
+/// The newest change of a pod: of its metadata, its conditions, its containers, or its deletion.
+pub(super) fn of_pod(pod: &Pod) -> Option<Timestamp> {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let transitions = conditions.iter().filter_map(|condition| condition.last_transition_time.as_ref());
+    let containers = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+    let states = containers.iter().filter_map(|container| container.state.as_ref());
+    let of_containers = states.flat_map(|state| {
+        let started = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+        let ended = state.terminated.as_ref().and_then(|ended| ended.finished_at.as_ref());
+        [started, ended].into_iter().flatten()
+    });
+    let of_status = transitions.chain(of_containers).map(|time| time.0);
+    of_status.chain(of_metadata(&pod.metadata)).max()
+}
+
+/// The newest change of a Service.
+pub(super) fn of_service(service: &Service) -> Option<Timestamp> {
+    of_metadata(&service.metadata)
+}
+
+/// The newest change of custom Endpoints.
+pub(super) fn of_endpoints(endpoints: &Endpoints) -> Option<Timestamp> {
+    of_metadata(&endpoints.metadata)
+}
+
+/// Creation, the beginning of a deletion, the newest write by any field manager, and the annotation with the time of a
+/// change.
+fn of_metadata(metadata: &ObjectMeta) -> Option<Timestamp> {
+    let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
+    let grace = SignedDuration::from_secs(metadata.deletion_grace_period_seconds.unwrap_or_default());
+    let deleted = time(&metadata.deletion_timestamp).and_then(|end| end.checked_sub(grace).ok());
+    let managers = metadata.managed_fields.iter().flatten().filter_map(|manager| time(&manager.time));
+    let annotated = metadata.annotations.as_ref().and_then(trigger_time);
+    managers.chain(time(&metadata.creation_timestamp)).chain(deleted).chain(annotated).max()
+}
+
+fn trigger_time(annotations: &BTreeMap<String, String>) -> Option<Timestamp> {
+    annotations.get(LAST_CHANGE_TRIGGER_TIME)?.parse().ok()
+}

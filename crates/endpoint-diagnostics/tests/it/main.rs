@@ -1,0 +1,5 @@
+//! Tests of the reports.
+
+mod cluster;
+mod random;
+mod reasons;

@@ -27,6 +27,10 @@ pub(crate) enum ConnectionError {
     ProxyUrl { flag: &'static str, path: PathBuf, source: InvalidUri },
     #[error("neither --kubeconfig nor --master is set, and there is no in-cluster configuration")]
     NotInCluster(#[source] InClusterError),
+    #[error("there is no kubeconfig: give --kubeconfig, set KUBECONFIG, or write ~/.kube/config")]
+    NoKubeconfig,
+    #[error("the kubeconfig has no context {0}")]
+    NoContext(String),
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("gave up waiting for the API server at {server}")]
@@ -56,12 +60,56 @@ async fn read(flag: &'static str, path: &Path) -> Result<kube::Config, Connectio
         }
         source => ConnectionError::Kubeconfig { flag, path: path_buf(), source },
     };
-    let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    configure(kubeconfig, failed, |source| ConnectionError::ProxyUrl { flag, path: path_buf(), source }).await
+}
+
+/// The configuration for a user's command: the kubeconfig of `--kubeconfig`, else those of `$KUBECONFIG`, else that of the
+/// home folder, else that of the cluster this process runs in.
+pub(crate) async fn load_for_user(
+    path: Option<&Path>,
+    context: Option<&str>,
+) -> Result<kube::Config, ConnectionError> {
+    let flag = if path.is_some() { "--kubeconfig" } else { "KUBECONFIG" };
+    let place = path.map_or_else(default_kubeconfig, Path::to_owned);
+    let failed = |error| match error {
+        KubeconfigError::ReadConfig(source, path) => ConnectionError::Unreadable { flag, path, source },
+        source => ConnectionError::Kubeconfig { flag, path: place.clone(), source },
+    };
+    let read = path.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let mut kubeconfig = match read {
+        Ok(kubeconfig) => kubeconfig,
+        Err(_) if path.is_none() && std::env::var_os("KUBECONFIG").is_none() && !place.exists() => {
+            return kube::Config::incluster().map_err(|_| ConnectionError::NoKubeconfig);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    if let Some(context) = context {
+        if !kubeconfig.contexts.iter().any(|known| known.name == context) {
+            return Err(ConnectionError::NoContext(context.to_owned()));
+        }
+        kubeconfig.current_context = Some(context.to_owned());
+    }
+    let proxy_url = |source| ConnectionError::ProxyUrl { flag, path: place.clone(), source };
+    configure(kubeconfig, failed, proxy_url).await
+}
+
+/// The kubeconfig of a user who names none, for messages.
+fn default_kubeconfig() -> PathBuf {
+    std::env::var_os("KUBECONFIG")
+        .map_or_else(|| std::env::home_dir().unwrap_or_default().join(".kube/config"), PathBuf::from)
+}
+
+async fn configure(
+    mut kubeconfig: Kubeconfig,
+    failed: impl Fn(KubeconfigError) -> ConnectionError,
+    proxy_url: impl Fn(InvalidUri) -> ConnectionError,
+) -> Result<kube::Config, ConnectionError> {
     let (authorities, proxy) = match current_cluster(&mut kubeconfig) {
         Some(cluster) => (authorities_file(cluster), take_proxy(cluster)),
         None => (None, Ok(None)),
     };
-    let proxy = proxy.map_err(|source| ConnectionError::ProxyUrl { flag, path: path_buf(), source })?;
+    let proxy = proxy.map_err(proxy_url)?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(failed)?;
     config.root_cert_file = authorities;

@@ -10,6 +10,7 @@ mod configz;
 mod connection;
 mod controller_set;
 mod controllers;
+mod diagnostics;
 mod disabled_metrics;
 mod duration;
 mod gates;
@@ -17,10 +18,12 @@ mod gates;
 mod generated_docs;
 mod health;
 mod informers;
+mod input;
 mod leader_election;
 mod logging;
 mod manager;
 mod options;
+mod printing;
 pub mod process;
 mod process_metrics;
 mod runtimes;
@@ -30,6 +33,7 @@ mod simulate;
 mod strconv;
 mod version;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs the program with the arguments of this process.
@@ -37,7 +41,11 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == simulate::NAME) {
         return simulate::main(std::env::args_os().skip(2));
     }
-    match options::parse(std::env::args_os()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(code) = diagnostics::main(&words) {
+        return code;
+    }
+    match options::parse(words.into_iter()) {
         options::Parsed::Run(config) => manager::main(*config),
         options::Parsed::Print(text) => options::print(&text),
         options::Parsed::Error(message) => options::print_error(&message),

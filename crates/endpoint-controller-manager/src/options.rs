@@ -17,7 +17,7 @@ pub(crate) mod flag;
 pub(crate) mod groups;
 mod parse;
 mod settings;
-mod usage_error;
+pub(crate) mod usage_error;
 pub(crate) mod values;
 
 use std::ffi::OsString;

@@ -16,7 +16,6 @@ mod command;
 mod controllers;
 mod diff;
 mod failures;
-mod input;
 mod kubelets;
 mod load;
 mod plan;

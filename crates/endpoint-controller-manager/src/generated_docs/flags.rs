@@ -68,22 +68,31 @@ fn section(groups: &[Group]) -> String {
     format!("\n## {heading}\n\n{body}")
 }
 
-/// The flags of the subcommand.
-fn simulate() -> String {
+/// The flags of a subcommand.
+fn subcommand(heading: &str, intro: &str, args: &[clap::Arg]) -> String {
     let line = |arg: &clap::Arg| {
         let long = format!("`--{}`", arg.get_long().unwrap_or_default());
         let name = arg.get_short().map_or(long.clone(), |short| format!("`-{short}`, {long}"));
         let values = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
         row(&[&name, &values, &arg.get_help().map(ToString::to_string).unwrap_or_default()])
     };
-    let intro = "`endpoint-controller-manager simulate` takes these beside all others; [simulate.md](simulate.md) describes it.";
     let head = row(&["Flag", "Values", "Description"]) + "|---|---|---|\n";
-    let lines: String = crate::simulate::args().iter().map(line).collect();
-    format!("\n## Simulation flags\n\n{intro}\n\n{head}{lines}")
+    let lines: String = args.iter().map(line).collect();
+    format!("\n## {heading}\n\n{intro}\n\n{head}{lines}")
+}
+
+fn simulate() -> String {
+    let intro = "`endpoint-controller-manager simulate` takes these beside all others; [simulate.md](simulate.md) describes it.";
+    subcommand("Simulation flags", intro, &crate::simulate::args())
+}
+
+fn explain() -> String {
+    let intro = "`endpoint-controller-manager explain [SERVICE...]` takes these alone; [explain.md](explain.md) describes it.";
+    subcommand("Explanation flags", intro, &crate::diagnostics::args())
 }
 
 #[test]
 fn flags_md_is_current() {
     let sections = GROUPS.chunk_by(|a, b| a.heading == b.heading).map(section);
-    assert_current("flags.md", &(head() + &sections.collect::<String>() + &simulate()));
+    assert_current("flags.md", &(head() + &sections.collect::<String>() + &simulate() + &explain()));
 }

@@ -8,7 +8,7 @@ use super::groups::find;
 use crate::version;
 
 /// A sentence that names the flag.
-pub(super) fn message(error: &clap::Error) -> String {
+pub(crate) fn message(error: &clap::Error) -> String {
     let flag = name(context(error, ContextKind::InvalidArg));
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with("--") => format!("unknown flag: {flag}"),

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::cluster::selector::selects;
 use super::cluster::workload::{self, Workload};
-use super::input::object::{Object, Origin, key};
 use super::plan::Plan;
 use super::skipped::listed;
+use crate::input::object::{Object, Origin, key};
 
 /// The node of all pods, if the input has neither nodes nor pods on them.
 pub(crate) const ONLY_NODE: &str = "node-1";
@@ -106,9 +106,9 @@ impl Added {
 #[cfg(test)]
 mod tests {
     use super::super::catalog::Catalog;
-    use super::super::input::object::text;
     use super::super::plan::plan;
     use super::*;
+    use crate::input::object::text;
 
     fn added(objects: &[Value]) -> Added {
         let mut catalog = Catalog::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::api::{AS_JSON, Api, ApiError};
-use super::input::object::text;
+use crate::input::object::text;
 
 /// The served kinds by `apiVersion` and `kind`.
 #[derive(Debug, Default)]

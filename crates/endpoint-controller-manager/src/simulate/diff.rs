@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::input::object::{field, text};
+use crate::input::object::{field, text};
 
 /// Fields of metadata that say when and by whom an object was written, not what is in it.
 const BOOKKEEPING: [&str; 3] = ["generation", "managedFields", "resourceVersion"];

@@ -13,7 +13,7 @@ use super::added::ONLY_NODE;
 use super::api::{AS_JSON, Api, ApiError, collection, items};
 use super::cluster::addresses::{Addresses, families};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready};
-use super::input::object::text;
+use crate::input::object::text;
 
 /// The time for which a deleted pod terminates, so that it can be seen.
 const TERMINATION: Duration = Duration::from_secs(2);

@@ -13,15 +13,14 @@ use super::cluster::addresses::{Addresses, families};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready};
 use super::cluster::replicas::own;
 use super::cluster::workload::Workload;
-use super::input::document;
-use super::input::object::{self, NoObject, Object, Origin, key, text};
-use super::input::problem;
-use super::input::refusal::{self, Problem};
-use super::input::source::Source;
 use super::plan::{Plan, Step, plan};
 use super::progress::Progress;
 use super::server::Server;
 use super::skipped::listed;
+use crate::input::object::{Object, Origin, key, text};
+use crate::input::problem;
+use crate::input::refusal::{self, Problem};
+use crate::input::source::Source;
 
 /// The most problems that are listed.
 const MAX_PROBLEMS: usize = 20;
@@ -33,24 +32,6 @@ pub(crate) struct Loaded {
     pub(crate) notes: Vec<String>,
     /// True if the input holds EndpointSlices or Endpoints.
     pub(crate) has_endpoints: bool,
-}
-
-/// Reads the objects of all sources.
-///
-/// # Errors
-/// The first text or element that is no object, as a line.
-pub(crate) fn objects(sources: &[Source]) -> Result<Vec<Object>, String> {
-    let mut objects = Vec::new();
-    for (index, source) in sources.iter().enumerate() {
-        let documents = document::parse(&source.text);
-        for document in documents.map_err(|error| problem::unreadable(source, &error))? {
-            let found = object::objects(index, document);
-            objects.extend(found.map_err(|NoObject { origin, field, reason }| {
-                problem::of_field(sources, &origin, field, reason)
-            })?);
-        }
-    }
-    Ok(objects)
 }
 
 /// Starts an API server with these objects, and makes what they lack to have endpoints.

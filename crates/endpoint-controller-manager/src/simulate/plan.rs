@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::catalog::{Catalog, Resource};
 use super::cluster::workload::Workload;
-use super::input::object::{Object, text};
+use crate::input::object::{Object, text};
 
 /// Namespaces that every cluster has.
 const ALWAYS: [&str; 2] = ["default", "kube-system"];
@@ -154,8 +154,8 @@ fn rank(object: &Object) -> usize {
 mod tests {
     use serde_json::json;
 
-    use super::super::input::object::Origin;
     use super::*;
+    use crate::input::object::Origin;
 
     fn object(kind: &str, name: &str, spec: &Value) -> Object {
         let tree = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec});

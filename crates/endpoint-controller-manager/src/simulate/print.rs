@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::diff::{Change, FieldChange};
-use super::input::object::text;
+use crate::input::object::text;
+use crate::printing::{aligned, json as json_document, yaml};
 
 /// A form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +33,8 @@ pub(crate) fn list(items: Vec<Value>) -> Value {
 /// A document of YAML or, for all other formats, of JSON.
 pub(crate) fn document(value: &Value, format: Format) -> String {
     match format {
-        Format::Yaml => serde_yaml::to_string(value).unwrap_or_default(),
-        // kubectl indents by four.
-        Format::Json | Format::Table | Format::Wide => {
-            let mut text = Vec::new();
-            let four = serde_json::ser::PrettyFormatter::with_indent(b"    ");
-            let mut serializer = serde_json::Serializer::with_formatter(&mut text, four);
-            // Neither a tree nor memory can fail.
-            let _ = serde::Serialize::serialize(value, &mut serializer);
-            String::from_utf8(text).unwrap_or_default() + "\n"
-        }
+        Format::Yaml => yaml(value),
+        Format::Json | Format::Table | Format::Wide => json_document(value),
     }
 }
 
@@ -82,27 +75,6 @@ fn cell(value: &Value) -> String {
 
 fn array<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Columns three spaces apart, as kubectl has them.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            // Writing to a String does not fail.
-            let _ = write!(line, "{cell:width$}   ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// Changes as text: a line for each object, and one for each side of a field below it.

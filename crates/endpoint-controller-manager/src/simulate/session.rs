@@ -10,11 +10,11 @@ use super::api::{Api, ApiError};
 use super::command::Simulation;
 use super::controllers::{Controllers, ControllersError};
 use super::failures::Failures;
-use super::input::source;
 use super::progress::Progress;
 use super::server::Server;
 use super::{diff, load, result};
 use crate::gates;
+use crate::input::{self, source};
 
 /// The exit code of `--diff` if there are differences.
 const DIFFERENT: u8 = 3;
@@ -53,7 +53,7 @@ impl Session {
         progress: &Progress,
     ) -> Result<Self, Vec<String>> {
         let sources = source::read(&simulation.inputs, simulation.recursive).map_err(one)?;
-        let objects = load::objects(&sources).map_err(one)?;
+        let objects = input::objects(&sources).map_err(one)?;
         let namespace = simulation.namespace.as_deref().unwrap_or("default");
         let (server, loaded) = load::load(&sources, objects, namespace, progress).await?;
         let api = Api::new(server.client());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use serde_json::{Map, Value};
 
-use super::input::object::{field, key, text};
+use crate::input::object::{field, key, text};
 
 /// The most names in one line.
 const MAX_NAMES: usize = 5;

@@ -18,7 +18,7 @@ use super::api::{AS_JSON, Api, ApiError, collection, items};
 use super::cluster::replicas;
 use super::cluster::selector::selects;
 use super::cluster::workload::{self, Workload};
-use super::input::object::{field, key, text};
+use crate::input::object::{field, key, text};
 
 const KINDS: [(Workload, &str); 2] =
     [(Workload::Deployment, "deployments"), (Workload::ReplicaSet, "replicasets")];

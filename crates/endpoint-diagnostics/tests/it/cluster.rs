@@ -29,6 +29,7 @@ pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<String, Value>,
     pub(crate) endpoints: BTreeMap<String, Value>,
     pub(crate) slices: BTreeMap<String, Value>,
+    namespaces: BTreeMap<String, Value>,
     made: u32,
 }
 
@@ -94,6 +95,29 @@ impl Cluster {
                 self.endpoints.insert(name, endpoints);
             }
             Operation::DeleteEndpoints { .. } => drop(self.endpoints.remove(&name)),
+        }
+    }
+
+    /// Applies a merge patch to an object, which is created if it is missing, and removed by null.
+    pub(crate) fn change(&mut self, kind: &str, name: &str, patch: &Value) {
+        let objects = match kind {
+            "services" => &mut self.services,
+            "pods" => &mut self.pods,
+            "nodes" => &mut self.nodes,
+            "endpoints" => &mut self.endpoints,
+            "slices" => &mut self.slices,
+            "namespaces" => &mut self.namespaces,
+            other => panic!("no kind {other}"),
+        };
+        if patch.is_null() {
+            objects.remove(name).unwrap();
+            return;
+        }
+        let object =
+            objects.entry(name.to_owned()).or_insert_with(|| json!({"metadata": {"namespace": NAMESPACE}}));
+        merge(object, patch);
+        if kind == "services" {
+            *object = defaulted(object.take());
         }
     }
 
@@ -177,7 +201,12 @@ impl Cluster {
         }
         for slice in plan.types.iter().flat_map(|plan| plan.create.iter().chain(&plan.update)) {
             let mut object = self.new_object(serde_json::to_value(slice).unwrap());
-            let name = slice.metadata.name.clone().unwrap_or_else(|| format!("slice-{}", self.made));
+            let generated = |number: &u32| {
+                let name = format!("{}slice-{number}", slice.metadata.generate_name.as_deref().unwrap());
+                (!self.slices.contains_key(&name)).then_some(name)
+            };
+            let name =
+                slice.metadata.name.clone().or_else(|| (1..).find_map(|number| generated(&number))).unwrap();
             object["metadata"]["name"] = json!(name);
             self.slices.insert(name, object);
         }
@@ -185,15 +214,30 @@ impl Cluster {
 
     /// All objects at a moment.
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
+        self.snapshot_without(now, &[])
+    }
+
+    /// The same for a caller that may not read some kinds.
+    pub(crate) fn snapshot_without(&self, now: Timestamp, unreadable: &[String]) -> Snapshot {
         let mut objects = Objects::readable();
         let push = |objects: &mut Objects, values: &BTreeMap<String, Value>, object: fn(&Value) -> Object| {
-            values.values().for_each(|value| objects.push(object(value)));
+            for value in values.values() {
+                objects.push(object(value));
+            }
         };
         push(&mut objects, &self.services, |value| Object::Service(Arc::new(read(value))));
         push(&mut objects, &self.pods, |value| Object::Pod(Arc::new(read(value))));
         push(&mut objects, &self.nodes, |value| Object::Node(Arc::new(read(value))));
         push(&mut objects, &self.endpoints, |value| Object::Endpoints(Arc::new(read(value))));
         push(&mut objects, &self.slices, |value| Object::EndpointSlice(Arc::new(read(value))));
+        push(&mut objects, &self.namespaces, |value| Object::Namespace(Arc::new(read(value))));
+        for kind in unreadable {
+            match &**kind {
+                "nodes" => objects.nodes = None,
+                "endpoints" => objects.endpoints = None,
+                other => panic!("no kind {other}"),
+            }
+        }
         Snapshot::from_objects(objects, now, Coverage::All)
     }
 }
@@ -203,7 +247,7 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 }
 
 /// A JSON merge patch.
-fn merge(object: &mut Value, patch: &Value) {
+pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Some(fields) = patch.as_object() else {
         *object = patch.clone();
         return;

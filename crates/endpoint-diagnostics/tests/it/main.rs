@@ -1,5 +1,6 @@
 //! Tests of the reports.
 
 mod cluster;
+mod documents;
 mod random;
 mod reasons;

@@ -1,1 +1,175 @@
-//! Each reason.
+//! Each reason: a cluster that has it, and what the report says about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::explain;
+use endpoint_diagnostics::explain::CODES;
+use endpoint_diagnostics::report::{PodReport, Reason, ServiceReport};
+use random_operations::NAMESPACE;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, merge};
+
+/// Objects by kind and name.
+type Changes = BTreeMap<String, BTreeMap<String, Value>>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Case {
+    code: String,
+    pod: Option<String>,
+    text: String,
+    verdict: Option<String>,
+    /// The presence in slices and Endpoints.
+    state: Option<[String; 2]>,
+    before: Changes,
+    after: Changes,
+    now: Option<String>,
+    unreadable: Vec<String>,
+    many: Option<String>,
+    /// Lets the slice keep the ports of the Service, which the case leaves out.
+    ports: bool,
+}
+
+/// A Service with a ready pod.
+fn cluster() -> Cluster {
+    let mut cluster = Cluster::new();
+    let service = json!({
+        "metadata": {"name": "web"},
+        "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "selector": {"app": "web"},
+            "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]},
+    });
+    cluster.change("services", "web", &service);
+    cluster.change("pods", "web-1", &pod("web-1", "10.1.0.1"));
+    cluster
+}
+
+fn pod(name: &str, ip: &str) -> Value {
+    let ports = json!([{"name": "http", "containerPort": 8080, "protocol": "TCP"}]);
+    json!({
+        "metadata": {"name": name, "uid": "00000001-0000-4000-8000-000000000001", "labels": {"app": "web"}},
+        "spec": {"nodeName": "a", "containers": [{"name": "main", "image": "none", "ports": ports}]},
+        "status": {"phase": "Running", "podIPs": [{"ip": ip}], "conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+/// Objects that would be long in the file.
+fn add_many(cluster: &mut Cluster, what: &str) {
+    match what {
+        "pods" => (0..1000).for_each(|number| {
+            let name = format!("many-{number:04}");
+            cluster.change(
+                "pods",
+                &name,
+                &pod(&name, &format!("10.2.{}.{}", number / 250, number % 250 + 1)),
+            );
+        }),
+        "misses" => (0..11).for_each(|number| {
+            let name = format!("miss-{number}");
+            let mut pod = pod(&name, &format!("10.3.0.{number}"));
+            pod["metadata"]["labels"] = json!({"app": "webb"});
+            cluster.change("pods", &name, &pod);
+        }),
+        "custom" => {
+            cluster.change("services", "web", &json!({"spec": {"selector": null}}));
+            let ip = |number: u32| json!({"ip": format!("10.2.{}.{}", number / 250, number % 250 + 1)});
+            let addresses: Vec<Value> = (0..1001).map(ip).collect();
+            let endpoints = json!({"metadata": {"name": "web"}, "subsets": [{"addresses": addresses}]});
+            cluster.change("endpoints", "web", &endpoints);
+        }
+        other => panic!("many {other}"),
+    }
+}
+
+fn apply(cluster: &mut Cluster, changes: &Changes) {
+    for (kind, objects) in changes {
+        for (name, patch) in objects {
+            cluster.change(kind, name, patch);
+        }
+    }
+}
+
+fn report(case: &Case) -> ServiceReport {
+    let mut cluster = cluster();
+    case.many.iter().for_each(|what| add_many(&mut cluster, what));
+    apply(&mut cluster, &case.before);
+    cluster.settle();
+    apply(&mut cluster, &case.after);
+    if case.ports {
+        let ports = json!({"ports": [{"name": "http", "port": 8080, "protocol": "TCP"}]});
+        merge(cluster.slices.get_mut("web-slice-1").unwrap(), &ports);
+    }
+    let now = case.now.as_deref().unwrap_or("2001-01-02T00:00:00Z").parse().unwrap();
+    let snapshot = cluster.snapshot_without(now, &case.unreadable);
+    explain(&snapshot, &ObjectKey::new(NAMESPACE, "web")).unwrap()
+}
+
+fn cases() -> Vec<Case> {
+    serde_yaml::from_str(include_str!("reasons.yaml")).unwrap()
+}
+
+/// The first expectation of a case that its report does not meet.
+fn failure(case: &Case, report: &ServiceReport) -> Option<String> {
+    let has_reason = |pod: &PodReport| pod.reasons.iter().any(|reason| reason.code == case.code);
+    let pod = report.pods.iter().find(|pod| match case.pod.as_deref() {
+        Some("any") => has_reason(pod),
+        name => Some(&*pod.name) == name,
+    });
+    if case.pod.is_some() && pod.is_none() {
+        return Some("the pod is missing".to_owned());
+    }
+    let reasons: &[Reason] = pod.map_or(&report.reasons, |pod| &pod.reasons);
+    if !reasons.iter().any(|reason| reason.code == case.code && reason.message.contains(&case.text)) {
+        return Some(format!("no such reason in {reasons:#?}"));
+    }
+    let verdict = serde_json::to_value(pod.map_or(report.verdict, |pod| pod.verdict)).unwrap();
+    if verdict != case.verdict.as_deref().unwrap_or("ok") {
+        return Some(format!("verdict {verdict}: {:#?} {:#?}", report.reasons, report.pods));
+    }
+    let state = pod.map(|pod| [pod.slices, pod.endpoints].map(|it| serde_json::to_value(it).unwrap()));
+    let expected = case.state.as_ref().map(|expected| expected.each_ref().map(|it| json!(it)));
+    if expected.is_some() && expected != state {
+        return Some(format!("state {state:?}: {reasons:#?}"));
+    }
+    let all = || report.reasons.iter().chain(report.pods.iter().flat_map(|pod| &pod.reasons));
+    let misplaced = all().find(|reason| {
+        let code = CODES.iter().find(|code| code.name == reason.code).unwrap();
+        reason.code == "unexplained"
+            || code.of_service != report.reasons.contains(reason) && reason.code != "lags"
+    });
+    misplaced.map(|reason| format!("misplaced {reason:?}"))
+}
+
+#[test]
+fn each_case_has_its_reason() {
+    let failures: Vec<String> = cases()
+        .iter()
+        .filter_map(|case| Some(format!("{} ({}): {}", case.code, case.text, failure(case, &report(case))?)))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// `unexplained` is the one reason that must not occur.
+#[test]
+fn each_reason_has_a_case() {
+    let tested: BTreeSet<String> = cases().into_iter().map(|case| case.code).collect();
+    let known: BTreeSet<&str> =
+        CODES.iter().map(|code| code.name).filter(|code| *code != "unexplained").collect();
+    assert_eq!(tested.iter().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    assert!(known.len() >= 25);
+}
+
+#[test]
+fn a_pod_in_order_needs_no_reason() {
+    let report = report(&Case::default());
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!((&json["verdict"], &json["reasons"]), (&json!("ok"), &json!([])), "{report:#?}");
+    assert_eq!(json["counts"], json!({"pods": 1, "ready": 1, "inSlices": 1, "inEndpoints": 1}));
+    assert_eq!(json["slices"][0]["ports"], json!(["http:8080/TCP"]));
+    assert_eq!(json["endpoints"], json!({"addresses": 1, "notReady": 0, "truncated": false}));
+    let pod = json!({"name": "web-1", "node": "a", "addresses": ["10.1.0.1"], "slices": "ready", "endpoints": "ready",
+        "verdict": "ok", "reasons": []});
+    assert_eq!(json["pods"], json!([pod]));
+}

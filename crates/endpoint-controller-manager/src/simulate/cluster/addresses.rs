@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 
+use crate::input::object::{field, text};
 use crate::simulate::cluster::selector::selects;
-use crate::simulate::input::object::{field, text};
 
 /// The addresses of new pods: 10.244.0.0/16 and then the rest of 10.0.0.0/8, and the same numbers in `fd00:10:244::/48`.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::simulate::input::object::{field, text};
+use crate::input::object::{field, text};
 
 /// The nodes, in the order in which they get pods.
 #[derive(Debug, Default)]

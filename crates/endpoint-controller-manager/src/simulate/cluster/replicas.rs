@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::input::object::{field, text};
 use crate::simulate::cluster::selector::selects;
 use crate::simulate::cluster::workload::{self, Workload};
-use crate::simulate::input::object::{field, text};
 
 /// The steps from the pods that a workload has to those that it asks for.
 #[derive(Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::simulate::input::object::field;
+use crate::input::object::field;
 
 /// True if an object has all these labels. Selectors without any select nothing, as those of Services.
 pub(crate) fn selects(selector: Option<&Value>, object: &Value) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::simulate::input::object::{field, text};
+use crate::input::object::{field, text};
 
 /// The most pods of one workload; Services larger than that are not tried with manifests.
 const MAX_PODS: u64 = 10_000;

@@ -1,0 +1,57 @@
+//! Subcommands that diagnose: they read a cluster, or manifests, and report.
+//!
+//! ```text
+//! flags ─> cluster (kubeconfig, lists) or files ─> Snapshot ─> endpoint_diagnostics ─> tables, JSON, YAML
+//! ```
+//!
+//! They need get, list and watch alone, and write nothing.
+
+mod cluster;
+mod exit;
+mod explain;
+mod files;
+mod flags;
+mod live;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+#[cfg(test)]
+pub(crate) use explain::args;
+
+/// The name under which kubectl finds the program as a plugin: `kubectl explain-endpoints`.
+const PLUGIN: &str = "kubectl-explain_endpoints";
+
+/// Runs a subcommand of this module, if the words of the command line name one, by the first word or by the name of the
+/// program.
+pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
+    let (program, rest) = words.split_first()?;
+    if is_plugin(program) {
+        return Some(explain::main("kubectl explain-endpoints", rest));
+    }
+    let (first, rest) = rest.split_first()?;
+    (first == explain::NAME).then(|| explain::main("endpoint-controller-manager explain", rest))
+}
+
+fn is_plugin(program: &OsStr) -> bool {
+    Path::new(program).file_stem().is_some_and(|name| name == PLUGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_is_known_by_its_name() {
+        for (program, expected) in [
+            ("kubectl-explain_endpoints", true),
+            ("/usr/local/bin/kubectl-explain_endpoints", true),
+            ("kubectl-explain_endpoints.exe", true),
+            ("endpoint-controller-manager", false),
+            ("", false),
+        ] {
+            assert_eq!(is_plugin(OsStr::new(program)), expected, "{program}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The objects of a cluster, by lists.
+
+use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::{Coverage, Kind};
+use futures::future::join_all;
+use jiff::Timestamp;
+use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
+
+use super::exit::Failure;
+use super::flags::Target;
+use super::live::{List, Resource, list};
+use crate::{connection, version};
+
+/// A cluster, and the namespace to read in it.
+pub(crate) struct Cluster {
+    client: ApiClient,
+    /// The address of the API server.
+    pub(crate) server: String,
+    /// None for all.
+    pub(crate) namespace: Option<String>,
+}
+
+impl Cluster {
+    /// Reads the kubeconfig. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// A line about the kubeconfig.
+    pub(crate) async fn of(target: &Target) -> Result<Self, Failure> {
+        let loaded = connection::load_for_user(target.kubeconfig.as_deref(), target.context.as_deref()).await;
+        let config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
+        let client = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
+        let client = ApiClient::new(client, Encoding::Json, &version::user_agent(version::NAME, "explain"));
+        let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let namespace = (!target.all_namespaces).then_some(given);
+        Ok(Self { client, server: config.cluster_url.to_string(), namespace })
+    }
+
+    /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them.
+    ///
+    /// # Errors
+    /// A line about the first kind that cannot be listed.
+    pub(crate) async fn read(&self) -> Result<Snapshot, Failure> {
+        let coverage = match &self.namespace {
+            None => Coverage::All,
+            Some(namespace) => Coverage::Namespaces([namespace.clone()].into()),
+        };
+        let resources = Kind::ALL.map(|kind| Resource { kind, namespace: self.namespace.clone() });
+        let lists = join_all(resources.iter().map(|resource| list(&self.client, resource))).await;
+        let (mut readable, mut unreadable) = (vec![], vec![]);
+        for (resource, list) in resources.iter().zip(lists) {
+            match list {
+                Ok(List { objects, .. }) => readable.extend(objects),
+                Err(error) if resource.is_optional() && is_forbidden(&error) => {
+                    unreadable.push(resource.kind)
+                }
+                Err(error) => return Err(self.unlisted(resource, &error)),
+            }
+        }
+        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unreadable);
+        for object in readable {
+            snapshot.upsert(object);
+        }
+        Ok(snapshot)
+    }
+
+    fn unlisted(&self, resource: &Resource, error: &ApiError) -> Failure {
+        let (kind, server, reason) = (resource.kind.resource(), &self.server, error_chain(error));
+        let advice = match error {
+            ApiError::Refused(status) if status.code == 403 && self.namespace.is_none() => {
+                "; with -n NAMESPACE, rights in that namespace are enough"
+            }
+            ApiError::Refused(status) if status.code == 403 => "; this needs the right to list it",
+            ApiError::Refused(status) if status.code == 401 => {
+                "; the credentials of the kubeconfig are not valid"
+            }
+            _ => "",
+        };
+        Failure::Access(format!("cannot list {kind} of {server}: {reason}{advice}"))
+    }
+}
+
+fn is_forbidden(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused(status) if status.code == 403)
+}

@@ -1,0 +1,157 @@
+//! The command line of `explain`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Command};
+
+use super::super::flags::{self, Target};
+use crate::duration;
+use crate::options::{Parsed, usage_error};
+
+/// The word that selects this subcommand.
+pub(crate) const NAME: &str = "explain";
+
+const ABOUT: &str = "Shows for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why. \
+                     Reads only. Without SERVICE, all Services of the namespace are summed up";
+const AFTER: &str = "Exit codes: 0 all is in order, or late by seconds; 1 wrong command line or input, or no such Service; \
+                     3 something is wrong; 4 the cluster cannot be read; 5 --wait timed out; 6 undecided for lack of rights";
+/// The heading of its own flags in `--help`.
+const HEADING: &str = "Explanation flags";
+
+/// A checked command line.
+#[derive(Debug)]
+pub(crate) struct Explanation {
+    pub(crate) services: Vec<String>,
+    pub(crate) target: Target,
+    pub(crate) format: Format,
+    pub(crate) wait: Option<Wait>,
+}
+
+/// A form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Table,
+    Wide,
+    Json,
+    Yaml,
+}
+
+/// A state to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) state: State,
+    pub(crate) timeout: Duration,
+}
+
+/// A state of a Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Every pod that has not ended and is not being deleted is ready, at least one, and slices and Endpoints show it.
+    Ready,
+    /// At least this number of pods is ready in slices and Endpoints.
+    AtLeast(usize),
+}
+
+impl Explanation {
+    /// True if each pod is shown.
+    pub(crate) fn is_detailed(&self) -> bool {
+        !self.services.is_empty()
+    }
+}
+
+/// Reads the words after the name of the subcommand.
+///
+/// # Errors
+/// The text or the message to print instead.
+pub(crate) fn parse(usage: &'static str, words: &[OsString]) -> Result<Explanation, Parsed> {
+    let words = [OsString::from(NAME)].into_iter().chain(words.iter().cloned());
+    match command(usage).try_get_matches_from(words) {
+        Ok(matches) => explanation(&matches).map_err(Parsed::Error),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => Err(Parsed::Print(error.to_string())),
+        Err(error) => Err(Parsed::Error(usage_error::message(&error))),
+    }
+}
+
+fn command(usage: &'static str) -> Command {
+    let services = Arg::new("service")
+        .value_name("SERVICE")
+        .num_args(0..)
+        .help("Services by name, or as service/NAME; each pod of them is shown");
+    Command::new(NAME)
+        .about(ABOUT)
+        .override_usage(format!("{usage} [SERVICE...] [-n NAMESPACE | -A] [-f FILE|FOLDER|-] [flags]"))
+        .after_help(AFTER)
+        .arg(services)
+        .args(args())
+}
+
+/// The flags.
+pub(crate) fn args() -> Vec<Arg> {
+    own_args().into_iter().chain(flags::args()).collect()
+}
+
+fn own_args() -> Vec<Arg> {
+    let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);
+    vec![
+        flag("output").short('o').value_name("FORMAT").value_parser(format).help(
+            "Format of the result: table, wide (with nodes, addresses and remedies), json or yaml [default: table]",
+        ),
+        flag("wait").value_name("ready|N").value_parser(state).help(
+            "Wait until all pods of the Services, or N of each, are ready in slices and Endpoints",
+        ),
+        flag("timeout")
+            .value_name("DURATION")
+            .value_parser(timeout)
+            .help("The longest wait of --wait, such as 90s or 5m [default: 30s]"),
+    ]
+}
+
+fn explanation(matches: &ArgMatches) -> Result<Explanation, String> {
+    let target = flags::target(matches)?;
+    let services: Vec<String> =
+        matches.get_many::<String>("service").into_iter().flatten().map(|it| bare(it)).collect();
+    let timeout = matches.get_one::<Duration>("timeout").copied();
+    let state = matches.get_one::<State>("wait").copied();
+    if state.is_none() && timeout.is_some() {
+        return Err("--timeout needs --wait".to_owned());
+    }
+    if state.is_some() && services.is_empty() {
+        return Err("--wait needs the name of a Service".to_owned());
+    }
+    if state.is_some() && !target.files.is_empty() {
+        return Err("--wait and -f exclude each other: files do not change".to_owned());
+    }
+    let wait = state.map(|state| Wait { state, timeout: timeout.unwrap_or(Duration::from_secs(30)) });
+    let format = matches.get_one::<Format>("output").copied().unwrap_or(Format::Table);
+    Ok(Explanation { services, target, format, wait })
+}
+
+/// The name in `service/NAME`.
+fn bare(name: &str) -> String {
+    let kinds = ["service/", "services/", "svc/"];
+    kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name).to_owned()
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "table" => Ok(Format::Table),
+        "wide" => Ok(Format::Wide),
+        "json" => Ok(Format::Json),
+        "yaml" => Ok(Format::Yaml),
+        _ => Err("must be table, wide, json or yaml".to_owned()),
+    }
+}
+
+fn state(text: &str) -> Result<State, String> {
+    match text.parse::<usize>() {
+        Ok(count) => Ok(State::AtLeast(count)),
+        Err(_) if text == "ready" => Ok(State::Ready),
+        Err(_) => Err("must be ready or a number".to_owned()),
+    }
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    duration::parse_go_duration(text)
+}

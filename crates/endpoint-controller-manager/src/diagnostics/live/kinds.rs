@@ -1,0 +1,110 @@
+//! The kinds that are watched: their paths, and their objects from JSON.
+
+use std::sync::Arc;
+
+use endpoint_diagnostics::Object;
+use endpoint_diagnostics::snapshot::Kind;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+/// A kind in a namespace, or in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) kind: Kind,
+    /// None for all namespaces.
+    pub(crate) namespace: Option<String>,
+}
+
+impl Resource {
+    /// The path of the collection.
+    pub(crate) fn path(&self) -> String {
+        let (root, resource) = (self.root(), self.kind.resource());
+        match &self.namespace {
+            Some(namespace) if self.is_namespaced() => format!("{root}/namespaces/{namespace}/{resource}"),
+            _ => format!("{root}/{resource}"),
+        }
+    }
+
+    fn root(&self) -> &'static str {
+        match self.kind {
+            Kind::EndpointSlices => "/apis/discovery.k8s.io/v1",
+            _ => "/api/v1",
+        }
+    }
+
+    fn is_namespaced(&self) -> bool {
+        !matches!(self.kind, Kind::Nodes | Kind::Namespaces)
+    }
+
+    /// True if reports do without this kind, and only say less.
+    pub(crate) fn is_optional(&self) -> bool {
+        !self.is_namespaced() || self.kind == Kind::Endpoints
+    }
+
+    /// An object from JSON. One that can't be decoded is left out: it must not hide all others.
+    pub(crate) fn readable(&self, json: &str) -> Option<Object> {
+        let object = self.object(json);
+        object
+            .inspect_err(|error| warn!(resource = self.kind.resource(), err = %error, "Unreadable object"))
+            .ok()
+    }
+
+    fn object(&self, json: &str) -> Result<Object, serde_json::Error> {
+        match self.kind {
+            Kind::Services => parsed(json).map(Object::Service),
+            Kind::Pods => parsed(json).map(Object::Pod),
+            Kind::Nodes => parsed(json).map(Object::Node),
+            Kind::EndpointSlices => parsed(json).map(Object::EndpointSlice),
+            Kind::Endpoints => parsed(json).map(Object::Endpoints),
+            Kind::Namespaces => parsed(json).map(Object::Namespace),
+        }
+    }
+}
+
+fn parsed<T>(json: &str) -> Result<Arc<T>, serde_json::Error>
+where
+    T: DeserializeOwned + k8s_openapi::Metadata<Ty = ObjectMeta>,
+{
+    let mut object: T = serde_json::from_str(json)?;
+    // Half of an object; diagnoses read the time of the newest change.
+    let managers = object.metadata_mut().managed_fields.take().into_iter().flatten();
+    let newest = managers.filter_map(|manager| manager.time).max_by_key(|time| time.0);
+    object.metadata_mut().managed_fields =
+        newest.map(|time| vec![ManagedFieldsEntry { time: Some(time), ..ManagedFieldsEntry::default() }]);
+    Ok(Arc::new(object))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collections_have_paths() {
+        let path =
+            |kind, namespace: Option<&str>| Resource { kind, namespace: namespace.map(Into::into) }.path();
+        assert_eq!(path(Kind::Pods, None), "/api/v1/pods");
+        assert_eq!(path(Kind::Pods, Some("shop")), "/api/v1/namespaces/shop/pods");
+        assert_eq!(path(Kind::Nodes, Some("shop")), "/api/v1/nodes");
+        let slices = path(Kind::EndpointSlices, Some("shop"));
+        assert_eq!(slices, "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices");
+    }
+
+    #[test]
+    fn the_newest_time_is_kept_of_managed_fields() {
+        let pods = Resource { kind: Kind::Pods, namespace: None };
+        let managers =
+            r#"[{"manager": "x", "time": "2001-01-01T00:00:02Z"}, {"time": "2001-01-01T00:00:01Z"}, {}]"#;
+        let json = format!(
+            r#"{{"kind": "Pod", "apiVersion": "v1", "metadata": {{"name": "web", "managedFields": {managers}}}}}"#
+        );
+        let Object::Pod(pod) = pods.object(&json).unwrap() else { panic!("another kind") };
+        let [kept] = pod.metadata.managed_fields.as_deref().unwrap() else { panic!("more than one") };
+        assert_eq!(
+            (kept.time.as_ref().unwrap().0.to_string(), &kept.manager),
+            ("2001-01-01T00:00:02Z".to_owned(), &None)
+        );
+        assert!(pods.object(r#"{"kind": "Service"}"#).is_err());
+        assert!(pods.object("{}").is_ok(), "fields are optional");
+    }
+}

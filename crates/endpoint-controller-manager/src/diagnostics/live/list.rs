@@ -1,0 +1,64 @@
+//! The list that a watch continues.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use endpoint_diagnostics::Object;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use kube_api::{ApiClient, ApiError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::kinds::Resource;
+
+/// Objects in one answer, as many as client-go requests.
+const PAGE: u32 = 500;
+/// The longest wait for the beginning of an answer.
+const HEADER: Duration = Duration::from_secs(30);
+
+/// All objects of a resource at one moment.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) objects: Vec<Object>,
+    /// The version from which a watch continues.
+    #[allow(dead_code, reason = "for readers that follow the cluster")]
+    pub(crate) version: String,
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+/// Reads all objects, in pages.
+pub(crate) async fn list(client: &ApiClient, resource: &Resource) -> Result<List, ApiError> {
+    let (mut objects, mut token) = (Vec::new(), String::new());
+    loop {
+        let path = format!("{}?limit={PAGE}&continue={}", resource.path(), escaped(&token));
+        let (_, body) = client.page(&path, HEADER).await?;
+        let page: Page<'_> = serde_json::from_slice(&body).map_err(ApiError::malformed)?;
+        for item in page.items.unwrap_or_default() {
+            objects.extend(resource.readable(item.get()));
+        }
+        token = page.metadata.continue_.unwrap_or_default();
+        if token.is_empty() {
+            return Ok(List { objects, version: page.metadata.resource_version.unwrap_or_default() });
+        }
+    }
+}
+
+/// Tokens and versions for a query: letters and digits as they are.
+pub(super) fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}

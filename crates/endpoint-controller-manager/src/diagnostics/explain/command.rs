@@ -155,3 +155,61 @@ fn state(text: &str) -> Result<State, String> {
 fn timeout(text: &str) -> Result<Duration, String> {
     duration::parse_go_duration(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Explanation, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse("program explain", &words).map_err(|other| match other {
+            Parsed::Error(message) => message,
+            Parsed::Print(text) => text,
+            Parsed::Run(_) => panic!("{line} is no explanation"),
+        })
+    }
+
+    fn refused(line: &str) -> String {
+        parsed(line).err().unwrap_or_else(|| panic!("{line} is accepted"))
+    }
+
+    #[test]
+    fn services_may_be_named_as_by_kubectl() {
+        let explanation = parsed("web service/api svc/db -n shop --context=dev -o wide").unwrap();
+        assert_eq!(explanation.services, ["web", "api", "db"]);
+        assert_eq!(explanation.target.namespace.as_deref(), Some("shop"));
+        assert_eq!(explanation.target.context.as_deref(), Some("dev"));
+        assert_eq!((explanation.format, explanation.wait), (Format::Wide, None));
+        assert!(explanation.is_detailed() && !parsed("-A").unwrap().is_detailed());
+    }
+
+    #[test]
+    fn a_wait_has_a_state_and_a_limit() {
+        let wait = |line: &str| parsed(line).unwrap().wait.map(|wait| (wait.state, wait.timeout.as_secs()));
+        assert_eq!(wait("web --wait=ready"), Some((State::Ready, 30)));
+        assert_eq!(wait("web --wait 3 --timeout 5m"), Some((State::AtLeast(3), 300)));
+        assert!(refused("web --wait=soon").contains("must be ready or a number"));
+        assert!(refused("web --wait=1 --timeout=x").contains("invalid duration"));
+    }
+
+    #[test]
+    fn flags_that_exclude_each_other_are_refused() {
+        assert_eq!(refused("-n a -A"), "-n and -A exclude each other");
+        assert!(refused("-f a --context b").contains("exclude each other"));
+        assert!(refused("-f a web --wait=1").contains("files do not change"));
+        assert!(refused("--wait=1").contains("needs the name"));
+        assert!(refused("web --timeout=1s").contains("needs --wait"));
+        assert_eq!(refused("-f - -f -"), "-f names stdin twice");
+        assert!(refused("-o xml").contains("must be table, wide, json or yaml"));
+        assert_eq!(refused("--no-such"), "unknown flag: --no-such");
+    }
+
+    #[test]
+    fn help_has_the_exit_codes() {
+        let help = refused("--help");
+        for text in ["program explain [SERVICE...]", "--wait", "--kubeconfig", "Exit codes", "-f, --filename"]
+        {
+            assert!(help.contains(text), "{text} in {help}");
+        }
+    }
+}

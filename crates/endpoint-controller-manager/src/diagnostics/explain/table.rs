@@ -169,3 +169,82 @@ fn presence(presence: Presence) -> &'static str {
         Presence::NotApplicable => "-",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use endpoint_diagnostics::report::{Counts, Scope};
+
+    use super::super::command::Format;
+    use super::super::output;
+    use super::*;
+
+    fn report() -> ServiceReport {
+        let reason = |code, message: &str, remedy: Option<&str>| Reason {
+            code,
+            message: message.to_owned(),
+            remedy: remedy.map(str::to_owned),
+            scope: Scope::Both,
+        };
+        let pod = |name: &str, presence, reasons| PodReport {
+            name: name.to_owned(),
+            node: Some("a".to_owned()),
+            addresses: vec!["10.1.0.1".to_owned()],
+            slices: presence,
+            endpoints: presence,
+            verdict: Verdict::Ok,
+            reasons,
+        };
+        let broken = vec![
+            reason("readiness-probe", "container main fails", Some("see its events")),
+            reason("readiness-gate", "the gate is closed", None),
+        ];
+        ServiceReport {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            verdict: Verdict::Ok,
+            counts: Counts { pods: 2, ready: 1, in_slices: 2, in_endpoints: 2 },
+            reasons: vec![reason("hints-dropped", "no zones", None)],
+            slices: vec![],
+            endpoints: None,
+            pods: vec![pod("web-1", Presence::Ready, vec![]), pod("web-2", Presence::NotReady, broken)],
+        }
+    }
+
+    #[test]
+    fn each_reason_has_a_line() {
+        let expected = "\
+shop/web: ok
+2 selected pods, 1 ready; 0 slices with 0 endpoints, 0 ready; no Endpoints
+* no zones (hints-dropped)
+
+POD     SLICES      ENDPOINTS   VERDICT   WHY
+web-1   ready       ready       ok
+web-2   not ready   not ready   ok        container main fails (readiness-probe)
+                                          the gate is closed (readiness-gate)
+";
+        assert_eq!(service(&report(), false), expected);
+        let wide = service(&report(), true);
+        assert!(wide.contains("NODE") && wide.contains("Remedy: see its events"), "{wide}");
+    }
+
+    #[test]
+    fn a_summary_has_a_line_for_each_service_and_totals() {
+        let text = output::text(&[report()], Format::Table, false);
+        let expected = "\
+NAMESPACE   SERVICE   VERDICT   PODS   READY   IN SLICES   IN ENDPOINTS   WHY
+shop        web       ok        2      1       2           2              hints-dropped, readiness-probe, readiness-gate
+
+1 Service: 1 ok, 0 lagging, 0 unknown, 0 wrong
+";
+        assert_eq!(text, expected);
+        assert_eq!(output::text(&[], Format::Table, false), "No Services found\n");
+    }
+
+    #[test]
+    fn documents_have_a_summary_and_the_services() {
+        let json: serde_json::Value =
+            serde_json::from_str(&output::text(&[report()], Format::Json, true)).unwrap();
+        assert_eq!((&json["summary"]["ok"], &json["services"][0]["name"]), (&1.into(), &"web".into()));
+        assert!(output::text(&[report()], Format::Yaml, true).contains("code: readiness-probe"));
+    }
+}

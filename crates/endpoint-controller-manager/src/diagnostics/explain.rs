@@ -2,16 +2,16 @@
 
 mod command;
 mod output;
+mod select;
+mod summary;
 mod table;
 mod wait;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use controller_kit::key::ObjectKey;
+use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::Verdict;
-use endpoint_diagnostics::snapshot::Kind;
-use endpoint_diagnostics::{ServiceReport, Snapshot, explain, explain_all};
 use tokio::runtime::Builder;
 
 use super::cluster::Cluster;
@@ -19,6 +19,7 @@ use super::exit::{self, Failure};
 use super::files;
 use crate::options::{self, Parsed};
 use command::Explanation;
+use select::select;
 
 pub(crate) use command::NAME;
 #[cfg(test)]
@@ -61,48 +62,6 @@ async fn reports(explanation: &Explanation) -> Result<Vec<ServiceReport>, Failur
     }
     let snapshot = cluster.read().await?;
     select(explanation, &snapshot, cluster.namespace.as_deref(), &cluster.server)
-}
-
-/// The reports that were asked for.
-fn select(
-    explanation: &Explanation,
-    snapshot: &Snapshot,
-    namespace: Option<&str>,
-    place: &str,
-) -> Result<Vec<ServiceReport>, Failure> {
-    if explanation.services.is_empty() {
-        let mut reports = explain_all(snapshot);
-        reports.retain(|report| namespace.is_none_or(|namespace| report.namespace == namespace));
-        return Ok(noted(snapshot, reports));
-    }
-    let mut reports = vec![];
-    for name in &explanation.services {
-        let keys: Vec<ObjectKey> = match namespace {
-            Some(namespace) => vec![ObjectKey::new(namespace, name.as_str())],
-            None => snapshot.services().filter(|key| *key.name == **name).collect(),
-        };
-        let found: Vec<ServiceReport> = keys.iter().filter_map(|key| explain(snapshot, key)).collect();
-        if found.is_empty() {
-            let of = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-            return Err(Failure::Input(format!("no Service {name}{of} of {place}")));
-        }
-        reports.extend(found);
-    }
-    Ok(noted(snapshot, reports))
-}
-
-/// Says once which objects are missing, if that matters.
-fn noted(snapshot: &Snapshot, reports: Vec<ServiceReport>) -> Vec<ServiceReport> {
-    let is_undecided = reports.iter().any(|report| report.verdict == Verdict::Unknown);
-    let missing = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Namespaces && !snapshot.can_read(*kind));
-    let missing: Vec<&str> = missing.map(Kind::resource).collect();
-    if is_undecided && !missing.is_empty() {
-        exit::note(&format!(
-            "Note: without {}, which may not be read or are not in the input, some verdicts are unknown",
-            missing.join(", ")
-        ));
-    }
-    reports
 }
 
 fn code(reports: &[ServiceReport]) -> u8 {

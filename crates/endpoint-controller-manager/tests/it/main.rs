@@ -1,4 +1,4 @@
-//! The program from outside, without a cluster: `simulate`.
+//! The program from outside, without a cluster: `simulate` and `explain`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
 )]
 
 mod diff;
+mod explain;
 mod program;
 mod refused;
 mod results;

@@ -14,10 +14,23 @@ pub(crate) struct Run {
 
 /// Runs `simulate` with these words and this text on stdin, in a folder.
 pub(crate) fn simulate(folder: &Path, words: &[&str], stdin: &str) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"))
-        .arg("simulate")
+    let program = Path::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"));
+    run(program, folder, &[&["simulate"], words].concat(), stdin)
+}
+
+/// Runs `explain` in the same way, without a kubeconfig of the user.
+pub(crate) fn explain(words: &[&str], stdin: &str) -> Run {
+    let program = Path::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"));
+    run(program, Path::new("/"), &[&["explain"], words].concat(), stdin)
+}
+
+/// Runs a program.
+pub(crate) fn run(program: &Path, folder: &Path, words: &[&str], stdin: &str) -> Run {
+    let mut child = Command::new(program)
         .args(words)
         .current_dir(folder)
+        .env("HOME", "/nonexistent")
+        .env_remove("KUBECONFIG")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A running server, which is killed when a test fails.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
 }
 
 impl Drop for Serving {
@@ -25,7 +25,7 @@ impl Drop for Serving {
 }
 
 impl Serving {
-    fn start(words: &[&str]) -> Self {
+    pub(crate) fn start(words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"))
             .args(["simulate", "--serve"])
             .args(words)

@@ -1,4 +1,11 @@
 //! Tests of the reports.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy.toml lifts these for test functions, not for their helpers"
+)]
 
 mod cluster;
 mod documents;

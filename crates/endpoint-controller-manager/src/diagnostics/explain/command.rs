@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
-use super::super::flags::{self, Target};
+use crate::diagnostics::flags::{self, Target};
 use crate::duration;
 use crate::options::{Parsed, usage_error};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::{PodReport, Presence, Reason, Verdict};
 
-use super::output::Summary;
+use super::summary::Summary;
 use crate::printing::aligned;
 
 /// One Service with its pods, and the reasons.

@@ -6,10 +6,10 @@ use endpoint_diagnostics::ServiceReport;
 use endpoint_diagnostics::report::{PodReport, Presence};
 use kube_api::time::{Instant, sleep};
 
-use super::super::cluster::Cluster;
-use super::super::exit::Failure;
 use super::command::{Explanation, State, Wait};
-use super::select;
+use super::select::select;
+use crate::diagnostics::cluster::Cluster;
+use crate::diagnostics::exit::Failure;
 
 /// The pause between two looks at the cluster.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -35,6 +35,7 @@
     reason = "a test harness is never shipped: it fails a test by panicking"
 )]
 
+pub mod agreement;
 pub mod audit;
 pub mod barrier;
 pub mod binaries;

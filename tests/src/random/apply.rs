@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use random_operations::requests::node_status;
 use random_operations::{Operation, PodStatus, Step};
 use serde::Serialize;
@@ -53,18 +53,30 @@ pub(crate) async fn delete_mirrored(world: &World, service: &str) {
 /// # Errors
 /// If the API server refuses it, or cannot be reached.
 pub async fn operation(world: &World, operation: &Operation) -> Result<(), kube::Error> {
-    let client = world.client();
-    let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    operation_in(world.client(), NAMESPACE, &world.now(), operation).await
+}
+
+/// Applies an operation in another namespace; `now` is the time of conditions.
+///
+/// # Errors
+/// If the API server refuses it, or cannot be reached.
+pub async fn operation_in(
+    client: &Client,
+    namespace: &str,
+    now: &str,
+    operation: &Operation,
+) -> Result<(), kube::Error> {
+    let services: Api<Service> = Api::namespaced(client.clone(), namespace);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let nodes: Api<Node> = Api::all(client.clone());
-    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
+    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), namespace);
     match operation {
         Operation::CreateService { object, .. } => create(&services, object.clone()).await,
         Operation::ChangeService { name, patch, .. } => merge(&services, name, patch).await,
         Operation::DeleteService { name } => delete(&services, name, DeleteParams::default()).await,
         Operation::CreatePod { name, object, status } => {
             create(&pods, object.clone()).await?;
-            change_status(world, &pods, name, status).await
+            change_status(now, &pods, name, status).await
         }
         Operation::BindPod { name, node } => {
             let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": node}});
@@ -72,7 +84,7 @@ pub async fn operation(world: &World, operation: &Operation) -> Result<(), kube:
                 .await
                 .map(drop)
         }
-        Operation::ChangePodStatus { name, status, .. } => change_status(world, &pods, name, status).await,
+        Operation::ChangePodStatus { name, status, .. } => change_status(now, &pods, name, status).await,
         Operation::ChangePod { name, metadata, .. } => {
             merge(&pods, name, &json!({"metadata": metadata})).await
         }
@@ -147,12 +159,12 @@ where
 }
 
 async fn change_status(
-    world: &World,
+    now: &str,
     pods: &Api<Pod>,
     name: &str,
     change: &PodStatus,
 ) -> Result<(), kube::Error> {
-    let status = change.patch(&world.now());
+    let status = change.patch(now);
     if status == json!({}) {
         return Ok(());
     }

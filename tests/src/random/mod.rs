@@ -34,7 +34,7 @@ mod report;
 mod run;
 pub mod view;
 
-pub use apply::operation;
+pub use apply::{operation, operation_in};
 pub use options::Options;
 pub use report::Report;
 pub use run::run;

@@ -9,6 +9,7 @@
 //! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
+//! | [`explain`] | what it says about Services and pods is what upstream wrote |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
@@ -27,6 +28,7 @@ mod election;
 mod encodings;
 mod endpoints;
 mod example;
+mod explain;
 mod hardening;
 mod identity;
 mod kubectl;

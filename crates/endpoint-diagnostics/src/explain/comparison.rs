@@ -112,7 +112,7 @@ fn slices_differ(subject: &Subject<'_>, planned: &Planned<'_>, others: bool) -> 
             let updates = plan.update.iter().filter_map(|update| {
                 let stored =
                     subject.slices.iter().find(|slice| slice.metadata.name == update.metadata.name)?;
-                update_differs(stored, update, matches!(subject.care, Care::CustomEndpoints))
+                update_differs(stored, update, subject)
             });
             found.extend(updates);
         }
@@ -120,24 +120,23 @@ fn slices_differ(subject: &Subject<'_>, planned: &Planned<'_>, others: bool) -> 
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-fn update_differs(stored: &EndpointSlice, update: &EndpointSlice, mirrored: bool) -> Option<String> {
+fn update_differs(stored: &EndpointSlice, update: &EndpointSlice, subject: &Subject<'_>) -> Option<String> {
     let hints = |slice: &EndpointSlice| -> Vec<_> {
-        slice
-            .endpoints
-            .iter()
-            .flatten()
-            .map(|endpoint| (endpoint.addresses.clone(), endpoint.hints.clone()))
-            .collect()
+        let endpoints = slice.endpoints.iter().flatten();
+        endpoints.map(|endpoint| (endpoint.addresses.clone(), endpoint.hints.clone())).collect()
     };
     let ports = |slice: &EndpointSlice| slice.ports.clone().unwrap_or_default();
     let count = |slice: &EndpointSlice| slice.endpoints.as_ref().map_or(0, Vec::len);
+    let mirrored = subject.care == Care::CustomEndpoints;
+    // Several divisions of endpoints among zones are right, and upstream's need not be ours.
+    let hints_count = !subject.service().wants_topology_hints();
     let differs = [
         ("labels", stored.metadata.labels != update.metadata.labels),
         ("annotations", mirrored && stored.metadata.annotations != update.metadata.annotations),
         ("owner", mirrored && stored.metadata.owner_references != update.metadata.owner_references),
         ("ports", ports(stored) != ports(update)),
         ("endpoints", count(stored) != count(update)),
-        ("hints", hints(stored) != hints(update)),
+        ("hints", hints_count && hints(stored) != hints(update)),
     ];
     let fields: Vec<&str> =
         differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect();

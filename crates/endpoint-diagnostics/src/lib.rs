@@ -8,10 +8,12 @@
 //!
 //! * [`snapshot`]: the objects of one moment, indexed, as far as the caller may read them;
 //! * [`explain()`] and [`explain_all`]: the report of one Service, and of all;
+//! * [`mod@audit`]: what is wrong with the objects of a whole cluster;
 //! * [`report`]: the reports, which serialize to the JSON of `-o json` and of the page.
 //!
 //! Nothing here does IO or reads a clock: objects and the time are arguments.
 
+pub mod audit;
 pub mod explain;
 pub mod report;
 pub mod snapshot;

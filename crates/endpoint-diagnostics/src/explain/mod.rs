@@ -17,7 +17,7 @@ mod predicted;
 mod readiness;
 mod service;
 mod subject;
-mod time;
+pub(crate) mod time;
 
 use controller_kit::key::ObjectKey;
 use endpointslice::well_known::ENDPOINTS_OVER_CAPACITY;

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 pub const LAG_BOUND: SignedDuration = SignedDuration::from_secs(30);
 
 /// The newest change of a pod: of its metadata, its conditions, its containers, or its deletion.
-pub(super) fn of_pod(pod: &Pod) -> Option<Timestamp> {
+pub(crate) fn of_pod(pod: &Pod) -> Option<Timestamp> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let transitions = conditions.iter().filter_map(|condition| condition.last_transition_time.as_ref());
@@ -27,12 +27,12 @@ pub(super) fn of_pod(pod: &Pod) -> Option<Timestamp> {
 }
 
 /// The newest change of a Service.
-pub(super) fn of_service(service: &Service) -> Option<Timestamp> {
+pub(crate) fn of_service(service: &Service) -> Option<Timestamp> {
     of_metadata(&service.metadata)
 }
 
 /// The newest change of custom Endpoints.
-pub(super) fn of_endpoints(endpoints: &Endpoints) -> Option<Timestamp> {
+pub(crate) fn of_endpoints(endpoints: &Endpoints) -> Option<Timestamp> {
     of_metadata(&endpoints.metadata)
 }
 

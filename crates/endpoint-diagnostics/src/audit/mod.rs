@@ -1,0 +1,142 @@
+//! The audit of a cluster: rules over the snapshot, each of which finds one kind of defect.
+//!
+//! ```text
+//! Snapshot ─> groups (one for each Service name) ─> rules ─> findings ─> repairs, for objects of the controllers
+//! ```
+//!
+//! A rule is data: an id, its severities, the kinds of objects that it needs, and a function over one group. What a
+//! settled cluster of kube-controller-manager shows is at most [`Severity::Info`]. `docs/audit.md` lists the rules.
+//!
+//! Cost: linear in objects and endpoints, times the logarithm of the number of objects.
+
+mod capacity;
+mod content;
+mod finding;
+mod group;
+mod labels;
+mod leftovers;
+mod managers;
+mod object;
+mod options;
+mod ownership;
+mod recent;
+mod repair;
+mod rule;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::snapshot::{Kind, Snapshot};
+use rule::Context;
+
+pub use finding::{Finding, Severity};
+pub use object::{ObjectRef, Subject};
+pub use options::Options;
+pub use repair::{Action, Repair};
+pub use rule::Rule;
+
+/// The result of an audit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    /// The findings: by severity, the gravest first, then by object and rule.
+    pub findings: Vec<Finding>,
+    /// The rules that were not applied, because the caller may not read what they need.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A rule that was not applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Skipped {
+    /// The rule.
+    pub rule: &'static str,
+    /// The resources that the caller may not list.
+    pub needs: Vec<&'static str>,
+}
+
+/// All rules.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let groups: [&'static [Rule]; 7] = [
+        &content::RULES,
+        &ownership::RULES,
+        &managers::RULES,
+        &capacity::RULES,
+        &labels::RULES,
+        &leftovers::RULES,
+        &sync::RULES,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// Applies all rules to a snapshot.
+pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
+    let groups = group::groups(snapshot);
+    let has_managed_endpoints = groups.iter().any(|group| group.is_served() && group.endpoints.is_some());
+    let context = Context { snapshot, options, has_managed_endpoints };
+    let mut audit = Audit::default();
+    let (mut applied, mut skipped): (Vec<&Rule>, Vec<Skipped>) = Default::default();
+    for rule in rules() {
+        let needs: Vec<&str> = missing(rule, snapshot).map(Kind::resource).collect();
+        if needs.is_empty() {
+            applied.push(rule);
+        } else {
+            skipped.push(Skipped { rule: rule.id, needs });
+        }
+    }
+    for group in &groups {
+        for rule in &applied {
+            (rule.check)(&context, group, &mut audit.findings);
+        }
+    }
+    drop_explained(&mut audit.findings);
+    let order = |finding: &Finding| {
+        (std::cmp::Reverse(finding.severity), finding.object.clone(), finding.rule, finding.field.clone())
+    };
+    audit.findings.sort_by_cached_key(order);
+    audit.skipped = skipped;
+    audit
+}
+
+/// The kinds that a rule needs and the caller may not read.
+fn missing<'a>(rule: &'a Rule, snapshot: &'a Snapshot) -> impl Iterator<Item = Kind> + 'a {
+    rule.needs.iter().copied().filter(|kind| !snapshot.can_read(*kind))
+}
+
+impl Audit {
+    /// This audit without what an earlier one did not find, and so was about to end or has just begun.
+    #[must_use]
+    pub fn confirming(mut self, earlier: &Self) -> Self {
+        let key = |finding: &Finding| (finding.rule, finding.object.clone());
+        let known: HashSet<_> = earlier.findings.iter().map(key).collect();
+        self.findings.retain(|finding| known.contains(&key(finding)));
+        self
+    }
+
+    /// The gravest severity found.
+    pub fn gravest(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+}
+
+/// Drops findings that say of a Service that it is out of sync, where another finding says why.
+fn drop_explained(findings: &mut Vec<Finding>) {
+    fn key(finding: &Finding) -> (&str, &str) {
+        (&finding.object.namespace, finding.concerns())
+    }
+    let mut by_service: HashMap<(&str, &str), Vec<&Finding>> = HashMap::new();
+    for finding in &*findings {
+        by_service.entry(key(finding)).or_default().push(finding);
+    }
+    let others = |finding| by_service.get(&key(finding)).into_iter().flatten();
+    let keep: Vec<bool> = findings
+        .iter()
+        .map(|finding| !others(finding).any(|other| sync::is_explained(finding, other)))
+        .collect();
+    let mut keep = keep.into_iter();
+    findings.retain(|_| keep.next().unwrap_or(true));
+}

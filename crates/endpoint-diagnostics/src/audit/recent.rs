@@ -1,0 +1,24 @@
+//! The age of the newest change that the slices and Endpoints of a Service depend on.
+
+use jiff::Timestamp;
+
+use super::group::Group;
+use super::rule::Context;
+use crate::explain::time::{LAG_BOUND, of_endpoints, of_pod, of_service};
+
+/// True if the Service, its Endpoints or one of its pods changed so lately that a controller may be about to write.
+///
+/// A pod that is gone leaves no trace; the caller looks twice for such cases.
+pub(super) fn is_recent(context: &Context<'_>, group: &Group<'_>) -> bool {
+    let now = context.snapshot.now();
+    let is_new = |time: Timestamp| time <= now && now.duration_since(time) < LAG_BOUND;
+    let service = group.service.and_then(|entry| of_service(&entry.object));
+    let endpoints = group.endpoints.and_then(of_endpoints);
+    if service.into_iter().chain(endpoints).any(is_new) {
+        return true;
+    }
+    let selector = group.service.and_then(|entry| entry.service.selector.as_ref());
+    let pods = selector.map(|selector| group.objects.labels().selected(selector)).unwrap_or_default();
+    let mut pods = pods.iter().filter_map(|name| group.objects.pod(name));
+    pods.any(|entry| of_pod(&entry.object).is_some_and(is_new))
+}

@@ -1,0 +1,126 @@
+//! Repairs as data: one write to one object of the controllers, in the version that was looked at.
+
+use std::fmt;
+
+use endpointslice::well_known::{
+    ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY, ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER,
+    MANAGED_BY,
+};
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+
+use super::object::{ObjectRef, label};
+
+/// A write that ends a finding. It is refused by the API server if the object has changed since, by its uid and
+/// resourceVersion.
+///
+/// There are repairs only of objects that the controllers own by label: `of_slice` and `of_endpoints` are
+/// the only ways to make one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repair {
+    object: ObjectRef,
+    uid: String,
+    resource_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unless_exists: Option<ObjectRef>,
+    action: Action,
+}
+
+/// The write of a repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Action {
+    /// Deletes the object.
+    Delete,
+    /// Sets a label.
+    SetLabel {
+        /// Its key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// Removes a label.
+    RemoveLabel {
+        /// Its key.
+        key: &'static str,
+    },
+    /// Adds an owner reference of `v1`, as controllers set it.
+    AddOwner {
+        /// The kind of the owner.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Its uid.
+        uid: String,
+    },
+}
+
+impl Repair {
+    /// A write to this slice; none if it has another manager than the two controllers, or was not read from a cluster.
+    pub(super) fn of_slice(slice: &EndpointSlice, action: Action) -> Option<Self> {
+        let manager = label(&slice.metadata, MANAGED_BY)?;
+        let is_ours = [ENDPOINTSLICE_CONTROLLER, ENDPOINTSLICE_MIRRORING_CONTROLLER].contains(&manager);
+        Self::new(ObjectRef::slice(slice), &slice.metadata, action).filter(|_| is_ours)
+    }
+
+    /// A write to these Endpoints; none without the controller's label, or if they were not read from a cluster.
+    pub(super) fn of_endpoints(endpoints: &Endpoints, action: Action) -> Option<Self> {
+        let is_ours = label(&endpoints.metadata, ENDPOINTS_MANAGED_BY)? == ENDPOINTS_CONTROLLER;
+        Self::new(ObjectRef::endpoints(endpoints), &endpoints.metadata, action).filter(|_| is_ours)
+    }
+
+    fn new(object: ObjectRef, metadata: &ObjectMeta, action: Action) -> Option<Self> {
+        let given = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
+        let (uid, resource_version) = (given(&metadata.uid)?, given(&metadata.resource_version)?);
+        Some(Self { object, uid, resource_version, unless_exists: None, action })
+    }
+
+    /// The same, unless this object exists after all: it may be new, or one that could not be decoded.
+    #[must_use]
+    pub(super) fn unless(mut self, exists: ObjectRef) -> Self {
+        self.unless_exists = Some(exists);
+        self
+    }
+
+    /// The object whose absence is the reason for the write; it is to be asked for once more before.
+    pub fn unless_exists(&self) -> Option<&ObjectRef> {
+        self.unless_exists.as_ref()
+    }
+
+    /// The object to write.
+    pub fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    /// The uid that the object must have.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// The resourceVersion that the object must have.
+    pub fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    /// The write.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = &self.object;
+        match &self.action {
+            Action::Delete => write!(f, "delete {object}"),
+            Action::SetLabel { key, value } => write!(f, "set the label {key}={value} of {object}"),
+            Action::RemoveLabel { key } => write!(f, "remove the label {key} of {object}"),
+            Action::AddOwner { kind, name, uid } => {
+                write!(f, "add the owner {kind} {name} (uid {uid}) to {object}")
+            }
+        }
+    }
+}

@@ -4,8 +4,9 @@
 //! flags ─> cluster (kubeconfig, lists) or files ─> Snapshot ─> endpoint_diagnostics ─> tables, JSON, YAML
 //! ```
 //!
-//! They need get, list and watch alone, and write nothing.
+//! They need get, list and watch alone, and write nothing but the repairs of `audit --fix`.
 
+mod audit;
 mod cluster;
 mod exit;
 mod explain;
@@ -17,6 +18,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+#[cfg(test)]
+pub(crate) use audit::args as audit_args;
 #[cfg(test)]
 pub(crate) use explain::args;
 
@@ -31,6 +34,9 @@ pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
         return Some(explain::main("kubectl explain-endpoints", rest));
     }
     let (first, rest) = rest.split_first()?;
+    if first == audit::NAME {
+        return Some(audit::main(rest));
+    }
     (first == explain::NAME).then(|| explain::main("endpoint-controller-manager explain", rest))
 }
 

@@ -14,6 +14,8 @@ use crate::{connection, version};
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
     client: ApiClient,
+    /// The client below it, for requests of other forms.
+    http: kube::Client,
     /// The address of the API server.
     pub(crate) server: String,
     /// None for all.
@@ -21,18 +23,24 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the kubeconfig. Nothing is sent yet.
+    /// Reads the kubeconfig for a subcommand of this name. Nothing is sent yet.
     ///
     /// # Errors
     /// A line about the kubeconfig.
-    pub(crate) async fn of(target: &Target) -> Result<Self, Failure> {
+    pub(crate) async fn of(target: &Target, name: &str) -> Result<Self, Failure> {
         let loaded = connection::load_for_user(target.kubeconfig.as_deref(), target.context.as_deref()).await;
         let config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
-        let client = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
-        let client = ApiClient::new(client, Encoding::Json, &version::user_agent(version::NAME, "explain"));
+        let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
+        let user_agent = version::user_agent(version::NAME, name);
+        let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);
-        Ok(Self { client, server: config.cluster_url.to_string(), namespace })
+        Ok(Self { client, http, server: config.cluster_url.to_string(), namespace })
+    }
+
+    /// A client for requests that are not lists.
+    pub(crate) fn http(&self) -> &kube::Client {
+        &self.http
     }
 
     /// Reads all objects once. Nodes, Namespaces and Endpoints are left out if the caller may not list them.

@@ -56,7 +56,7 @@ async fn reports(explanation: &Explanation) -> Result<Vec<ServiceReport>, Failur
         let snapshot = files::read(&explanation.target)?;
         return select(explanation, &snapshot, explanation.target.namespace.as_deref(), "the input");
     }
-    let cluster = Cluster::of(&explanation.target).await?;
+    let cluster = Cluster::of(&explanation.target, NAME).await?;
     if let Some(wait) = &explanation.wait {
         return wait::wait(explanation, &cluster, wait).await;
     }

@@ -91,8 +91,16 @@ fn explain() -> String {
     subcommand("Explanation flags", intro, &crate::diagnostics::args())
 }
 
+fn audit() -> String {
+    let intro = "`endpoint-controller-manager audit` takes these alone; [audit.md](audit.md) describes it.";
+    subcommand("Audit flags", intro, &crate::diagnostics::audit_args())
+}
+
 #[test]
 fn flags_md_is_current() {
     let sections = GROUPS.chunk_by(|a, b| a.heading == b.heading).map(section);
-    assert_current("flags.md", &(head() + &sections.collect::<String>() + &simulate() + &explain()));
+    assert_current(
+        "flags.md",
+        &(head() + &sections.collect::<String>() + &simulate() + &explain() + &audit()),
+    );
 }

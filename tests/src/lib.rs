@@ -22,6 +22,7 @@
 //! | [`program`] | what the demo and the benchmark share as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
+//! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
@@ -54,6 +55,7 @@ pub mod proxy;
 pub mod random;
 pub mod recompute;
 pub mod scenario;
+pub mod settled;
 pub mod simulate;
 pub mod wait;
 pub mod workload;

@@ -7,6 +7,7 @@
 //! | Module | One line |
 //! |---|---|
 //! | [`objects`] | the endpoints and labels that objects should have, and those that they have |
+//! | `faults` | faults that random operations make, which an audit is right to find |
 //! | `ports` | lines for ports, and Endpoints whose mirrored slices the API server refuses |
 //! | [`rules`] | the shape of slices: their owners and sizes, and each endpoint once |
 #![allow(
@@ -15,6 +16,7 @@
     reason = "a test harness, never shipped; an index of JSON is null where a field is missing"
 )]
 
+mod faults;
 pub mod objects;
 mod ports;
 pub mod rules;

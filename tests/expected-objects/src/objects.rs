@@ -17,12 +17,12 @@ type Lines = BTreeMap<String, BTreeSet<String>>;
 const OF_SLICES: [&str; 3] = [MANAGED_BY, SERVICE_NAME, "service.kubernetes.io/headless"];
 const OF_ENDPOINTS: [&str; 2] = ["service.kubernetes.io/headless", "endpoints.kubernetes.io/managed-by"];
 
-fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object["metadata"]["labels"].get(key)?.as_str()
 }
 
 /// True if Endpoints are the lock of a leader election.
-fn elects_a_leader(endpoints: &Value) -> bool {
+pub(crate) fn elects_a_leader(endpoints: &Value) -> bool {
     endpoints["metadata"]["annotations"].get("control-plane.alpha.kubernetes.io/leader").is_some()
 }
 
@@ -36,7 +36,7 @@ fn flag(value: &Value, pointer: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
 }
 
-fn has_selector(service: &Value) -> bool {
+pub(crate) fn has_selector(service: &Value) -> bool {
     service["spec"]["selector"].as_object().is_some_and(|selector| !selector.is_empty())
 }
 

@@ -131,6 +131,7 @@ impl Cases {
             muted: None,
             pin,
             measured: false,
+            audited: false,
         }
     }
 }

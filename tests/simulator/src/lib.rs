@@ -27,6 +27,7 @@
 //! | [`stream`] | bodies of watches: lag, cuts, silence |
 //! | [`replica`] | processes: start, crash, freeze, restart |
 //! | [`apply`] | actions on the cluster |
+//! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |
 //! | [`steps`] | the outcome of each step, and the faults that change it |
@@ -53,6 +54,7 @@
 
 pub mod action;
 pub mod apply;
+pub mod audit;
 pub mod clocks;
 pub mod connection;
 pub mod decode;

@@ -25,6 +25,8 @@ pub struct Plan {
     pub pin: Option<Pin>,
     /// The outcomes of steps are kept.
     pub measured: bool,
+    /// The settled objects are kept, and an audit of them must find nothing.
+    pub audited: bool,
 }
 
 impl Plan {
@@ -37,7 +39,7 @@ impl Plan {
         let timeline = timeline(seed, &mut rng, &setup, calm);
         // Last, so that the rest of a seed is the same with either.
         setup.remembered_from = rng.percent(50).then_some(1);
-        Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false }
+        Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 
     /// The kinds of faults that may happen.
@@ -64,6 +66,27 @@ impl Plan {
         self.timeline.retain(|entry| entry.action.fault() != Some(fault));
         self.muted = Some(fault);
         self
+    }
+
+    /// The same with an audit of the settled objects, and without clients that change objects of ours or delegate Services:
+    /// what they leave behind is wrong, or the fault of a feature gate.
+    #[must_use]
+    pub fn audited(self) -> Self {
+        use Fault::{
+            ForeignDelete, ForeignEdit, ForeignOwner, ForeignRecreate, ForeignRelabel, GateSwitch,
+            LabelSwitch,
+        };
+        let others = [
+            ForeignEdit,
+            ForeignDelete,
+            ForeignRelabel,
+            ForeignOwner,
+            ForeignRecreate,
+            LabelSwitch,
+            GateSwitch,
+        ];
+        let plan = others.into_iter().fold(self, Self::without);
+        Self { audited: true, ..plan }
     }
 
     /// The same with these entries of its timeline only.
@@ -116,6 +139,9 @@ impl Plan {
         }
         if self.setup.coalescing {
             command += " --coalescing";
+        }
+        if self.audited {
+            command += " --audit";
         }
         command
     }

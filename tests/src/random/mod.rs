@@ -34,6 +34,7 @@ mod report;
 mod run;
 pub mod view;
 
+pub(crate) use apply::{apply, delete_mirrored, touch};
 pub use apply::{operation, operation_in};
 pub use options::Options;
 pub use report::Report;

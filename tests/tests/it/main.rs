@@ -10,6 +10,7 @@
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
 //! | [`explain`] | what it says about Services and pods is what upstream wrote |
+//! | [`audit`] | no false alarm about what upstream wrote; repairs touch only objects of the controllers |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
@@ -20,6 +21,7 @@
     reason = "a test fails by panicking, in its helper functions too"
 )]
 
+mod audit;
 mod binary;
 mod conformance;
 mod delegation;

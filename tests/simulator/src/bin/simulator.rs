@@ -44,6 +44,10 @@ struct Arguments {
     /// With the feature gate `EndpointSliceCoalescing`.
     #[arg(long)]
     coalescing: bool,
+    /// Audit the settled objects of each history: nothing but faults of users may be found. Without the faults by which
+    /// other clients change objects of ours.
+    #[arg(long)]
+    audit: bool,
     /// Print the plan of the first seed and end.
     #[arg(long)]
     script: bool,
@@ -73,7 +77,7 @@ impl Arguments {
     fn history(&self, seed: u64) -> Plan {
         let mut plan = Plan::of(seed);
         plan.setup.coalescing = self.coalescing;
-        plan
+        if self.audit { plan.audited() } else { plan }
     }
 
     fn plan(&self) -> Plan {

@@ -1,5 +1,7 @@
 //! Histories as tests.
 
+mod audit;
+
 use simulator::exhaustive::Cases;
 use simulator::plan::Plan;
 use simulator::run::{Options, all, one};

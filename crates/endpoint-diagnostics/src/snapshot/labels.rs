@@ -34,7 +34,9 @@ impl NearMiss {
     /// The number of characters by which the value differs, which orders near misses; that of a missing label is the
     /// length of the value.
     pub fn distance(&self) -> usize {
-        distance(&self.wanted, self.found.as_deref().unwrap_or_default())
+        let found = self.found.as_deref().unwrap_or_default();
+        let near = (0..=CLOSE).find(|edits| is_within(&self.wanted, found, *edits));
+        near.unwrap_or_else(|| distance(&self.wanted, found))
     }
 }
 
@@ -129,7 +131,32 @@ fn resembles(wanted: &str, found: &str) -> bool {
     }
     let contains = wanted.len().min(found.len()) >= 3 && (wanted.contains(found) || found.contains(wanted));
     let may_be_close = wanted.len() > 3 && wanted.len().abs_diff(found.len()) <= 2;
-    contains || wanted.eq_ignore_ascii_case(found) || may_be_close && distance(wanted, found) <= 2
+    contains || wanted.eq_ignore_ascii_case(found) || may_be_close && is_within(wanted, found, CLOSE)
+}
+
+/// The distance up to which values resemble each other.
+const CLOSE: usize = 2;
+
+/// True if no more than this number of characters has to be inserted, removed or replaced.
+///
+/// Cost: that of the common beginning, if the values differ in more. Thousands of values are compared with each other.
+fn is_within(one: &str, other: &str, edits: usize) -> bool {
+    let (mut one, mut other) = (one.chars(), other.chars());
+    loop {
+        let (one_here, other_here) = (one.as_str(), other.as_str());
+        match (one.next(), other.next()) {
+            (None, _) => return other_here.chars().count() <= edits,
+            (_, None) => return one_here.chars().count() <= edits,
+            (Some(character), Some(candidate)) if character == candidate => {}
+            _ if edits == 0 => return false,
+            _ => {
+                let (one, other, edits) = (one.as_str(), other.as_str(), edits - 1);
+                return is_within(one, other, edits)
+                    || is_within(one, other_here, edits)
+                    || is_within(one_here, other, edits);
+            }
+        }
+    }
 }
 
 /// The number of characters to insert, remove or replace (Levenshtein).
@@ -224,6 +251,13 @@ mod tests {
             ("kitten", "sitting", 3),
         ] {
             assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_within_a_distance_is_as_close(one in "[abc]{0,6}", other in "[abc]{0,6}", edits in 0..4_usize) {
+            proptest::prop_assert_eq!(is_within(&one, &other, edits), distance(&one, &other) <= edits);
         }
     }
 }

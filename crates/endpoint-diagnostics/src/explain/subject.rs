@@ -121,16 +121,7 @@ impl<'a> Subject<'a> {
         if self.endpoints.is_some() || self.care != Care::Pods {
             return true;
         }
-        let mut without = 0;
-        for (_, objects) in self.snapshot.by_namespace() {
-            for entry in objects.services().filter(|entry| endpoints_controller::is_served(&entry.service)) {
-                if objects.endpoints(&entry.service.name).is_some() {
-                    return true;
-                }
-                without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
-            }
-        }
-        without < ENOUGH_SERVICES
+        keeps_endpoints(self.snapshot)
     }
 
     /// The node of a pod.
@@ -215,4 +206,21 @@ fn care(
     } else {
         Care::ExternalName
     }
+}
+
+/// False if no Service with a selector has Endpoints, though some have slices: then their controller is off, and no report
+/// expects them.
+///
+/// Cost: that of finding one with Endpoints.
+pub fn keeps_endpoints(snapshot: &Snapshot) -> bool {
+    let mut without = 0;
+    for (_, objects) in snapshot.by_namespace() {
+        for entry in objects.services().filter(|entry| endpoints_controller::is_served(&entry.service)) {
+            if objects.endpoints(&entry.service.name).is_some() {
+                return true;
+            }
+            without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
+        }
+    }
+    without < ENOUGH_SERVICES
 }

@@ -78,6 +78,11 @@ impl NamespaceObjects {
         self.slices.values()
     }
 
+    /// A slice.
+    pub fn slice(&self, name: &str) -> Option<&Arc<EndpointSlice>> {
+        self.slices.get(name)
+    }
+
     /// The slices whose label names this Service, of every manager.
     pub fn slices_of(&self, service: &str) -> impl Iterator<Item = &Arc<EndpointSlice>> {
         let names = self.slices_of.get(service).into_iter().flatten();

@@ -1,0 +1,124 @@
+use endpoint_diagnostics::Verdict;
+use endpoint_diagnostics::report::Counts;
+
+use super::*;
+use crate::origin::State as SourceState;
+
+fn board() -> Board {
+    Board::new(7, Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() })
+}
+
+fn report(name: &str, ready: usize) -> ServiceReport {
+    ServiceReport {
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        verdict: Verdict::Ok,
+        counts: Counts { ready, ..Counts::default() },
+        reasons: vec![],
+        slices: vec![],
+        endpoints: None,
+        pods: vec![],
+    }
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("shop", name)
+}
+
+fn names(changes: &Changes) -> (Vec<&str>, Vec<&str>) {
+    let services = changes.services.iter().map(|row| row.name.as_str()).collect();
+    (services, changes.removed.iter().map(|(_, name)| name.as_str()).collect())
+}
+
+#[test]
+fn a_client_gets_what_changed_after_its_cursor() {
+    let board = board();
+    board.publish(&[report("a", 0), report("b", 0)], []);
+    let cursor = board.list().cursor;
+    board.publish(&[report("a", 1), report("b", 0), report("c", 0)], []);
+    let changes = board.after(cursor, 10).unwrap();
+    assert_eq!(names(&changes), (vec!["a", "c"], vec![]), "b is as before");
+    assert_eq!(changes.cursor, board.list().cursor);
+    board.publish(&[], [key("a"), key("unknown")]);
+    assert_eq!(names(&board.after(changes.cursor, 10).unwrap()), (vec![], vec!["a"]));
+    assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["c"], vec!["a"]), "changes are merged");
+}
+
+#[test]
+fn a_service_that_comes_back_is_not_removed() {
+    let board = board();
+    board.publish(&[report("a", 0)], []);
+    let cursor = board.list().cursor;
+    board.publish(&[], [key("a")]);
+    board.publish(&[report("a", 0)], []);
+    assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["a"], vec![]));
+    assert_eq!(board.list().services.len(), 1);
+}
+
+#[test]
+fn many_changes_come_in_parts_in_their_order() {
+    let board = board();
+    let start = board.list().cursor;
+    let reports: Vec<ServiceReport> = (0..7).map(|number| report(&number.to_string(), 0)).collect();
+    board.publish(&reports, []);
+    let (mut cursor, mut seen) = (start, vec![]);
+    loop {
+        let changes = board.after(cursor, 3).unwrap();
+        if changes.cursor == cursor {
+            break;
+        }
+        cursor = changes.cursor;
+        seen.extend(changes.services.iter().map(|row| row.name.clone()));
+    }
+    assert_eq!(seen.join(""), "0123456");
+}
+
+#[test]
+fn a_change_that_the_row_does_not_show_is_one() {
+    let board = board();
+    board.publish(&[report("a", 0)], []);
+    let cursor = board.list().cursor;
+    let endpoints =
+        endpoint_diagnostics::report::EndpointsReport { addresses: 1, not_ready: 0, truncated: false };
+    board.publish(&[ServiceReport { endpoints: Some(endpoints), ..report("a", 0) }], []);
+    assert_eq!(names(&board.after(cursor, 10).unwrap()), (vec!["a"], vec![]));
+}
+
+#[test]
+fn cursors_of_others_are_not_known() {
+    let board = board();
+    board.publish(&[report("a", 0)], []);
+    let own = board.list().cursor;
+    assert!(board.after(own, 1).is_some());
+    assert!(board.after(Cursor { run: 8, ..own }, 1).is_none());
+    assert!(board.after(Cursor { revision: own.revision + 1, ..own }, 1).is_none());
+    assert_eq!(own.to_string().parse(), Ok(own));
+    for text in ["", "-", "7", "7-", "x-1", "7-x", "7-1-1"] {
+        assert!(text.parse::<Cursor>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn old_removals_are_forgotten_together_with_their_cursors() {
+    let board = board();
+    let many: Vec<ServiceReport> = (0..10_001).map(|number| report(&format!("old-{number}"), 0)).collect();
+    board.publish(&many, []);
+    let before = board.list().cursor;
+    board.publish(&[], many.iter().take(1).map(|report| key(&report.name)));
+    let after_one = board.list().cursor;
+    board.publish(&[], many.iter().skip(1).map(|report| key(&report.name)));
+    assert!(board.after(before, 1).is_none(), "the first removal is forgotten");
+    let changes = board.after(after_one, 20_000).unwrap();
+    assert_eq!((changes.services.len(), changes.removed.len()), (0, 10_000));
+}
+
+#[tokio::test]
+async fn waiting_clients_are_woken_by_changes_only() {
+    let board = board();
+    let mut revision = board.revision();
+    board.publish(&[report("a", 0)], []);
+    assert!(revision.has_changed().unwrap());
+    revision.mark_unchanged();
+    board.publish(&[report("a", 0)], [key("b")]);
+    assert!(!revision.has_changed().unwrap());
+}

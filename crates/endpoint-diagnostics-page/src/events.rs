@@ -1,0 +1,111 @@
+//! The changes of a board as server-sent events.
+//!
+//! | Event | Id | Data |
+//! |---|---|---|
+//! | `source` | – | the origin of the rows, first of all and when it changes |
+//! | `changes` | the cursor after them | rows and removals |
+//! | `resync` | – | none: the cursor is not known, and the client reads the list again |
+//! | `alive` | – | none: 15 s have passed |
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures::Stream;
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use crate::board::Cursor;
+use crate::origin::Origin;
+use crate::source::Source;
+
+/// Services in one event.
+const BATCH: usize = 500;
+/// The data of events that have none: a browser drops events without data.
+const NONE: &str = "{}";
+/// The time without an event after which an event says that the connection is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+/// The time after which a browser connects again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The events after a cursor, until the server stops.
+pub(crate) fn after<S: Source>(
+    source: Arc<S>,
+    cursor: Option<Cursor>,
+    stopping: watch::Receiver<bool>,
+    slot: OwnedSemaphorePermit,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send + use<S>> {
+    let (mut origin, revision) = (source.board().origin(), source.board().revision());
+    origin.mark_changed();
+    let next = if cursor.is_some() { Next::Changes } else { Next::Resync };
+    let cursor = cursor.unwrap_or(Cursor { run: 0, revision: 0 });
+    let client = Client { source, cursor, next, origin, revision, stopping, _slot: slot };
+    let events = futures::stream::unfold(client, async |mut client| {
+        let event = client.event().await?;
+        Some((Ok(event), client))
+    });
+    Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(ALIVE).event(Event::default().event("alive").data(NONE)))
+}
+
+struct Client<S> {
+    source: Arc<S>,
+    cursor: Cursor,
+    next: Next,
+    origin: watch::Receiver<Origin>,
+    revision: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    _slot: OwnedSemaphorePermit,
+}
+
+enum Next {
+    Changes,
+    Resync,
+    End,
+}
+
+/// JSON without line breaks.
+fn json(value: &impl Serialize) -> String {
+    // Our types have string keys only, so that this can't fail.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+impl<S: Source> Client<S> {
+    /// The next event; none at the end.
+    async fn event(&mut self) -> Option<Event> {
+        loop {
+            if *self.stopping.borrow() {
+                return None;
+            }
+            match self.next {
+                Next::End => return None,
+                Next::Resync => {
+                    self.next = Next::End;
+                    return Some(Event::default().event("resync").data(NONE));
+                }
+                Next::Changes => {}
+            }
+            if self.origin.has_changed().unwrap_or_default() {
+                let origin = self.origin.borrow_and_update().clone();
+                return Some(Event::default().event("source").retry(RETRY).data(json(&origin)));
+            }
+            self.revision.mark_unchanged();
+            let Some(changes) = self.source.board().after(self.cursor, BATCH) else {
+                self.next = Next::Resync;
+                continue;
+            };
+            if changes.cursor != self.cursor {
+                self.cursor = changes.cursor;
+                let event = Event::default().event("changes").id(changes.cursor.to_string());
+                return Some(event.data(json(&changes)));
+            }
+            // An error says that the board is gone, which this client keeps.
+            tokio::select! {
+                _ = self.revision.changed() => {}
+                _ = self.origin.changed() => self.origin.mark_changed(),
+                _ = self.stopping.wait_for(|stopping| *stopping) => {}
+            }
+        }
+    }
+}

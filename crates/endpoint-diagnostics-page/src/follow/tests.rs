@@ -1,0 +1,141 @@
+use std::sync::Arc;
+
+use endpoint_diagnostics::explain_all;
+use endpoint_diagnostics::snapshot::Coverage;
+use proptest::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::origin::State;
+use crate::row::Row;
+
+fn parsed<T: DeserializeOwned>(value: Value) -> Arc<T> {
+    Arc::new(serde_json::from_value(value).unwrap())
+}
+
+/// An object of each kind, by small numbers.
+fn object(kind: Kind, name: u8, variant: u8) -> Object {
+    let apps = ["web", "db", "cache"];
+    let app = apps[usize::from(variant) % 3];
+    let namespace = ["shop", "test"][usize::from(name) % 2];
+    let named = |prefix: &str| json!({"namespace": namespace, "name": format!("{prefix}-{name}")});
+    match kind {
+        Kind::Services => {
+            let selector =
+                if variant > 3 { json!({"app": app, "tier": "front"}) } else { json!({"app": app}) };
+            let mut metadata = named("s");
+            metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+            let spec = json!({"selector": selector, "ports": [{"port": 80}], "clusterIPs": ["10.0.0.1"], "ipFamilies": ["IPv4"]});
+            Object::Service(parsed(json!({"metadata": metadata, "spec": spec})))
+        }
+        Kind::Pods => {
+            let mut metadata = named("p");
+            metadata["labels"] = json!({"app": app, "tier": if variant > 2 { "front" } else { "back" }});
+            let status = json!({
+                "podIPs": [{"ip": format!("10.1.0.{name}")}],
+                "conditions": [{"type": "Ready", "status": if variant.is_multiple_of(2) { "True" } else { "False" }}],
+                "phase": if variant == 3 { "Failed" } else { "Running" },
+            });
+            let spec = json!({"nodeName": "n-0", "containers": []});
+            Object::Pod(parsed(json!({"metadata": metadata, "spec": spec, "status": status})))
+        }
+        Kind::Nodes => {
+            let metadata =
+                json!({"name": format!("n-{name}"), "labels": {"topology.kubernetes.io/zone": app}});
+            Object::Node(parsed(json!({"metadata": metadata})))
+        }
+        Kind::EndpointSlices => {
+            let mut metadata = named("e");
+            metadata["labels"] = json!({"kubernetes.io/service-name": format!("s-{variant}")});
+            let target = json!({"kind": "Pod", "name": format!("p-{variant}"), "namespace": namespace});
+            let endpoints =
+                json!([{"addresses": ["10.1.0.1"], "targetRef": target, "conditions": {"ready": true}}]);
+            Object::EndpointSlice(parsed(
+                json!({"metadata": metadata, "addressType": "IPv4", "ports": [], "endpoints": endpoints}),
+            ))
+        }
+        Kind::Endpoints => {
+            let target = json!({"kind": "Pod", "name": format!("p-{variant}"), "namespace": namespace});
+            let subsets = json!([{"addresses": [{"ip": "10.1.0.1", "targetRef": target}], "ports": []}]);
+            Object::Endpoints(parsed(json!({"metadata": named("s"), "subsets": subsets})))
+        }
+        Kind::Namespaces => {
+            let phase = if variant > 2 { "Terminating" } else { "Active" };
+            Object::Namespace(parsed(json!({"metadata": {"name": namespace}, "status": {"phase": phase}})))
+        }
+    }
+}
+
+fn now() -> Timestamp {
+    "2026-06-01T00:00:00Z".parse().unwrap()
+}
+
+fn follower() -> Follower {
+    let snapshot = Snapshot::new(now(), Coverage::All, []);
+    Follower::new(snapshot, 1, Origin { name: String::new(), state: State::Live, message: String::new() })
+}
+
+fn rows(reports: &[ServiceReport]) -> Vec<Row> {
+    reports.iter().map(Row::of).collect()
+}
+
+fn shown(follower: &Follower) -> Vec<Row> {
+    follower.board().list().services.iter().map(|row| (**row).clone()).collect()
+}
+
+/// An operation: a kind, a name, and a variant, or none for a deletion.
+type Operation = (Kind, u8, Option<u8>);
+
+fn change((kind, name, variant): Operation) -> Change {
+    if let Some(variant) = variant {
+        return Change::Upserted(object(kind, name, variant));
+    }
+    let object = object(kind, name, 0);
+    let (namespace, name) = object.key();
+    Change::Deleted { kind, namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let few = (prop::sample::select(Kind::ALL.to_vec()), 0..6_u8, prop::option::weighted(0.8, 0..7_u8));
+    let others = (OTHERS, prop::option::weighted(0.5, 0..7_u8))
+        .prop_map(|(name, variant)| (Kind::Pods, name, variant));
+    prop_oneof![3 => few, 1 => others]
+}
+
+/// Pods that selectors of two labels miss by one: more than reports list.
+const OTHERS: std::ops::Range<u8> = 20..44;
+
+proptest! {
+    /// Reporting only on what changes touch leads to the same list, and the same reports, as reporting on everything.
+    #[test]
+    fn no_change_leaves_an_old_report(batches in prop::collection::vec(prop::collection::vec(operation(), 1..5), 1..20)) {
+        let follower = follower();
+        follower.apply(OTHERS.map(|name| Change::Upserted(object(Kind::Pods, name, 0))).collect(), now());
+        for batch in &batches {
+            let cursor = follower.board().list().cursor;
+            let before = explain_all(&follower.followed.lock().snapshot);
+            follower.apply(batch.iter().copied().map(change).collect(), now());
+            let after = explain_all(&follower.followed.lock().snapshot);
+            prop_assert_eq!(shown(&follower), rows(&after));
+            let changes = follower.board().after(cursor, usize::MAX).unwrap();
+            let names: BTreeSet<(&str, &str)> = changes.services.iter().map(|row| (&*row.namespace, &*row.name)).collect();
+            let different = after.iter().filter(|report| !before.contains(report));
+            let different: BTreeSet<(&str, &str)> = different.map(|report| (&*report.namespace, &*report.name)).collect();
+            prop_assert_eq!(names, different, "after {:?}", batch);
+        }
+    }
+}
+
+#[test]
+fn a_new_list_replaces_the_objects_of_its_kind() {
+    let follower = follower();
+    let service = |name| object(Kind::Services, name, 0);
+    follower.apply(vec![Change::Listed(Kind::Services, vec![service(0), service(2)])], now());
+    follower.apply(vec![Change::Upserted(object(Kind::Pods, 0, 0))], now());
+    follower.apply(vec![Change::Listed(Kind::Services, vec![service(2), service(4)])], now());
+    let names: Vec<String> = shown(&follower).into_iter().map(|row| row.name).collect();
+    assert_eq!(names, ["s-2", "s-4"]);
+    assert_eq!(follower.report(&ObjectKey::new("shop", "s-2")).unwrap().counts.pods, 1, "the pod stays");
+    assert!(follower.report(&ObjectKey::new("shop", "s-0")).is_none());
+}

@@ -1,0 +1,189 @@
+use std::time::Duration;
+
+use endpoint_diagnostics::report::Counts;
+use endpoint_diagnostics::{ServiceReport, Verdict};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::board::Board;
+use crate::origin::{Origin, State as SourceState};
+
+struct Fixed(Board);
+
+impl Source for Fixed {
+    fn board(&self) -> &Board {
+        &self.0
+    }
+
+    fn report(&self, key: &ObjectKey) -> Option<ServiceReport> {
+        (&*key.name == "web" || &*key.name == "a/b").then(|| report(&key.name, 3))
+    }
+}
+
+fn report(name: &str, ready: usize) -> ServiceReport {
+    ServiceReport {
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        verdict: Verdict::Ok,
+        counts: Counts { pods: 3, ready, ..Counts::default() },
+        reasons: vec![],
+        slices: vec![],
+        endpoints: None,
+        pods: vec![],
+    }
+}
+
+struct Page {
+    source: Arc<Fixed>,
+    router: Router,
+    stop: watch::Sender<bool>,
+}
+
+impl Page {
+    fn new() -> Self {
+        let origin = Origin { name: "test".to_owned(), state: SourceState::Live, message: String::new() };
+        let source = Arc::new(Fixed(Board::new(7, origin)));
+        source.0.publish(&[report("web", 1)], []);
+        let (stop, stopping) = watch::channel(false);
+        Self { router: router(Arc::clone(&source), stopping), source, stop }
+    }
+
+    async fn send(&self, request: http::request::Builder) -> Response {
+        let request = request.header("host", "localhost").body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        let response = self.send(Request::get(path)).await;
+        let (status, body) = (response.status(), response.into_body().collect().await.unwrap().to_bytes());
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+}
+
+/// The next event of a stream.
+async fn event(response: &mut Response) -> Option<String> {
+    let frame = tokio::time::timeout(Duration::from_secs(60), response.body_mut().frame());
+    let data = frame.await.expect("an event")?.unwrap().into_data().unwrap();
+    Some(String::from_utf8(data.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn the_list_has_rows_and_a_cursor() {
+    let (status, list) = Page::new().get("/api/services").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(list["cursor"], "7-1");
+    assert_eq!(list["source"]["state"], "live");
+    assert_eq!(list["services"][0]["counts"]["ready"], 1);
+}
+
+#[tokio::test]
+async fn one_service_is_reported_on_demand() {
+    let page = Page::new();
+    assert_eq!(page.get("/api/services/shop/web").await.1["counts"]["ready"], 3);
+    assert_eq!(page.get("/api/services/shop/a%2Fb").await.1["name"], "a/b");
+    let (status, error) = page.get("/api/services/shop/other").await;
+    assert_eq!(
+        (status, error["error"].as_str()),
+        (StatusCode::NOT_FOUND, Some("There is no Service shop/other."))
+    );
+}
+
+#[tokio::test]
+async fn every_answer_has_the_policy() {
+    let page = Page::new();
+    for asset in ASSETS {
+        let response = page.send(Request::get(asset.path)).await;
+        assert_eq!(response.status(), StatusCode::OK, "{}", asset.path);
+        assert!(response.headers().contains_key("content-security-policy"), "{}", asset.path);
+    }
+    for (path, host) in [("/nothing", "localhost"), ("/", "evil.example")] {
+        let request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
+        let response = page.router.clone().oneshot(request).await.unwrap();
+        assert!(response.status().is_client_error(), "{path}");
+        assert!(response.headers().contains_key("content-security-policy"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn only_reads_are_answered() {
+    let page = Page::new();
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+        for path in ["/", "/api/services", "/api/services/shop/web", "/api/events"] {
+            let response = page.send(Request::builder().method(method).uri(path)).await;
+            assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_follow_the_cursor_as_they_happen() {
+    let page = Page::new();
+    let mut events = page.send(Request::get("/api/events?after=7-0")).await;
+    assert_eq!(events.headers()["content-type"], "text/event-stream");
+    let source = event(&mut events).await.unwrap();
+    assert!(source.starts_with("event: source\n"), "{source}");
+    let changes = event(&mut events).await.unwrap();
+    assert!(changes.starts_with("event: changes\nid: 7-1\ndata: {\"services\":[{"), "{changes}");
+    page.source.0.publish(&[report("web", 2)], []);
+    let changes = event(&mut events).await.unwrap();
+    assert!(changes.contains("id: 7-2") && changes.contains("\"ready\":2"), "{changes}");
+    page.source.0.set_origin(Origin {
+        name: "test".to_owned(),
+        state: SourceState::Stale,
+        message: "gone".to_owned(),
+    });
+    let source = event(&mut events).await.unwrap();
+    assert!(source.starts_with("event: source\n") && source.contains("\"state\":\"stale\""), "{source}");
+    page.stop.send_replace(true);
+    assert_eq!(event(&mut events).await, None);
+}
+
+#[tokio::test]
+async fn a_client_that_connects_again_goes_on_from_its_last_event() {
+    let page = Page::new();
+    page.source.0.publish(&[report("web", 2), report("other", 0)], []);
+    let again = Request::get("/api/events?after=7-0").header("last-event-id", "7-2");
+    let mut events = page.send(again).await;
+    event(&mut events).await;
+    let changes = event(&mut events).await.unwrap();
+    assert!(changes.contains("id: 7-3") && !changes.contains("\"web\""), "{changes}");
+}
+
+#[tokio::test]
+async fn an_unknown_cursor_asks_for_the_list() {
+    let page = Page::new();
+    for query in ["?after=8-0", "?after=7-99", "?after=", "?after=%00", ""] {
+        let mut events = page.send(Request::get(format!("/api/events{query}"))).await;
+        let mut last = None;
+        while let Some(event) = event(&mut events).await {
+            last = Some(event);
+        }
+        assert!(last.is_some_and(|event| event == "event: resync\ndata: {}\n\n"), "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_says_that_it_is_alive() {
+    let page = Page::new();
+    let mut events = page.send(Request::get("/api/events?after=7-1")).await;
+    event(&mut events).await;
+    let alive = event(&mut events).await.unwrap();
+    assert_eq!(alive, "event: alive\ndata: {}\n\n");
+}
+
+#[tokio::test]
+async fn followers_are_bounded() {
+    let page = Page::new();
+    let mut followers = vec![];
+    for _ in 0..FOLLOWERS {
+        followers.push(page.send(Request::get("/api/events?after=7-1")).await);
+    }
+    assert!(followers.iter().all(|response| response.status() == StatusCode::OK));
+    let refused = page.send(Request::get("/api/events?after=7-1")).await;
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    followers.pop();
+    let accepted = page.send(Request::get("/api/events?after=7-1")).await;
+    assert_eq!(accepted.status(), StatusCode::OK);
+}

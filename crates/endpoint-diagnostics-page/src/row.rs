@@ -1,0 +1,137 @@
+//! A Service in the list.
+
+use std::collections::BTreeMap;
+
+use endpoint_diagnostics::report::Counts;
+use endpoint_diagnostics::{PodReport, Presence, ServiceReport, Verdict};
+use serde::Serialize;
+
+/// A Service in the list: its report without lists of objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The verdict of the report.
+    pub verdict: Verdict,
+    /// Numbers of pods.
+    pub counts: Counts,
+    /// Endpoints that some slice has as ready, also those that are no pods.
+    pub ready_endpoints: usize,
+    /// The reasons in one line: those of the Service, else those of its pods by number; empty if there are none.
+    pub summary: String,
+}
+
+impl Row {
+    /// The row of a report.
+    pub fn of(report: &ServiceReport) -> Self {
+        let summary = report.reasons.first().map_or_else(|| of_pods(report), |reason| reason.message.clone());
+        Self {
+            namespace: report.namespace.clone(),
+            name: report.name.clone(),
+            verdict: report.verdict,
+            counts: report.counts,
+            ready_endpoints: report.slices.iter().map(|slice| slice.ready).sum(),
+            summary,
+        }
+    }
+}
+
+/// The code of pods that the Service doesn't select, by one label: no news unless it selects none at all.
+const LABEL_DIFFERS: &str = "label-differs";
+
+/// The reasons of the pods that decide about the verdict, or of those that are not ready.
+fn of_pods(report: &ServiceReport) -> String {
+    let is_present = |presence| matches!(presence, Presence::Ready | Presence::NotApplicable);
+    let is_missed = |pod: &PodReport| pod.reasons.first().is_some_and(|reason| reason.code == LABEL_DIFFERS);
+    let decides = |pod: &&PodReport| match report.verdict {
+        Verdict::Ok if report.counts.pods > 0 && is_missed(pod) => false,
+        Verdict::Ok => !is_present(pod.slices) || !is_present(pod.endpoints),
+        verdict => pod.verdict == verdict,
+    };
+    let pods: Vec<&PodReport> = report.pods.iter().filter(decides).collect();
+    if let [pod] = pods.as_slice() {
+        return pod.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default();
+    }
+    let mut codes = BTreeMap::<&str, usize>::new();
+    for reason in pods.iter().filter_map(|pod| pod.reasons.first()) {
+        *codes.entry(reason.code).or_default() += 1;
+    }
+    let mut codes: Vec<(&str, usize)> = codes.into_iter().collect();
+    codes.sort_by_key(|(_, pods)| std::cmp::Reverse(*pods));
+    let parts =
+        codes.iter().map(|(code, pods)| format!("{pods} {} {code}", if *pods == 1 { "pod" } else { "pods" }));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use endpoint_diagnostics::Reason;
+    use endpoint_diagnostics::report::Scope;
+
+    use super::*;
+
+    fn reason(code: &'static str) -> Reason {
+        Reason { code, message: format!("because of {code}"), remedy: None, scope: Scope::Both }
+    }
+
+    fn pod(verdict: Verdict, slices: Presence, code: &'static str) -> PodReport {
+        PodReport {
+            name: "web".to_owned(),
+            node: None,
+            addresses: vec![],
+            slices,
+            endpoints: slices,
+            verdict,
+            reasons: vec![reason(code)],
+        }
+    }
+
+    fn summary(verdict: Verdict, selected: usize, reasons: Vec<Reason>, pods: Vec<PodReport>) -> String {
+        let report = ServiceReport {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            verdict,
+            counts: Counts { pods: selected, ..Counts::default() },
+            reasons,
+            slices: vec![],
+            endpoints: None,
+            pods,
+        };
+        Row::of(&report).summary
+    }
+
+    #[test]
+    fn the_reasons_of_the_service_come_first() {
+        let pods = vec![pod(Verdict::Wrong, Presence::Absent, "outdated")];
+        assert_eq!(summary(Verdict::Wrong, 1, vec![reason("delegated")], pods), "because of delegated");
+        assert_eq!(summary(Verdict::Ok, 0, vec![], vec![]), "");
+    }
+
+    #[test]
+    fn one_pod_has_its_message_and_several_are_counted() {
+        let not_ready = || pod(Verdict::Ok, Presence::NotReady, "not-ready");
+        let ready = || pod(Verdict::Ok, Presence::Ready, "note");
+        assert_eq!(summary(Verdict::Ok, 2, vec![], vec![ready(), not_ready()]), "because of not-ready");
+        let pods = vec![pod(Verdict::Ok, Presence::Absent, "terminal"), not_ready(), not_ready(), ready()];
+        assert_eq!(summary(Verdict::Ok, 4, vec![], pods), "2 pods not-ready, 1 pod terminal");
+    }
+
+    #[test]
+    fn the_pods_behind_the_verdict_count() {
+        let pods = vec![
+            pod(Verdict::Ok, Presence::NotReady, "not-ready"),
+            pod(Verdict::Wrong, Presence::Absent, "outdated"),
+        ];
+        assert_eq!(summary(Verdict::Wrong, 2, vec![], pods), "because of outdated");
+    }
+
+    #[test]
+    fn pods_that_the_selector_misses_are_news_if_it_selects_none() {
+        let pods = || vec![pod(Verdict::Ok, Presence::Absent, LABEL_DIFFERS)];
+        assert_eq!(summary(Verdict::Ok, 1, vec![], pods()), "");
+        assert_eq!(summary(Verdict::Ok, 0, vec![], pods()), "because of label-differs");
+    }
+}

@@ -13,6 +13,7 @@ mod explain;
 mod files;
 mod flags;
 mod live;
+mod serve;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

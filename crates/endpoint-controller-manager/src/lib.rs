@@ -21,6 +21,7 @@ mod informers;
 mod input;
 mod leader_election;
 mod logging;
+mod loopback;
 mod manager;
 mod options;
 mod printing;

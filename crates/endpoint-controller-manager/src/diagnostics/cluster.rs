@@ -13,7 +13,7 @@ use crate::{connection, version};
 
 /// A cluster, and the namespace to read in it.
 pub(crate) struct Cluster {
-    client: ApiClient,
+    pub(crate) client: ApiClient,
     /// The client below it, for requests of other forms.
     http: kube::Client,
     /// The address of the API server.
@@ -48,27 +48,35 @@ impl Cluster {
     /// # Errors
     /// A line about the first kind that cannot be listed.
     pub(crate) async fn read(&self) -> Result<Snapshot, Failure> {
+        self.read_to_watch().await.map(|(snapshot, _)| snapshot)
+    }
+
+    /// The same, with the resources that were read, and the versions from which their watches continue.
+    pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
         let coverage = match &self.namespace {
             None => Coverage::All,
             Some(namespace) => Coverage::Namespaces([namespace.clone()].into()),
         };
         let resources = Kind::ALL.map(|kind| Resource { kind, namespace: self.namespace.clone() });
         let lists = join_all(resources.iter().map(|resource| list(&self.client, resource))).await;
-        let (mut readable, mut unreadable) = (vec![], vec![]);
-        for (resource, list) in resources.iter().zip(lists) {
+        let (mut readable, mut unreadable, mut versions) = (vec![], vec![], vec![]);
+        for (resource, list) in resources.into_iter().zip(lists) {
             match list {
-                Ok(List { objects, .. }) => readable.extend(objects),
+                Ok(List { objects, version }) => {
+                    readable.extend(objects);
+                    versions.push((resource, version));
+                }
                 Err(error) if resource.is_optional() && is_forbidden(&error) => {
                     unreadable.push(resource.kind)
                 }
-                Err(error) => return Err(self.unlisted(resource, &error)),
+                Err(error) => return Err(self.unlisted(&resource, &error)),
             }
         }
         let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unreadable);
         for object in readable {
             snapshot.upsert(object);
         }
-        Ok(snapshot)
+        Ok((snapshot, versions))
     }
 
     fn unlisted(&self, resource: &Resource, error: &ApiError) -> Failure {

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 
 use super::cluster::Cluster;
 use super::exit::{self, Failure};
-use super::files;
+use super::{files, serve};
 use crate::options::{self, Parsed};
 use command::Explanation;
 use select::select;
@@ -33,6 +33,9 @@ pub(super) fn main(usage: &'static str, words: &[OsString]) -> ExitCode {
         Err(Parsed::Error(message)) => return options::print_error(&message),
         Err(Parsed::Run(_)) => return ExitCode::FAILURE,
     };
+    if let Some(listen) = explanation.page {
+        return serve::main(&explanation.target, listen, NAME);
+    }
     let runtime = Builder::new_current_thread().enable_all().build();
     let reports = match runtime {
         Ok(runtime) => {

@@ -1,7 +1,19 @@
 //! Objects of a cluster as JSON, which keep what reasons need: conditions, gates and times.
+//!
+//! ```text
+//! list ──> watch from its resourceVersion ──> events ──> batches ──> Follower
+//!   ^              │  ^
+//!   └─── expired ──┘  └── ended, broken: from the last resourceVersion
+//! ```
 
+mod gather;
 mod kinds;
+mod lines;
 mod list;
+mod message;
+mod watch;
 
+pub(crate) use gather::gather;
 pub(crate) use kinds::Resource;
 pub(crate) use list::{List, list};
+pub(crate) use watch::watch;

@@ -1,13 +1,14 @@
 //! The command line of `simulate`: its own flags beside those of the real thing.
 
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::print::Format;
 use crate::config::Config;
+use crate::loopback;
 use crate::options::{self, Parsed};
 use crate::version;
 
@@ -65,7 +66,7 @@ fn simulation(matches: &ArgMatches, config: Config) -> Result<Simulation, String
         (true, false) => Mode::Diff,
         (false, false) => Mode::Print,
         (false, true) => Mode::Serve {
-            listen: matches.get_one("listen").copied().unwrap_or(LOOPBACK),
+            listen: matches.get_one("listen").copied().unwrap_or(loopback::FREE_PORT),
             kubeconfig: matches.get_one("write-kubeconfig").cloned(),
         },
     };
@@ -133,7 +134,7 @@ pub(crate) fn args() -> [Arg; 8] {
             "Keep the API server and the controllers running for kubectl, until Ctrl-C; pods start and end as on nodes, \
              Deployments and ReplicaSets get theirs, and -f may be left out",
         ),
-        flag("listen").value_name("ADDRESS").value_parser(loopback).help(
+        flag("listen").value_name("ADDRESS").value_parser(loopback::parse).help(
             "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
         ),
         flag("write-kubeconfig").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help(
@@ -143,8 +144,6 @@ pub(crate) fn args() -> [Arg; 8] {
     ]
 }
 
-const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
 fn format(text: &str) -> Result<Format, String> {
     match text {
         "table" => Ok(Format::Table),
@@ -152,14 +151,6 @@ fn format(text: &str) -> Result<Format, String> {
         "yaml" => Ok(Format::Yaml),
         "json" => Ok(Format::Json),
         _ => Err("must be table, wide, yaml or json".to_owned()),
-    }
-}
-
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(address),
-        Ok(_) => Err("must be a loopback address, because the server asks for no credentials".to_owned()),
-        Err(_) => Err("must be an address and a port, such as 127.0.0.1:8080".to_owned()),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod diff;
 mod explain;
+mod page;
 mod program;
 mod refused;
 mod results;

@@ -1,13 +1,15 @@
 //! The command line of `explain`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::diagnostics::flags::{self, Target};
 use crate::duration;
+use crate::loopback;
 use crate::options::{Parsed, usage_error};
 
 /// The word that selects this subcommand.
@@ -27,6 +29,8 @@ pub(crate) struct Explanation {
     pub(crate) target: Target,
     pub(crate) format: Format,
     pub(crate) wait: Option<Wait>,
+    /// The address of the page, if one is to be served instead of a result.
+    pub(crate) page: Option<SocketAddr>,
 }
 
 /// A form of the output.
@@ -105,6 +109,13 @@ fn own_args() -> Vec<Arg> {
             .value_name("DURATION")
             .value_parser(timeout)
             .help("The longest wait of --wait, such as 90s or 5m [default: 30s]"),
+        flag("serve").action(ArgAction::SetTrue).help(
+            "Serve a page with all Services, their pods, slices and reasons, for a browser on this machine, until Ctrl-C; \
+             with a cluster it follows changes",
+        ),
+        flag("listen").value_name("ADDRESS").value_parser(loopback::parse).help(
+            "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
+        ),
     ]
 }
 
@@ -123,9 +134,24 @@ fn explanation(matches: &ArgMatches) -> Result<Explanation, String> {
     if state.is_some() && !target.files.is_empty() {
         return Err("--wait and -f exclude each other: files do not change".to_owned());
     }
+    let page = page(matches)?;
     let wait = state.map(|state| Wait { state, timeout: timeout.unwrap_or(Duration::from_secs(30)) });
     let format = matches.get_one::<Format>("output").copied().unwrap_or(Format::Table);
-    Ok(Explanation { services, target, format, wait })
+    Ok(Explanation { services, target, format, wait, page })
+}
+
+/// The address of `--serve`.
+fn page(matches: &ArgMatches) -> Result<Option<SocketAddr>, String> {
+    let listen = matches.get_one::<SocketAddr>("listen").copied();
+    if !matches.get_flag("serve") {
+        return if listen.is_some() { Err("--listen needs --serve".to_owned()) } else { Ok(None) };
+    }
+    for (name, flag) in [("service", "names of Services"), ("output", "-o"), ("wait", "--wait")] {
+        if matches.contains_id(name) {
+            return Err(format!("--serve and {flag} exclude each other"));
+        }
+    }
+    Ok(Some(listen.unwrap_or(loopback::FREE_PORT)))
 }
 
 /// The name in `service/NAME`.
@@ -202,6 +228,18 @@ mod tests {
         assert_eq!(refused("-f - -f -"), "-f names stdin twice");
         assert!(refused("-o xml").contains("must be table, wide, json or yaml"));
         assert_eq!(refused("--no-such"), "unknown flag: --no-such");
+    }
+
+    #[test]
+    fn a_page_shows_all_services_on_loopback() {
+        let page = |line: &str| parsed(line).unwrap().page.map(|address| address.to_string());
+        assert_eq!(page("-A"), None);
+        assert_eq!(page("-A --serve").as_deref(), Some("127.0.0.1:0"));
+        assert_eq!(page("-f a --serve --listen=[::1]:80").as_deref(), Some("[::1]:80"));
+        assert!(refused("--serve --listen=0.0.0.0:80").contains("must be a loopback address"));
+        assert_eq!(refused("--listen=127.0.0.1:80"), "--listen needs --serve");
+        assert_eq!(refused("web --serve"), "--serve and names of Services exclude each other");
+        assert_eq!(refused("--serve -o json"), "--serve and -o exclude each other");
     }
 
     #[test]

@@ -21,7 +21,6 @@ const HEADER: Duration = Duration::from_secs(30);
 pub(crate) struct List {
     pub(crate) objects: Vec<Object>,
     /// The version from which a watch continues.
-    #[allow(dead_code, reason = "for readers that follow the cluster")]
     pub(crate) version: String,
 }
 

@@ -1,0 +1,79 @@
+//! Changes that arrive together, as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use endpoint_diagnostics::snapshot::Kind;
+use endpoint_diagnostics_page::follow::{Change, Follower};
+use endpoint_diagnostics_page::{Origin, Source as _, State};
+use jiff::Timestamp;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{Instant, interval, sleep_until};
+
+use super::message::Message;
+
+/// The time for which further changes are awaited after the first.
+const BATCH: Duration = Duration::from_millis(75);
+/// Changes at once, at most.
+const CHANGES: usize = 5_000;
+/// The time after which verdicts that depend on the time are looked at again.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Applies the messages of all watches to a follower, until the watches end.
+pub(crate) async fn gather(mut messages: Receiver<Message>, follower: Arc<Follower>) {
+    let mut failures = BTreeMap::<Kind, String>::new();
+    let mut ticks = interval(TICK);
+    loop {
+        tokio::select! {
+            message = messages.recv() => {
+                let Some(first) = message else { return };
+                let mut changes = Vec::new();
+                let deadline = Instant::now() + BATCH;
+                sort(first, &mut changes, &mut failures);
+                while changes.len() < CHANGES {
+                    tokio::select! {
+                        () = sleep_until(deadline) => break,
+                        next = messages.recv() => match next {
+                            Some(next) => sort(next, &mut changes, &mut failures),
+                            None => break,
+                        },
+                    }
+                }
+                show(&follower, &failures);
+                if !changes.is_empty() {
+                    off_the_runtime(&follower, |follower| follower.apply(changes, Timestamp::now())).await;
+                }
+            }
+            _ = ticks.tick() => off_the_runtime(&follower, |follower| follower.tick(Timestamp::now())).await,
+        }
+    }
+}
+
+/// Thousands of reports take longer than a request may wait.
+async fn off_the_runtime(follower: &Arc<Follower>, work: impl FnOnce(&Follower) + Send + 'static) {
+    let follower = Arc::clone(follower);
+    // Fails only if it panicked, which has been printed.
+    _ = tokio::task::spawn_blocking(move || work(&follower)).await;
+}
+
+fn sort(message: Message, changes: &mut Vec<Change>, failures: &mut BTreeMap<Kind, String>) {
+    match message {
+        Message::Changed(change) => changes.push(change),
+        Message::Live(kind) => drop(failures.remove(&kind)),
+        Message::Failed(kind, reason) => drop(failures.insert(kind, reason)),
+    }
+}
+
+fn show(follower: &Follower, failures: &BTreeMap<Kind, String>) {
+    let board = follower.board();
+    let name = board.origin().borrow().name.clone();
+    let origin = match failures.first_key_value() {
+        None => Origin { name, state: State::Live, message: String::new() },
+        Some((kind, reason)) => {
+            let message = format!("Cannot watch {}, trying again: {reason}", kind.resource());
+            Origin { name, state: State::Stale, message }
+        }
+    };
+    board.set_origin(origin);
+}

@@ -1,0 +1,161 @@
+//! The watch of one kind, for ever.
+
+use std::time::Duration;
+
+use endpoint_diagnostics_page::follow::Change;
+use endpoint_informers::list_watch::Backoff;
+use http_body_util::BodyExt as _;
+use kube_api::{ApiClient, ApiError, Status, error_chain};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::kinds::Resource;
+use super::lines::Lines;
+use super::list::{escaped, list};
+use super::message::Message;
+
+/// The time after which the server ends a watch.
+const LIFETIME: u32 = 300;
+/// The longest wait for the beginning of an answer.
+const HEADER: Duration = Duration::from_secs(30);
+/// The age from which a watch counts as one that works.
+const WORKS_AFTER: Duration = Duration::from_secs(1);
+/// The longest wait for an event: the API server sends a bookmark about every minute.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// Sends the changes after a resourceVersion, until the receiver is gone.
+pub(crate) async fn watch(client: ApiClient, resource: Resource, version: String, messages: Sender<Message>) {
+    let mut watch = Watch { client, resource, version: Some(version), messages, accepted: None };
+    let mut backoff = Backoff::default();
+    loop {
+        let end = watch.attempt().await;
+        let worked = watch.accepted.take().is_some_and(|accepted| accepted.elapsed() >= WORKS_AFTER);
+        let failure = match end {
+            Err(End::NotReceived) => return,
+            // Watches end regularly, and connections break; the next one goes on from there.
+            Ok(()) | Err(End::Failed(ApiError::Transport(_) | ApiError::Timeout(_))) if worked => {
+                backoff.reset();
+                continue;
+            }
+            Ok(()) => Some("the API server ended the watch at once".to_owned()),
+            Err(End::Failed(error)) => Some(error_chain(&error)),
+            Err(End::Expired) => {
+                watch.version = None;
+                None
+            }
+        };
+        if let Some(failure) = failure
+            && watch.send(Message::Failed(watch.resource.kind, failure)).await.is_err()
+        {
+            return;
+        }
+        sleep(backoff.next_delay()).await;
+    }
+}
+
+struct Watch {
+    client: ApiClient,
+    resource: Resource,
+    /// The resourceVersion to continue from; none requires a list.
+    version: Option<String>,
+    messages: Sender<Message>,
+    /// The time at which the watch of the current attempt was accepted.
+    accepted: Option<Instant>,
+}
+
+/// The end of an attempt other than a regular one.
+enum End {
+    NotReceived,
+    Expired,
+    Failed(ApiError),
+}
+
+impl From<ApiError> for End {
+    fn from(error: ApiError) -> Self {
+        if error.is_expired() { Self::Expired } else { Self::Failed(error) }
+    }
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Default, Deserialize)]
+struct Identity {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    namespace: String,
+    name: String,
+    resource_version: String,
+}
+
+impl Watch {
+    async fn send(&self, message: Message) -> Result<(), End> {
+        self.messages.send(message).await.map_err(|_| End::NotReceived)
+    }
+
+    async fn attempt(&mut self) -> Result<(), End> {
+        let version = if let Some(version) = &self.version {
+            version.clone()
+        } else {
+            let found = list(&self.client, &self.resource).await?;
+            self.send(Message::Changed(Change::Listed(self.resource.kind, found.objects))).await?;
+            self.version.insert(found.version).clone()
+        };
+        let path = format!(
+            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={LIFETIME}&resourceVersion={}",
+            self.resource.path(),
+            escaped(&version)
+        );
+        let mut body = self.client.open(&path, HEADER).await?.into_body();
+        self.accepted = Some(Instant::now());
+        self.send(Message::Live(self.resource.kind)).await?;
+        let mut lines = Lines::default();
+        while let Some(frame) =
+            timeout(SILENCE, body.frame()).await.map_err(|_| ApiError::Timeout(SILENCE))?
+        {
+            let frame = frame.map_err(|error| ApiError::Transport(Box::new(error)))?;
+            let Some(chunk) = frame.data_ref() else { continue };
+            lines.push(chunk).map_err(ApiError::malformed)?;
+            while let Some(line) = lines.next() {
+                self.event(&line).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn event(&mut self, line: &[u8]) -> Result<(), End> {
+        let event: Event<'_> = serde_json::from_slice(line).map_err(ApiError::malformed)?;
+        let object = event.object.get();
+        if event.kind == "ERROR" {
+            let status = serde_json::from_str(object).map_err(ApiError::malformed)?;
+            return Err(ApiError::Refused(Box::new(Status::from_json(status))).into());
+        }
+        let Metadata { namespace, name, resource_version } =
+            serde_json::from_str::<Identity>(object).map_err(ApiError::malformed)?.metadata;
+        let kind = self.resource.kind;
+        match event.kind {
+            "ADDED" | "MODIFIED" => {
+                if let Some(object) = self.resource.readable(object) {
+                    self.send(Message::Changed(Change::Upserted(object))).await?;
+                }
+            }
+            "DELETED" => self.send(Message::Changed(Change::Deleted { kind, namespace, name })).await?,
+            // Bookmarks.
+            _ => {}
+        }
+        self.version = Some(resource_version);
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Addresses of servers that ask for no credentials.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A free port of this machine.
+pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Parses an address and a port, of loopback only.
+///
+/// # Errors
+/// What the address must be, for a message that begins with the flag.
+pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(address),
+        Ok(_) => Err("must be a loopback address, because the server asks for no credentials".to_owned()),
+        Err(_) => Err("must be an address and a port, such as 127.0.0.1:8080".to_owned()),
+    }
+}

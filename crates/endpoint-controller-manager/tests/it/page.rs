@@ -1,0 +1,88 @@
+//! `explain --serve`, without a browser. `hack/browser` has the checks of the page.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+/// A served page, which ends with the test.
+struct Page {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Page {
+    fn start(words: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_endpoint-controller-manager"))
+            .args(["explain", "--serve"])
+            .args(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starting the program");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
+        Self { address: address.expect("an address").to_owned(), child }
+    }
+
+    /// Sends a request, of which the answer is read later.
+    fn send(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut text = String::new();
+        self.send(path).read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+const SERVICE: &str = "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}}}";
+
+#[test]
+fn files_are_served_until_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("web.yaml");
+    std::fs::write(&file, SERVICE).unwrap();
+    let mut page = Page::start(&["-f", file.to_str().unwrap()]);
+    assert!(page.get("/").contains("<title>"));
+    assert!(page.get("/api/services").contains("\"name\":\"web\""));
+    assert!(page.get("/api/services/default/web").contains("\"verdict\":"));
+    let mut events = BufReader::new(page.send("/api/events?after=0-0")).lines();
+    assert!(events.any(|line| line.unwrap().starts_with("event: resync")));
+    // A stream without an end doesn't keep the program.
+    let cursor = page.get("/api/services");
+    let cursor = cursor.split("\"cursor\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let mut events = BufReader::new(page.send(&format!("/api/events?after={cursor}"))).lines();
+    assert!(events.any(|line| line.unwrap().starts_with("event: source")));
+    let pid = page.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(page.child.wait().unwrap().code(), Some(0));
+    assert_eq!(events.map_while(Result::ok).filter(|line| line.starts_with("event:")).count(), 0);
+}
+
+#[test]
+fn a_server_that_cannot_start_is_one_line() {
+    let run = |words: &[&str]| crate::program::explain(&[&["--serve"], words].concat(), SERVICE);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let occupied = std::net::TcpListener::bind(taken).unwrap();
+    let refused = run(&["-f", "-", &format!("--listen={taken}")]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (1, 1), "{refused:?}");
+    assert!(
+        refused.stderr.starts_with(&format!("Error: --listen: cannot listen at {taken}: ")),
+        "{refused:?}"
+    );
+    let unreachable = run(&["--kubeconfig=/dev/null"]);
+    assert!(unreachable.code != 0 && unreachable.stderr.lines().count() == 1, "{unreachable:?}");
+    drop(occupied);
+}

@@ -25,7 +25,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::report::{Counts, EndpointsReport, Presence, ServiceReport, SliceReport, Verdict};
-use crate::snapshot::{Kind, Snapshot};
+use crate::snapshot::Snapshot;
 use entries::{Entries, presence, slice_port};
 use planned::Planned;
 use pods::Comparison;
@@ -49,7 +49,7 @@ pub fn explain(snapshot: &Snapshot, key: &ObjectKey) -> Option<ServiceReport> {
         verdict = verdict.max(found);
         reasons.insert(0, reason);
     }
-    if !subject.decides(&Kind::ALL) {
+    if subject.is_undecided() {
         verdict = verdict.max(Verdict::Unknown);
     }
     let is_ready = |entry: &&&crate::snapshot::PodEntry| entry.pod.ready;

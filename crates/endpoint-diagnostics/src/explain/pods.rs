@@ -107,7 +107,7 @@ impl<'a> Comparison<'a> {
         let entry = self.subject.objects.pod(name);
         let (mut verdict, mut reasons) = self.differences(name, entry);
         reasons.extend(self.explanations(name, entry));
-        if !self.subject.decides(&Kind::ALL) {
+        if self.subject.is_undecided() {
             verdict = verdict.max(Verdict::Unknown);
         }
         let maintained = matches!(self.subject.care, Care::Pods | Care::CustomEndpoints);

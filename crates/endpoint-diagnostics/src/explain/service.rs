@@ -227,10 +227,12 @@ fn of_slices(subject: &Subject<'_>) -> Vec<Reason> {
 }
 
 fn unreadable(subject: &Subject<'_>) -> Vec<Reason> {
-    let missing = Kind::ALL.into_iter().filter(|kind| !subject.decides(&[*kind]));
-    missing
+    let unread = subject.unread();
+    unread
         .map(|kind| {
-            codes::UNREADABLE.reason(format!("{} may not be read, or are not in the input", kind.resource()))
+            let kind = kind.resource();
+            codes::UNREADABLE
+                .reason(format!("{kind} may not be read, or are not in the input, and are left out"))
         })
         .collect()
 }

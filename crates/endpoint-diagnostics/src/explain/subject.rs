@@ -100,14 +100,20 @@ impl<'a> Subject<'a> {
         self.managed_by(ENDPOINTSLICE_CONTROLLER).chain(self.managed_by(ENDPOINTSLICE_MIRRORING_CONTROLLER))
     }
 
-    /// True if the caller may read those of these kinds that the Service depends on.
-    pub(super) fn decides(&self, kinds: &[Kind]) -> bool {
+    /// The kinds that the Service depends on and the caller may not read.
+    pub(super) fn unread(&self) -> impl Iterator<Item = Kind> {
         let needed: &[Kind] = match self.care {
             Care::Pods => &[Kind::Pods, Kind::EndpointSlices, Kind::Endpoints],
             Care::CustomEndpoints => &[Kind::EndpointSlices, Kind::Endpoints],
             Care::ExternalName | Care::Delegated(_) => &[],
         };
-        needed.iter().filter(|kind| kinds.contains(kind)).all(|kind| self.snapshot.can_read(*kind))
+        needed.iter().copied().filter(|kind| !self.snapshot.can_read(*kind))
+    }
+
+    /// True if nothing can be said about the Service. Slices alone can, without its Endpoints, unless these are their
+    /// source.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.unread().any(|kind| kind != Kind::Endpoints || self.care == Care::CustomEndpoints)
     }
 
     /// True if the API server refuses new objects, because the namespace is being deleted.

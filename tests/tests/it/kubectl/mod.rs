@@ -23,7 +23,7 @@ use std::process::Command;
 use tests::binaries;
 
 use self::script::Outcome;
-use self::side::Side;
+pub(crate) use self::side::Side;
 
 const STEPS: &str = include_str!("steps.txt");
 

@@ -14,11 +14,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// A server, as kubectl and requests reach it.
-pub(super) struct Side {
+pub(crate) struct Side {
     pub(super) name: &'static str,
     pub(super) client: Client,
     /// Points to namespace `web`.
-    pub(super) kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     _running: Running,
 }
 
@@ -70,7 +70,7 @@ impl Side {
     }
 
     /// `simulate --serve` without input, with the controllers at work.
-    pub(super) async fn simulation() -> Self {
+    pub(crate) async fn simulation() -> Self {
         let folder = tempfile::Builder::new().prefix("ecm-simulate-").tempdir().expect("a folder");
         let kubeconfig = folder.path().join("kubeconfig");
         let args = ["simulate", "--serve", "--write-kubeconfig"].map(PathBuf::from);
@@ -97,7 +97,7 @@ impl Side {
     }
 
     /// A request with a JSON body; the answer, whatever its status.
-    pub(super) async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
         let request =
             http::Request::builder().method(method).uri(path).header("Content-Type", "application/json");
         let request = request.body(body.to_string().into_bytes()).expect("a request");

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use endpoint_diagnostics::text::escape_controls;
+
 /// A diagnosis that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -51,11 +53,11 @@ impl Failure {
 
 /// Prints a line to stderr.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
 }
 
 /// Prints a result to stdout.
 pub(crate) fn print(text: &str) {
     // A reader that has gone away (`| head`) is not a failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(escape_controls(text, &['\n']).as_bytes());
 }

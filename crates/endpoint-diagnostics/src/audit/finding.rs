@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::object::ObjectRef;
 use super::repair::Repair;
+use crate::text::one_line;
 
 /// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -71,8 +72,8 @@ impl Finding {
             object,
             service: None,
             field: None,
-            message: message.into(),
-            remedy: remedy.into(),
+            message: one_line(message),
+            remedy: one_line(remedy),
             repair: None,
         }
     }

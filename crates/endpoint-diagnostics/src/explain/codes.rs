@@ -1,6 +1,7 @@
 //! The codes of all reasons: names that never change, for programs and for docs/explain.md.
 
 use crate::report::{Reason, Scope};
+use crate::text::one_line;
 
 /// The code of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,12 @@ impl Code {
 
     /// A reason with this code.
     pub(super) fn reason(self, message: impl Into<String>) -> Reason {
-        Reason { code: self.name, message: message.into(), remedy: None, scope: self.scope }
+        Reason { code: self.name, message: one_line(message), remedy: None, scope: self.scope }
     }
 
     /// A reason with this code and a remedy.
     pub(super) fn with_remedy(self, message: impl Into<String>, remedy: impl Into<String>) -> Reason {
-        Reason { remedy: Some(remedy.into()), ..self.reason(message) }
+        Reason { remedy: Some(one_line(remedy)), ..self.reason(message) }
     }
 
     /// A reason with this code about less than the code is about.

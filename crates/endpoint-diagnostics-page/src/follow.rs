@@ -10,7 +10,6 @@ mod touched;
 use std::collections::BTreeSet;
 
 use controller_kit::key::ObjectKey;
-use endpoint_diagnostics::explain::keeps_endpoints;
 use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics::{Object, ServiceReport, Snapshot, Verdict, explain};
 use jiff::Timestamp;
@@ -59,7 +58,7 @@ struct Followed {
 impl Follower {
     /// Reports on the Services of a snapshot. `run` is a number that no other run of the program has, such as the time.
     pub fn new(snapshot: Snapshot, run: u64, origin: Origin) -> Self {
-        let keeps_endpoints = keeps_endpoints(&snapshot);
+        let keeps_endpoints = snapshot.keeps_endpoints();
         let followed =
             Followed { snapshot, reported: Reported::new(), lagging: BTreeSet::new(), keeps_endpoints };
         let follower = Self { board: Board::new(run, origin), followed: Mutex::new(followed) };
@@ -75,7 +74,7 @@ impl Follower {
         for change in changes {
             followed.apply(change, &mut touched);
         }
-        let keeps_endpoints = keeps_endpoints(&followed.snapshot);
+        let keeps_endpoints = followed.snapshot.keeps_endpoints();
         if std::mem::replace(&mut followed.keeps_endpoints, keeps_endpoints) != keeps_endpoints {
             touched.add_all();
         }

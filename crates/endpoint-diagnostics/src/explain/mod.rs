@@ -32,7 +32,6 @@ use pods::Comparison;
 use subject::{Subject, slice_manager};
 
 pub use codes::{CODES, Code};
-pub use subject::keeps_endpoints;
 pub use time::LAG_BOUND;
 
 /// The report of one Service; none if the snapshot doesn't have it.

@@ -14,9 +14,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use crate::snapshot::{Kind, NamespaceObjects, PodEntry, ServiceEntry, Snapshot};
 
-/// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
-const ENOUGH_SERVICES: usize = 3;
-
 /// The rule by which a Service gets slices and Endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Care {
@@ -122,12 +119,9 @@ impl<'a> Subject<'a> {
         namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some())
     }
 
-    /// False if no Service with a selector has Endpoints, though some have slices: then their controller is off.
+    /// False if the controller of Endpoints seems to be off.
     pub(super) fn keeps_endpoints(&self) -> bool {
-        if self.endpoints.is_some() || self.care != Care::Pods {
-            return true;
-        }
-        keeps_endpoints(self.snapshot)
+        self.endpoints.is_some() || self.care != Care::Pods || self.snapshot.keeps_endpoints()
     }
 
     /// The node of a pod.
@@ -212,21 +206,4 @@ fn care(
     } else {
         Care::ExternalName
     }
-}
-
-/// False if no Service with a selector has Endpoints, though some have slices: then their controller is off, and no report
-/// expects them.
-///
-/// Cost: that of finding one with Endpoints.
-pub fn keeps_endpoints(snapshot: &Snapshot) -> bool {
-    let mut without = 0;
-    for (_, objects) in snapshot.by_namespace() {
-        for entry in objects.services().filter(|entry| endpoints_controller::is_served(&entry.service)) {
-            if objects.endpoints(&entry.service.name).is_some() {
-                return true;
-            }
-            without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
-        }
-    }
-    without < ENOUGH_SERVICES
 }

@@ -9,7 +9,7 @@ mod nodes;
 mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use controller_kit::key::ObjectKey;
 use endpointslice::Interner;
@@ -21,6 +21,9 @@ pub use namespace::{NamespaceObjects, PodEntry, ServiceEntry};
 pub use nodes::Nodes;
 pub use objects::{Kind, Object, Objects};
 
+/// The fewest Services with slices and without Endpoints from which follows that the controller of Endpoints is off.
+const ENOUGH_SERVICES: usize = 3;
+
 /// The objects of one moment.
 pub struct Snapshot {
     now: Timestamp,
@@ -30,6 +33,8 @@ pub struct Snapshot {
     nodes: Nodes,
     namespaces: BTreeMap<String, Arc<Namespace>>,
     interner: Interner,
+    /// [`Self::keeps_endpoints`], until something changes.
+    keeps_endpoints: OnceLock<bool>,
 }
 
 /// The namespaces that a snapshot covers.
@@ -52,6 +57,7 @@ impl Snapshot {
             nodes: Nodes::default(),
             namespaces: BTreeMap::new(),
             interner: Interner::default(),
+            keeps_endpoints: OnceLock::new(),
         }
     }
 
@@ -88,6 +94,7 @@ impl Snapshot {
 
     /// Adds an object, or replaces the one of its name.
     pub fn upsert(&mut self, object: Object) {
+        self.keeps_endpoints = OnceLock::new();
         match object {
             Object::Node(node) => self.nodes.upsert(&node, &mut self.interner),
             Object::Namespace(namespace) => {
@@ -103,6 +110,7 @@ impl Snapshot {
 
     /// Removes an object by its kind, namespace (empty for cluster-wide kinds) and name.
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
+        self.keeps_endpoints = OnceLock::new();
         match kind {
             Kind::Nodes => self.nodes.remove(name),
             Kind::Namespaces => {
@@ -146,5 +154,26 @@ impl Snapshot {
     /// A Service.
     pub fn service(&self, key: &ObjectKey) -> Option<&ServiceEntry> {
         self.namespace(&key.namespace)?.service(&key.name)
+    }
+
+    /// False if no Service with a selector has Endpoints, though some have slices: then their controller is off, and no
+    /// report expects them.
+    ///
+    /// Cost: linear in Services after a change, if there are no Endpoints.
+    pub fn keeps_endpoints(&self) -> bool {
+        *self.keeps_endpoints.get_or_init(|| {
+            let mut without = 0;
+            for objects in self.by_namespace.values() {
+                for entry in
+                    objects.services().filter(|entry| endpoints_controller::is_served(&entry.service))
+                {
+                    if objects.endpoints(&entry.service.name).is_some() {
+                        return true;
+                    }
+                    without += usize::from(objects.slices_of(&entry.service.name).next().is_some());
+                }
+            }
+            without < ENOUGH_SERVICES
+        })
     }
 }

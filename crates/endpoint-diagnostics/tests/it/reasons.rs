@@ -69,7 +69,7 @@ fn add_many(cluster: &mut Cluster, what: &str) {
         "misses" => (0..11).for_each(|number| {
             let name = format!("miss-{number}");
             let mut pod = pod(&name, &format!("10.3.0.{number}"));
-            pod["metadata"]["labels"] = json!({"app": "webb"});
+            pod["metadata"]["labels"] = json!({"app": "Web"});
             cluster.change("pods", &name, &pod);
         }),
         "custom" => {

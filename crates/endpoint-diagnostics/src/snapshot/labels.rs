@@ -17,6 +17,10 @@ pub struct Labels {
 /// pods of an environment, a pod must have a similar value.
 const MAX_ALIKE: usize = 100;
 
+/// The most values of a key among which a Service that selects pods looks for misspellings: in a namespace with thousands of
+/// applications, that of each Service would look at all of them.
+const MAX_VALUES: usize = 1_000;
+
 /// A pod that has all labels of a selector but one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
@@ -72,8 +76,9 @@ impl Labels {
     /// The pods that lack one label of the selector or have it with another value, and have all others.
     ///
     /// A selector with a single label misses every pod of the namespace by one label; also with more, most of them may be
-    /// as close. If more than a hundred pods are, only those count whose value may be a [misspelling](misspelt) of the
-    /// required one, or of which one contains the other, if the selector selects no pod.
+    /// as close. If more than a hundred pods are, only those count whose value may be a misspelling of the
+    /// required one, or of which one contains the other, if the selector selects no pod. A selector that selects some looks for
+    /// misspellings among a thousand values of a key, or none.
     ///
     /// Cost: for each label, the number of its values, or a hundred pods.
     pub fn near_misses(&self, selector: &LabelSet) -> Vec<NearMiss> {
@@ -81,7 +86,11 @@ impl Labels {
         let resembles = |wanted: &str, found: &str| {
             misspelt(wanted.as_bytes(), found.as_bytes()) || selects_none && is_part(wanted, found)
         };
-        selector.iter().flat_map(|(key, wanted)| self.missed_by(selector, key, wanted, resembles)).collect()
+        let max_values = if selects_none { usize::MAX } else { MAX_VALUES };
+        selector
+            .iter()
+            .flat_map(|(key, wanted)| self.missed_by(selector, key, wanted, max_values, resembles))
+            .collect()
     }
 
     fn missed_by(
@@ -89,6 +98,7 @@ impl Labels {
         selector: &LabelSet,
         key: &Arc<str>,
         wanted: &Arc<str>,
+        max_values: usize,
         resembles: impl Fn(&str, &str) -> bool,
     ) -> Vec<NearMiss> {
         let miss = |pod: &Arc<str>, found| {
@@ -100,7 +110,7 @@ impl Labels {
         };
         let Some((fewest, rest)) = others.split_first().filter(|(fewest, _)| fewest.len() <= MAX_ALIKE)
         else {
-            let values = self.pods.get(key).into_iter().flatten();
+            let values = self.pods.get(key).filter(|values| values.len() <= max_values).into_iter().flatten();
             let similar = values.filter(|(value, _)| resembles(wanted, value));
             let pods = similar.flat_map(|(value, pods)| pods.iter().map(move |pod| (value, pod)));
             let missed = pods.filter(|(_, pod)| others.iter().all(|pods| pods.contains(*pod)));
@@ -236,6 +246,19 @@ mod tests {
         // A longer name is another application, if there is one of this name.
         labels.add(&Arc::from("right"), &[("app", "web")].into_iter().collect());
         assert_eq!(names(&labels, "web"), ["case"]);
+    }
+
+    #[test]
+    fn a_selector_that_selects_pods_looks_at_a_thousand_values() {
+        let names: Vec<String> = (0..MAX_VALUES).map(|number| format!("{number}")).collect();
+        let mut labels = Labels::default();
+        labels.add(&Arc::from("typo"), &[("app", "weeb")].into_iter().collect());
+        for name in &names {
+            labels.add(&Arc::from(name.as_str()), &[("app", name.as_str())].into_iter().collect());
+        }
+        assert_eq!(misses(&labels, &[("app", "web-")]).len(), 1, "it selects none");
+        labels.add(&Arc::from("right"), &[("app", "web-")].into_iter().collect());
+        assert_eq!(misses(&labels, &[("app", "web-")]), []);
     }
 
     #[test]

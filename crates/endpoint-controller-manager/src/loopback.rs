@@ -8,7 +8,7 @@ pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LO
 /// Parses an address and a port, of loopback only.
 ///
 /// # Errors
-/// What the address must be, for a message that begins with the flag.
+/// The requirement on the address, for a message that begins with the flag.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(address),

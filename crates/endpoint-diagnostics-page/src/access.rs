@@ -1,6 +1,6 @@
 //! Which requests are answered.
 //!
-//! The server asks for no credentials: whoever can connect to it can read. A browser connects for any site that it shows.
+//! The server asks for no credentials: every client that can connect to it can read. A browser connects for any site that it shows.
 //! Two checks keep such a site from reading:
 //!
 //! * the Host header must name a loopback address. A name of the site's own that suddenly resolves to 127.0.0.1 (DNS

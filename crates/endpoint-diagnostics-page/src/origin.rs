@@ -13,7 +13,7 @@ pub struct Origin {
     pub message: String,
 }
 
-/// How current the rows of a board are.
+/// The freshness of the rows of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {

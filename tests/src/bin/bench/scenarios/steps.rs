@@ -1,4 +1,4 @@
-//! Where the delay from a pod's change to its slice goes, by the API server's audit log.
+//! The steps of the delay from a pod's change to its slice, by the API server's audit log.
 
 use std::collections::HashMap;
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use endpoint_diagnostics::Snapshot;
+use endpoint_diagnostics::snapshot::Kind;
 use endpoint_diagnostics_page::follow::Follower;
 use endpoint_diagnostics_page::{Origin, State, server};
 use jiff::Timestamp;
@@ -74,7 +75,13 @@ async fn cluster(target: &Target, listener: TcpListener, name: &str) -> Result<(
 
 /// Shows files as they are.
 async fn input(target: &Target, listener: TcpListener) -> Result<(), Failure> {
-    let snapshot = files::read(target)?;
+    let mut snapshot = files::read(target)?;
+    if let Some(namespace) = &target.namespace {
+        let others = snapshot.services().filter(|key| *key.namespace != **namespace);
+        for key in others.collect::<Vec<_>>() {
+            snapshot.remove(Kind::Services, &key.namespace, &key.name);
+        }
+    }
     let (name, message) = (target.files.join(", "), "Files, read once".to_owned());
     until_signal(listener, follower(snapshot, Origin { name, state: State::Fixed, message }).await?).await
 }

@@ -54,6 +54,14 @@ fn files_are_served_until_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("web.yaml");
     std::fs::write(&file, SERVICE).unwrap();
+    let other = Page::start(&["-n", "other", "-f", file.to_str().unwrap()]);
+    assert!(
+        other.get("/api/services").contains("\"name\":\"web\""),
+        "the namespace of objects that name none"
+    );
+    std::fs::write(&file, SERVICE.replace("{name: web}", "{name: web, namespace: default}")).unwrap();
+    let other = Page::start(&["-n", "other", "-f", file.to_str().unwrap()]);
+    assert!(other.get("/api/services").contains("\"services\":[]"));
     let mut page = Page::start(&["-f", file.to_str().unwrap()]);
     assert!(page.get("/").contains("<title>"));
     assert!(page.get("/api/services").contains("\"name\":\"web\""));

@@ -159,3 +159,71 @@ impl Watch {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use embedded_apiserver::ApiServer;
+    use endpoint_diagnostics::snapshot::Kind;
+    use http::{Method, Request};
+    use kube_api::Encoding;
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const NODES: &str = "/api/v1/nodes";
+
+    async fn send(client: &kube::Client, method: Method, path: &str, body: &Value) {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request = request.body(body.to_string().into_bytes()).unwrap();
+        client.request::<Value>(request).await.unwrap();
+    }
+
+    fn node(name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    }
+
+    /// A message in short.
+    fn short(message: Message) -> String {
+        let name = |object: &endpoint_diagnostics::Object| object.key().1.to_owned();
+        match message {
+            Message::Changed(Change::Listed(_, objects)) => {
+                format!("listed {}", objects.iter().map(name).collect::<Vec<_>>().join(","))
+            }
+            Message::Changed(Change::Upserted(object)) => format!("upserted {}", name(&object)),
+            Message::Changed(Change::Deleted { name, .. }) => format!("deleted {name}"),
+            Message::Live(_) => "live".to_owned(),
+            Message::Failed(_, reason) => format!("failed: {reason}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_sends_changes_and_lists_again_after_a_gap() {
+        let server = ApiServer::new();
+        let client = kube::Client::new(server.clone(), "default");
+        send(&client, Method::POST, NODES, &node("a")).await;
+        let api = ApiClient::new(client.clone(), Encoding::Json, "test");
+        let resource = Resource { kind: Kind::Nodes, namespace: None };
+        let first = list(&api, &resource).await.unwrap();
+        assert_eq!(first.objects.len(), 1);
+
+        let (sender, mut messages) = mpsc::channel(10);
+        let running = tokio::spawn(watch(api.clone(), resource.clone(), first.version.clone(), sender));
+        let mut next = async || short(messages.recv().await.unwrap());
+        assert_eq!(next().await, "live");
+        send(&client, Method::POST, NODES, &node("b")).await;
+        assert_eq!(next().await, "upserted b");
+        send(&client, Method::DELETE, &format!("{NODES}/a"), &json!({})).await;
+        assert_eq!(next().await, "deleted a");
+        running.abort();
+
+        server.compact();
+        let (sender, mut messages) = mpsc::channel(10);
+        tokio::spawn(watch(api, resource, first.version, sender));
+        let mut next = async || short(messages.recv().await.unwrap());
+        // The API server accepts the watch, and says in its first event that the version is too old.
+        for expected in ["live", "listed b", "live"] {
+            assert_eq!(next().await, expected);
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod exit;
 mod explain;
 mod files;
 mod flags;
+mod format;
 mod live;
 mod serve;
 

@@ -1,9 +1,14 @@
 //! Flags that all diagnoses share: the objects to read, by kubectl's names.
 
+use std::ffi::OsString;
+use std::iter;
 use std::path::PathBuf;
 
 use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::options::{Parsed, usage_error};
 
 /// The heading of these flags in `--help`.
 const HEADING: &str = "Objects to read";
@@ -40,6 +45,20 @@ pub(crate) fn args() -> Vec<Arg> {
         ),
         switch("recursive").short('R').help("Read the folders in folders too"),
     ]
+}
+
+/// Reads the words after the name of a subcommand.
+///
+/// # Errors
+/// The help that was asked for, or a line about the word that is wrong.
+pub(crate) fn matches(command: Command, words: &[OsString]) -> Result<ArgMatches, Parsed> {
+    let name = OsString::from(command.get_name());
+    command.try_get_matches_from(iter::once(name).chain(words.iter().cloned())).map_err(|error| {
+        match error.kind() {
+            ErrorKind::DisplayHelp => Parsed::Print(error.to_string()),
+            _ => Parsed::Error(usage_error::message(&error)),
+        }
+    })
 }
 
 /// Reads the flags.

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use endpoint_diagnostics::audit::{Options, Severity, rules};
 
 use crate::diagnostics::flags::{self, Target};
+use crate::diagnostics::format::{Format, format};
 use crate::duration;
-use crate::options::{Parsed, usage_error};
+use crate::options::Parsed;
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "audit";
@@ -56,26 +56,12 @@ pub(crate) enum DryRun {
     Server,
 }
 
-/// A form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Table,
-    Wide,
-    Json,
-    Yaml,
-}
-
 /// Reads the words after the name of the subcommand.
 ///
 /// # Errors
 /// The text or the message to print instead.
 pub(crate) fn parse(words: &[OsString]) -> Result<Audit, Parsed> {
-    let words = [OsString::from(NAME)].into_iter().chain(words.iter().cloned());
-    match command().try_get_matches_from(words) {
-        Ok(matches) => audit(&matches).map_err(Parsed::Error),
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => Err(Parsed::Print(error.to_string())),
-        Err(error) => Err(Parsed::Error(usage_error::message(&error))),
-    }
+    audit(&flags::matches(command(), words)?).map_err(Parsed::Error)
 }
 
 fn command() -> Command {
@@ -162,16 +148,6 @@ fn audit(matches: &ArgMatches) -> Result<Audit, String> {
         confirm_after: matches.get_one("confirm-after").copied().unwrap_or(CONFIRM_AFTER),
         fix,
     })
-}
-
-fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "table" => Ok(Format::Table),
-        "wide" => Ok(Format::Wide),
-        "json" => Ok(Format::Json),
-        "yaml" => Ok(Format::Yaml),
-        _ => Err("must be table, wide, json or yaml".to_owned()),
-    }
 }
 
 fn severity(text: &str) -> Result<Severity, String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use endpoint_diagnostics::audit::{Audit, Finding, Severity};
 use serde::Serialize;
 
-use super::command::Format;
+use crate::diagnostics::format::Format;
 use crate::printing::{self, aligned};
 
 /// The document of `-o json` and `-o yaml`.

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::diagnostics::flags::{self, Target};
+use crate::diagnostics::format::{Format, format};
 use crate::duration;
 use crate::loopback;
-use crate::options::{Parsed, usage_error};
+use crate::options::Parsed;
 
 /// The word that selects this subcommand.
 pub(crate) const NAME: &str = "explain";
@@ -31,15 +31,6 @@ pub(crate) struct Explanation {
     pub(crate) wait: Option<Wait>,
     /// The address of the page, if one is to be served instead of a result.
     pub(crate) page: Option<SocketAddr>,
-}
-
-/// A form of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Table,
-    Wide,
-    Json,
-    Yaml,
 }
 
 /// A state to wait for.
@@ -70,12 +61,7 @@ impl Explanation {
 /// # Errors
 /// The text or the message to print instead.
 pub(crate) fn parse(usage: &'static str, words: &[OsString]) -> Result<Explanation, Parsed> {
-    let words = [OsString::from(NAME)].into_iter().chain(words.iter().cloned());
-    match command(usage).try_get_matches_from(words) {
-        Ok(matches) => explanation(&matches).map_err(Parsed::Error),
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => Err(Parsed::Print(error.to_string())),
-        Err(error) => Err(Parsed::Error(usage_error::message(&error))),
-    }
+    explanation(&flags::matches(command(usage), words)?).map_err(Parsed::Error)
 }
 
 fn command(usage: &'static str) -> Command {
@@ -158,16 +144,6 @@ fn page(matches: &ArgMatches) -> Result<Option<SocketAddr>, String> {
 fn bare(name: &str) -> String {
     let kinds = ["service/", "services/", "svc/"];
     kinds.iter().find_map(|kind| name.strip_prefix(kind)).unwrap_or(name).to_owned()
-}
-
-fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "table" => Ok(Format::Table),
-        "wide" => Ok(Format::Wide),
-        "json" => Ok(Format::Json),
-        "yaml" => Ok(Format::Yaml),
-        _ => Err("must be table, wide, json or yaml".to_owned()),
-    }
 }
 
 fn state(text: &str) -> Result<State, String> {

@@ -3,9 +3,9 @@
 use endpoint_diagnostics::ServiceReport;
 use serde::Serialize;
 
-use super::command::Format;
 use super::summary::Summary;
 use super::table;
+use crate::diagnostics::format::Format;
 use crate::printing;
 
 /// The document of `-o json` and `-o yaml`.

@@ -174,9 +174,9 @@ fn presence(presence: Presence) -> &'static str {
 mod tests {
     use endpoint_diagnostics::report::{Counts, Scope};
 
-    use super::super::command::Format;
     use super::super::output;
     use super::*;
+    use crate::diagnostics::format::Format;
 
     fn report() -> ServiceReport {
         let reason = |code, message: &str, remedy: Option<&str>| Reason {

@@ -9,6 +9,7 @@ use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_workers};
 
 use crate::cache::{Cache, Handler, State};
+use crate::pending::{Decision, PendingWrite, WritePolicy};
 use crate::resource::Resource as _;
 
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
@@ -107,7 +108,8 @@ pub trait Controller: Handler + 'static {
     }
 
     /// The keys that are synced once at start-up: every Service, unless implemented otherwise. `state` is the cache just
-    /// before the first change that the handlers receive. Called once, before any other method.
+    /// before the first change that the handlers receive. Called once, unless [pending writes](Self::pending_writes) are
+    /// asked for before.
     fn initial_keys(&self, state: &State) -> Vec<ObjectKey> {
         state.services.iter().map(|service| service.key()).collect()
     }
@@ -119,6 +121,14 @@ pub trait Controller: Handler + 'static {
     /// change nothing.
     fn would_write(&self, _key: &ObjectKey) -> bool {
         false
+    }
+
+    /// The writes that a sync of this key would make, in no particular order; `None` if that is not known, because the cache
+    /// is stale or an object in it can't be decoded. Called beside the workers; must change nothing.
+    ///
+    /// Cost: that of planning all of the Service, and a copy of each object that would be written.
+    fn pending_writes(&self, _key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        Some(Vec::new())
     }
 
     /// Everything that this controller remembers between syncs beside its queue, in no particular order: its memory
@@ -161,6 +171,15 @@ pub async fn run<C: Controller>(controller: Arc<C>) {
 /// [`workers`](Controller::workers), which then bound only the syncs that have not
 /// [ended planning](controller_kit::worker::end_planning).
 pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize) {
+    run_with_policy(controller, in_flight, None).await;
+}
+
+/// [Runs](run_overlapping) a controller whose syncs a policy, if there is one, allows, postpones or skips.
+pub async fn run_with_policy<C: Controller>(
+    controller: Arc<C>,
+    in_flight: usize,
+    policy: Option<Arc<dyn WritePolicy>>,
+) {
     let concurrency = Concurrency::from(controller.workers()).overlapping(in_flight);
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
@@ -174,8 +193,16 @@ pub async fn run_overlapping<C: Controller>(controller: Arc<C>, in_flight: usize
     }
     let syncer = Arc::clone(&controller);
     let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key| {
-        let controller = Arc::clone(&syncer);
-        async move { controller.sync(&key).await }
+        let (controller, policy) = (Arc::clone(&syncer), policy.clone());
+        async move {
+            let pending = || controller.pending_writes(&key);
+            match policy.map_or(Decision::Sync, |policy| policy.decide(&key, &pending)) {
+                Decision::Sync => return controller.sync(&key).await,
+                Decision::Skip => {}
+                Decision::After(delay) => controller.queue().add_after(key, delay),
+            }
+            Ok(())
+        }
     });
     let promotions = promote_out_of_sync(&queue, keys, |key| controller.would_write(key));
     tokio::select! {

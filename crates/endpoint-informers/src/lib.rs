@@ -8,6 +8,7 @@ pub mod kinds;
 pub mod lifecycle;
 pub mod list_watch;
 pub mod memories;
+pub mod pending;
 mod queries;
 pub mod repairs;
 pub mod resource;

@@ -12,6 +12,7 @@ use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::deferred_events::DeferredEvents;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpoint_informers::memories::Memories;
+use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpointslice::trigger_times::TriggerTimes;
@@ -137,6 +138,10 @@ impl Controller for EndpointsController {
 
     fn would_write(&self, key: &ObjectKey) -> bool {
         self.is_out_of_sync(key)
+    }
+
+    fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        self.pending(key)
     }
 
     fn remembered(&self) -> Vec<Remembered> {

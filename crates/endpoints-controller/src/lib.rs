@@ -22,6 +22,7 @@ mod events;
 mod handlers;
 mod memory;
 mod metadata;
+mod pending;
 mod plan;
 mod planning;
 mod sync;

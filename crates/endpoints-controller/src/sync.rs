@@ -285,7 +285,7 @@ impl EndpointsController {
     }
 
     /// Plans the write for a Service. Also returns the addresses that are left out because the API server refuses them.
-    fn writes(
+    pub(crate) fn writes(
         &self,
         service: &Service,
         pods: &[Arc<Pod>],
@@ -373,7 +373,7 @@ impl EndpointsController {
 }
 
 /// Fails if an address belongs to a pod that could not be decoded: the plan would remove it.
-fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), UnreadableObject> {
+pub(crate) fn check_pods(stored: &Endpoints, unreadable: &UnreadableObjects) -> Result<(), UnreadableObject> {
     let subsets = stored.subsets.iter().flatten();
     let addresses = subsets.flat_map(|subset| [&subset.addresses, &subset.not_ready_addresses]);
     let targets = addresses.flatten().flatten().filter_map(|address| address.target_ref.as_ref());

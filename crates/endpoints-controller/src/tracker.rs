@@ -204,12 +204,19 @@ impl Tracker {
         self.orphaned.remove(key);
     }
 
+    /// The record that [`Self::take_orphan`] would return.
+    pub(crate) fn orphan_of(&self, key: &ObjectKey, uid: &Uid) -> Option<&Orphan> {
+        let ours = self.written.get(key).is_some_and(|written| written.uid == *uid);
+        let orphan = self.orphaned.get(key)?;
+        (ours || orphan.uid.as_ref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
+    }
+
     /// Takes the record of a deleted Service, if the object of this uid is to be deleted with it: the object that existed
     /// then, or one that we wrote. Objects created later under the name are not ours.
     pub(crate) fn take_orphan(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Orphan> {
-        let ours = self.written.get(key).is_some_and(|written| written.uid == *uid);
-        let orphan = self.orphaned.remove(key)?;
-        (ours || orphan.uid.as_ref().is_none_or(|orphan| orphan == uid)).then_some(orphan)
+        let orphan = self.orphan_of(key, uid).cloned();
+        self.orphaned.remove(key);
+        orphan
     }
 
     /// Forgets a deleted Service and the wait for its event. A create that may have been stored is remembered for [`LATE`], in

@@ -11,6 +11,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::memories::Memories;
+use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
@@ -142,6 +143,10 @@ impl Controller for EndpointSliceController {
 
     fn would_write(&self, key: &ObjectKey) -> bool {
         self.is_out_of_sync(key)
+    }
+
+    fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        self.pending(key)
     }
 
     async fn background(&self) -> Infallible {

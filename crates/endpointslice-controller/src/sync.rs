@@ -8,6 +8,7 @@ use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedSlice;
+use endpoint_informers::pending::{PendingWrite, pending_slices};
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::seen_pods::PodChanges;
 use endpoint_informers::slices::{
@@ -160,7 +161,7 @@ impl EndpointSliceController {
             .cache
             .read(|state| self.look(key, state, || self.slices.expectations.read(key, state), &mut None));
         match found {
-            Ok(Found::Changes(reading)) => self.would_change(*reading).unwrap_or_default(),
+            Ok(Found::Changes(reading)) => self.plan_reading(*reading).is_ok_and(|plan| !plan.is_empty()),
             Ok(Found::Service(snapshot)) => {
                 let snapshot = snapshot.sorted();
                 let existing = snapshot.existing();
@@ -171,14 +172,41 @@ impl EndpointSliceController {
         }
     }
 
-    /// True if a sync would write, by a memory that is dropped.
-    fn would_change(&self, reading: Reading) -> Result<bool, SyncError> {
+    /// The writes of a sync, by a memory that is dropped.
+    fn plan_reading(&self, reading: Reading) -> Result<SlicePlan, SyncError> {
         let Reading { mut memory, changes, nodes, slices, .. } = reading;
         memory.update(changes, &nodes);
         let template = SliceTemplate::for_service(memory.service(), ENDPOINTSLICE_CONTROLLER);
         let options = self.options(memory.service());
         let mut open = memory.settle(&slices, &template, &options)?;
-        Ok(!memory.plan(&mut open, &template, &options)?.0.is_empty())
+        Ok(memory.plan(&mut open, &template, &options)?.0)
+    }
+
+    /// The writes that a sync of this key would make, if that is known. Changes nothing.
+    pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        let read =
+            |state: &State| self.look(key, state, || self.slices.expectations.read(key, state), &mut None);
+        match self.slices.cache.read(read).ok()? {
+            Found::Deleted | Found::NotServed => Some(Vec::new()),
+            Found::Delegated(slices) => {
+                Some(pending_slices(SlicePlan::delete_all(decode_all(&slices).ok()?), &[]))
+            }
+            Found::Changes(reading) => {
+                let slices = reading.slices.clone();
+                let plan = self.plan_reading(*reading).ok()?;
+                // Most Services are in sync.
+                if plan.is_empty() {
+                    return Some(Vec::new());
+                }
+                Some(pending_slices(plan, &decode_all(&slices).ok()?))
+            }
+            Found::Service(snapshot) => {
+                let snapshot = snapshot.sorted();
+                let existing = snapshot.existing().ok()?;
+                let (plan, ..) = self.writes(&snapshot, &existing, None);
+                Some(pending_slices(plan, &existing))
+            }
+        }
     }
 
     /// Plans by the changes since the last sync ([`memory`](crate::memory)), and remembers this one.

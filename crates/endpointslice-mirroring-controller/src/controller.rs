@@ -9,6 +9,7 @@ use controller_kit::queue::{QueueMetrics, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
+use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SliceMetrics, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
@@ -105,6 +106,10 @@ impl Controller for EndpointSliceMirroringController {
 
     fn would_write(&self, key: &ObjectKey) -> bool {
         self.is_out_of_sync(key)
+    }
+
+    fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        self.pending(key)
     }
 
     fn remembered(&self) -> Vec<Remembered> {

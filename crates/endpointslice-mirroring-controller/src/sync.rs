@@ -7,6 +7,7 @@ use controller_kit::key::ObjectKey;
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
+use endpoint_informers::pending::{PendingWrite, pending_slices};
 use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
@@ -113,5 +114,22 @@ impl EndpointSliceMirroringController {
         let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
         let Some(cached) = endpoints else { return !slices.current.is_empty() };
         self.mirror(&cached, &slices).is_ok_and(|mirror| !mirror.plan.is_empty())
+    }
+
+    /// The writes that a sync of this key would make, if that is known. Changes nothing.
+    pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
+        let read = |state: &State| self.slices.expectations.read(key, state);
+        let Snapshot { endpoints, slices } = self.snapshot(key, read).ok()?;
+        let Some(cached) = endpoints else {
+            let current = decode_all(&slices.current).ok()?;
+            return Some(pending_slices(SlicePlan::delete_all(current), &[]));
+        };
+        let plan = self.mirror(&cached, &slices).ok()?.plan;
+        // Most Services are in sync.
+        if plan.is_empty() {
+            return Some(Vec::new());
+        }
+        let stored = [&slices.current[..], &slices.terminating].concat();
+        Some(pending_slices(plan, &decode_all(&stored).ok()?))
     }
 }

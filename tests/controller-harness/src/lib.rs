@@ -17,6 +17,7 @@
 )]
 
 mod objects;
+mod predictions;
 mod running;
 mod server;
 mod watched;
@@ -182,9 +183,11 @@ impl<T: Served> TestApi<T> {
         self.cache.remove::<K>(namespace, name);
     }
 
-    /// The writes received so far, as `METHOD name`.
+    /// The writes received so far, as `METHOD name`. Fails if the controller did not foresee one.
     pub fn requests(&self) -> Vec<String> {
-        self.server.lock().requests.clone()
+        let server = self.server.lock();
+        server.predictions.assert_complete();
+        server.requests.clone()
     }
 
     /// Clears the list of writes.

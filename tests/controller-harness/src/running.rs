@@ -6,11 +6,12 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::controller::{Controller, run_overlapping};
+use endpoint_informers::controller::{Controller, run_with_policy};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 use prometheus_client::registry::Registry;
 
+use crate::predictions::Predicting;
 use crate::{Served, TestApi};
 
 /// A running controller with its metrics registry, and the API server that it works on.
@@ -32,7 +33,8 @@ impl<T: Served> TestApi<T> {
         let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
         let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
-        tokio::spawn(run_overlapping(controller, self.server.lock().in_flight));
+        let policy = Arc::new(Predicting(Arc::clone(&self.server)));
+        tokio::spawn(run_with_policy(controller, self.server.lock().in_flight, Some(policy)));
         Running { queue, registry, api: self.clone() }
     }
 }

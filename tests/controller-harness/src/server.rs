@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::Service as _;
 
+use crate::predictions::Predictions;
 use crate::{NAMESPACE, Served, read};
 
 /// The API server in memory, and the faults that are configured.
@@ -25,6 +26,7 @@ pub(crate) struct Server<T> {
     /// The objects of the server that tests look at, by name. Each write goes through here.
     pub(crate) objects: BTreeMap<String, T>,
     pub(crate) requests: Vec<String>,
+    pub(crate) predictions: Predictions,
     pub(crate) events: Vec<Value>,
     /// Names of the Services that were looked up.
     pub(crate) service_lookups: Vec<String>,
@@ -52,6 +54,14 @@ pub(crate) struct Server<T> {
     pub(crate) cached_version: u64,
     /// Objects that were created under a generated name.
     created: usize,
+}
+
+impl<T> Server<T> {
+    /// Records a write.
+    fn receive(&mut self, request: String) {
+        self.predictions.check(&request);
+        self.requests.push(request);
+    }
 }
 
 /// The state of the API server at one moment.
@@ -89,6 +99,7 @@ impl<T: Served> Default for Server<T> {
             api: ApiServer::builder().environment(Seconds::since(1_000_000_000)).build().unwrap(),
             objects: BTreeMap::new(),
             requests: Vec::new(),
+            predictions: Predictions::default(),
             events: Vec::new(),
             service_lookups: Vec::new(),
             in_flight: 0,
@@ -282,7 +293,7 @@ async fn delete<T: Served>(
 ) -> Response<Body> {
     let refusal = {
         let mut server = server.lock();
-        server.requests.push(format!("DELETE {name}"));
+        server.receive(format!("DELETE {name}"));
         server.refused()
     };
     if let Some(refusal) = refusal {
@@ -314,7 +325,7 @@ async fn write<T: Served>(
         let metadata = object.metadata();
         let given = metadata.name.as_deref().or(metadata.generate_name.as_deref());
         let target = if head.method == Method::POST { given.unwrap() } else { name };
-        server.requests.push(format!("{} {target}", head.method));
+        server.receive(format!("{} {target}", head.method));
         if let Some(refusal) = server.refusal(&head.method, &object) {
             return refusal;
         }

@@ -15,7 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use crate::controller::{Controller, Remembered, run_overlapping};
+use crate::controller::{Controller, Remembered, run_with_policy};
+use crate::pending::WritePolicy;
 
 /// The minimum time for the events of the last syncs, and the time for the last event about the Lease.
 pub(super) const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,11 +65,21 @@ impl ControllerTask {
         Self::overlapping(parts, 0)
     }
 
-    /// The same, with up to `in_flight` syncs at the same time ([`run_overlapping`]).
-    pub fn overlapping<C: Controller>((controller, events): (Arc<C>, EventWriter), in_flight: usize) -> Self {
+    /// The same, with up to `in_flight` syncs at the same time ([`run_overlapping`](crate::controller::run_overlapping)).
+    pub fn overlapping<C: Controller>(parts: (Arc<C>, EventWriter), in_flight: usize) -> Self {
+        Self::with_policy(parts, in_flight, None)
+    }
+
+    /// The same, whose syncs a policy, if there is one, allows, postpones or skips.
+    pub fn with_policy<C: Controller>(
+        (controller, events): (Arc<C>, EventWriter),
+        in_flight: usize,
+        policy: Option<Arc<dyn WritePolicy>>,
+    ) -> Self {
         let queue = controller.queue().clone();
         let memory = Memory::of(Arc::downgrade(&controller));
-        Self { name: C::NAME, run: Box::pin(run_overlapping(controller, in_flight)), queue, events, memory }
+        let run = Box::pin(run_with_policy(controller, in_flight, policy));
+        Self { name: C::NAME, run, queue, events, memory }
     }
 
     /// The memory of this controller.

@@ -1,0 +1,52 @@
+//! A check of every test: a sync makes no write that the controller did not
+//! [foresee](endpoint_informers::controller::Controller::pending_writes).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::write::Verb;
+use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
+use parking_lot::Mutex;
+
+use crate::Served;
+use crate::server::Server;
+
+/// The writes that were foreseen so far, and those that came without.
+#[derive(Default)]
+pub(crate) struct Predictions {
+    foreseen: HashSet<String>,
+    unforeseen: Vec<String>,
+}
+
+impl Predictions {
+    /// Compares a write, as `METHOD name`.
+    pub(crate) fn check(&mut self, request: &str) {
+        if !self.foreseen.contains(request) {
+            self.unforeseen.push(request.to_owned());
+        }
+    }
+
+    pub(crate) fn assert_complete(&self) {
+        assert_eq!(self.unforeseen, [""; 0], "writes that pending_writes did not return");
+    }
+}
+
+/// Allows every sync, and records the writes that it is going to make.
+pub(crate) struct Predicting<T>(pub(crate) Arc<Mutex<Server<T>>>);
+
+impl<T: Served> WritePolicy for Predicting<T> {
+    fn decide(&self, _: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+        let writes = pending().unwrap_or_default();
+        let requests = writes.iter().map(|write| {
+            let method = match write.verb() {
+                Verb::Create => "POST",
+                Verb::Update => "PUT",
+                Verb::Delete => "DELETE",
+            };
+            format!("{method} {}", write.name())
+        });
+        self.0.lock().predictions.foreseen.extend(requests);
+        Decision::Sync
+    }
+}

@@ -63,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) controllers: Vec<Controller>,
     /// Request only pods that may be endpoints.
     pub(crate) select_pods: bool,
+    /// The most writes that the controllers may make when they start; none: no limit.
+    pub(crate) takeover_max_writes: Option<usize>,
     pub(crate) endpoints: endpoints_controller::Config,
     pub(crate) endpointslice: endpointslice_controller::Config,
     pub(crate) mirroring: endpointslice_mirroring_controller::Config,

@@ -11,6 +11,7 @@ mod connection;
 mod controller_set;
 mod controllers;
 mod diagnostics;
+mod differences;
 mod disabled_metrics;
 mod duration;
 mod gates;
@@ -32,6 +33,7 @@ mod secure_serving;
 mod signals;
 mod simulate;
 mod strconv;
+mod takeover;
 mod version;
 
 use std::ffi::OsString;

@@ -7,7 +7,9 @@ use component_server::Checks;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::lifecycle::{ControllerTask, Lifecycle, LifecycleError, Memory, Phase};
+use endpoint_informers::lifecycle::{
+    ControllerTask, Lifecycle, LifecycleError, Memory, PendingElection, Phase,
+};
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::{connect, error_chain};
 use prometheus_client::registry::Registry;
@@ -25,7 +27,8 @@ use crate::logging::LogMetrics;
 use crate::process_metrics::ProcessMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
-use crate::signals::StopSignals;
+use crate::signals::{self, StopSignals};
+use crate::takeover::TakeoverGate;
 use crate::{build_metrics, informers, leader_election, logging, version};
 
 /// Reasons for ending with an error.
@@ -114,6 +117,7 @@ struct Manager {
     /// Tells the clients of controllers that the process shuts down.
     stopping: watch::Sender<bool>,
     healthz: Checks,
+    takeover: Option<TakeoverGate>,
 }
 
 /// Tasks that run until the process ends.
@@ -186,6 +190,7 @@ impl Manager {
         if let Some(election) = &election {
             health.watch_election(election);
         }
+        let takeover = takeover_gate(&config, &health, election.as_ref(), &handles)?;
         let mut server = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
@@ -205,17 +210,14 @@ impl Manager {
             .with_phase(phase)
             .with_shutdown_timeout(config.shutdown_timeout);
         info!(controllers = lifecycle.names().collect::<Vec<_>>().join(","), "Caches are synced");
-        let lifecycle = match election {
-            Some(election) => lifecycle.with_election(election),
-            None => lifecycle,
-        };
-        Ok(Self { lifecycle, background, stopping, healthz: health.healthz })
+        let lifecycle = election.into_iter().fold(lifecycle, Lifecycle::with_election);
+        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, takeover })
     }
 
     /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
     /// Lease.
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
-        let Self { mut lifecycle, mut background, stopping, healthz } = self;
+        let Self { mut lifecycle, mut background, stopping, healthz, takeover } = self;
         let outcome = tokio::select! {
             biased;
             signal = stop.received() => {
@@ -223,7 +225,7 @@ impl Manager {
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = lead_and_work(&mut lifecycle, &healthz) => match failed {
+            failed = lead_and_work(&mut lifecycle, &healthz, takeover) => match failed {
                 // Nothing has been written, so the Lease is released and another replica may try at once.
                 LifecycleError::Relist(_) => Err(failed.into()),
                 _ => return Err(failed.into()),
@@ -238,10 +240,38 @@ impl Manager {
     }
 }
 
+/// The gate that the configuration asks for.
+fn takeover_gate(
+    config: &Config,
+    health: &Health,
+    election: Option<&PendingElection>,
+    signals: &Handles,
+) -> Result<Option<TakeoverGate>, ManagerError> {
+    let Some(max_writes) = config.takeover_max_writes else { return Ok(None) };
+    let approved = {
+        let _signals = signals.control.enter();
+        signals::approval().map_err(ManagerError::Runtime)?
+    };
+    let gate = TakeoverGate::new(max_writes, approved, &health.readyz);
+    Ok(Some(match (election, &config.leader_election) {
+        (Some(election), Some(lease)) => gate.with_events(election.recorder(), lease),
+        _ => gate,
+    }))
+}
+
 /// Runs the controllers once this process leads; returns only after a failure.
-async fn lead_and_work(lifecycle: &mut Lifecycle, healthz: &Checks) -> LifecycleError {
+async fn lead_and_work(
+    lifecycle: &mut Lifecycle,
+    healthz: &Checks,
+    takeover: Option<TakeoverGate>,
+) -> LifecycleError {
     if let Err(failed) = lifecycle.lead().await {
         return failed;
+    }
+    if let Some(gate) = takeover
+        && let Err(lost) = gate.pass(lifecycle).await
+    {
+        return lost;
     }
     for name in lifecycle.names() {
         // Upstream has a check for each controller that was started, and it always passes.

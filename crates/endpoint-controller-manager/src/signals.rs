@@ -1,9 +1,21 @@
-//! SIGTERM and SIGINT.
+//! SIGTERM, SIGINT and SIGUSR2.
 
 use std::future::pending;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+
+/// Becomes true at SIGUSR2, which without this would end the process.
+pub(crate) fn approval() -> std::io::Result<watch::Receiver<bool>> {
+    let mut signals = signal(SignalKind::user_defined2())?;
+    let (approve, approved) = watch::channel(false);
+    tokio::spawn(async move {
+        while signals.recv().await.is_some() {
+            approve.send_replace(true);
+        }
+    });
+    Ok(approved)
+}
 
 /// Receives the requests to stop while it exists; without it signals end the process at once.
 pub(crate) enum StopSignals {

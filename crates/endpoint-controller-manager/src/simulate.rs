@@ -14,7 +14,6 @@ mod catalog;
 mod cluster;
 mod command;
 mod controllers;
-mod diff;
 mod failures;
 mod kubelets;
 mod load;

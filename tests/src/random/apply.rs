@@ -48,6 +48,18 @@ pub(crate) async fn delete_mirrored(world: &World, service: &str) {
     }
 }
 
+/// Deletes custom Endpoints, and creates them again once the controllers have noticed.
+pub(crate) async fn recreate_endpoints(world: &World, service: &str) {
+    let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
+    let Some(mut endpoints) = api.get_opt(service).await.expect("reading Endpoints") else { return };
+    let deleted = api.delete(service, &DeleteParams::default()).await;
+    deleted.expect("deleting Endpoints");
+    world.settle().await;
+    endpoints.metadata.resource_version = None;
+    endpoints.metadata.uid = None;
+    api.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints again");
+}
+
 /// Applies an operation.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 use random_operations::Step;
 
-use super::apply::{apply, delete_mirrored, touch};
+use super::apply::{apply, delete_mirrored, recreate_endpoints, touch};
 use super::options::Options;
 use super::report::Report;
 use super::view::{Pair, View};
@@ -26,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The time that upstream gets to mirror without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
+
+/// The number of times that slices of upstream are deleted to help it. If it sees such a deletion before it has recorded its
+/// own create, it waits for this slice for ever; only a deletion of the Endpoints makes it forget what it waits for.
+const DELETIONS: usize = 2;
 
 /// Both clusters and their common state.
 struct Race<'a> {
@@ -154,6 +158,7 @@ impl Race<'_> {
     async fn compare(&mut self, steps: &[Step], number: usize, step: &Step, marks: [Mark; 2]) -> Pair {
         let start = Instant::now();
         let mut help_after = BEFORE_HELP;
+        let mut helped = 0;
         loop {
             let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
             let after = Pair { upstream, ours };
@@ -172,8 +177,13 @@ impl Race<'_> {
                 touch(&self.upstream.world, &format!("{number} again {}", self.report.late), step).await;
             }
             if start.elapsed() > help_after {
+                helped += 1;
                 for service in differing(&differences) {
-                    delete_mirrored(&self.upstream.world, service).await;
+                    if helped > DELETIONS {
+                        recreate_endpoints(&self.upstream.world, service).await;
+                    } else {
+                        delete_mirrored(&self.upstream.world, service).await;
+                    }
                 }
                 // A deletion makes its cache stale as well, so the time grows.
                 help_after = start.elapsed() * 2;

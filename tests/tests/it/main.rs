@@ -2,7 +2,7 @@
 //!
 //! | Suite | Rule |
 //! |---|---|
-//! | [`parity`], [`random_parity`], [`takeover`] | the writes are those of upstream, and never more |
+//! | [`parity`], [`random_parity`], [`takeover`], [`takeover_gate`] | the writes are those of upstream, and never more |
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
@@ -42,3 +42,4 @@ mod random_parity;
 mod serving;
 mod simulate;
 mod takeover;
+mod takeover_gate;

@@ -51,6 +51,7 @@ fn config(
         user_agent_name: settings.user_agent_name,
         controllers: controllers?,
         select_pods: settings.select_pods,
+        takeover_max_writes: settings.takeover_max_writes,
         endpoints: endpoints_controller::Config {
             workers: settings.endpoints.workers,
             batch_period: settings.endpoints.batch_period,

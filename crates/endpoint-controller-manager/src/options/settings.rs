@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) use_service_account_credentials: bool,
     pub(crate) controllers: Vec<String>,
     pub(crate) select_pods: bool,
+    /// None: no limit.
+    pub(crate) takeover_max_writes: Option<usize>,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) emulated_version: Vec<String>,
     pub(crate) min_compatibility_version: Vec<String>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::diff::{Change, FieldChange};
+use crate::differences::{Change, FieldChange};
 use crate::input::object::text;
 use crate::printing::{aligned, json as json_document, yaml};
 
@@ -132,8 +132,8 @@ pub(crate) fn changes_tree(changes: &[Change]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::diff::Action;
     use super::*;
+    use crate::differences::Action;
 
     #[test]
     fn tables_are_aligned_and_leave_out_wide_columns() {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::api::{AS_JSON, AS_TABLE, Api, ApiError, collection, items};
-use super::diff::{Action, Change};
 use super::print::{self, Format};
 use super::skipped;
+use crate::differences::{Action, Change};
 
 /// The kinds of the result: version, resource, and the name as `kubectl get` prints it.
 const KINDS: [(&str, &str, &str); 2] = [

@@ -12,7 +12,8 @@ use super::controllers::{Controllers, ControllersError};
 use super::failures::Failures;
 use super::progress::Progress;
 use super::server::Server;
-use super::{diff, load, result};
+use super::{load, result};
+use crate::differences::changes;
 use crate::gates;
 use crate::input::{self, source};
 
@@ -114,7 +115,7 @@ impl Session {
         let before = result::read(&self.api, scope(simulation)).await.map_err(|error| failed(&error))?;
         let is_settled = self.settle(simulation, progress).await?;
         let after = result::read(&self.api, scope(simulation)).await.map_err(|error| failed(&error))?;
-        let changes = diff::changes(&before, &after);
+        let changes = changes(&before, &after);
         self.notes.push(result::count(&changes));
         let code =
             if is_settled && !changes.is_empty() { ExitCode::from(DIFFERENT) } else { exit_code(is_settled) };

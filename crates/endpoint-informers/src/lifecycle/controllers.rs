@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::warn;
 
+use super::first_writes::FirstWrites;
 use crate::controller::{Controller, Remembered, run_with_policy};
 use crate::pending::WritePolicy;
 
@@ -57,6 +58,7 @@ pub struct ControllerTask {
     queue: WorkQueue<ObjectKey>,
     events: EventWriter,
     memory: Memory,
+    first_writes: FirstWrites,
 }
 
 impl ControllerTask {
@@ -78,13 +80,18 @@ impl ControllerTask {
     ) -> Self {
         let queue = controller.queue().clone();
         let memory = Memory::of(Arc::downgrade(&controller));
+        let first_writes = FirstWrites::of(&controller);
         let run = Box::pin(run_with_policy(controller, in_flight, policy));
-        Self { name: C::NAME, run, queue, events, memory }
+        Self { name: C::NAME, run, queue, events, memory, first_writes }
     }
 
     /// The memory of this controller.
     pub fn memory(&self) -> Memory {
         self.memory.clone()
+    }
+
+    pub(super) fn first_writes(&self) -> &FirstWrites {
+        &self.first_writes
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -110,7 +117,7 @@ impl RunningControllers {
     pub(super) fn start(tasks: Vec<ControllerTask>, runtime: &Handle) -> Self {
         let (mut controllers, mut queues, mut events) = (JoinSet::new(), Vec::new(), JoinSet::new());
         let last_event = watch::Sender::new(false);
-        for ControllerTask { name, run, queue, events: writer, memory: _ } in tasks {
+        for ControllerTask { name, run, queue, events: writer, .. } in tasks {
             let run = async move {
                 run.await;
                 name

@@ -12,8 +12,10 @@
 mod controllers;
 mod election;
 mod error;
+mod first_writes;
 mod quiet;
 
+use std::future::pending;
 use std::mem;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ pub use controllers::{ControllerTask, Memory};
 use election::LeaseHandle;
 pub use election::PendingElection;
 pub use error::LifecycleError;
+pub use first_writes::{FirstWrite, FirstWrites, Foreseen};
 pub use quiet::{Failing, Quiet};
 
 /// The progress of a process, for its health checks.
@@ -108,6 +111,11 @@ impl Lifecycle {
         Quiet::new(self.caches.clone(), queues.collect())
     }
 
+    /// A way to foresee the first writes of these controllers; to be taken before they run.
+    pub fn first_writes(&self) -> FirstWrites {
+        self.controllers.iter().fold(FirstWrites::none(), |all, task| all.and(task.first_writes()))
+    }
+
     /// The same lifecycle, in which the controllers work only while the process has the Lease. Their clients must write
     /// [with its leadership](PendingElection::leadership).
     pub fn with_election(self, election: PendingElection) -> Self {
@@ -169,6 +177,15 @@ impl Lifecycle {
             biased;
             caught_up = self.caches.relist_and_wait(alone_since) => Ok(caught_up?),
             lost = lease.lost() => Err(lost),
+        }
+    }
+
+    /// Waits until the Lease is lost; for ever without an election. To be awaited between [`Self::lead`] and [`Self::work`].
+    /// May be cancelled.
+    pub async fn lost(&mut self) -> LifecycleError {
+        match &mut self.lease {
+            Some(lease) => lease.lost().await,
+            None => pending().await,
         }
     }
 

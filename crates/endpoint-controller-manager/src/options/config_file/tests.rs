@@ -38,6 +38,7 @@ fn configz_has_upstreams_shape() {
                 "Port": 0,
                 "Address": "0.0.0.0",
                 "EnablePodFieldSelector": true,
+                "TakeoverMaxWrites": -1,
                 "MinResyncPeriod": "12h0m0s",
                 "ClientConnection": {
                     "kubeconfig": "",

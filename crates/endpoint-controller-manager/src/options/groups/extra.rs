@@ -1,7 +1,7 @@
 //! Flags of this program that kube-controller-manager doesn't have.
 
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Text};
+use crate::options::flag::Kind::{Bool, Checked, Int, Text};
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -22,6 +22,15 @@ pub(super) const FLAGS: &[Flag] = &[
         Bool(|settings, on| settings.select_pods = on),
     )
     .key("Generic.EnablePodFieldSelector"),
+    Flag::new(
+        "takeover-max-writes",
+        "-1",
+        "Most writes that the controllers may make when they start, as a guard against a wrong flag, feature gate or \
+         cluster; if their plans come to more, nothing is written, /readyz and an event about the Lease tell why, and \
+         the process waits for SIGUSR2 or a restart with a higher number; if negative, there is no limit",
+        Int(|settings, writes| settings.takeover_max_writes = usize::try_from(writes).ok()),
+    )
+    .key("Generic.TakeoverMaxWrites"),
     Flag::new(
         "user-agent-name",
         version::NAME,

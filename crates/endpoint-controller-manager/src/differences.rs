@@ -59,9 +59,7 @@ pub(crate) fn changes(before: &[Value], after: &[Value]) -> Vec<Change> {
             // A write that changes nothing is none for the API server, and keeps the version.
             Some(new) if version(new) == version(old) => {}
             Some(new) => {
-                let mut fields = Vec::new();
-                compare(&mut fields, "", Some(&content(old, &[])), Some(&content(new, &[])));
-                changes.push(change(Action::Update, new, fields));
+                changes.push(change(Action::Update, new, fields_changed(old, new)));
             }
         }
     }
@@ -75,6 +73,13 @@ pub(crate) fn changes(before: &[Value], after: &[Value]) -> Vec<Change> {
         key(a).cmp(&key(b))
     });
     changes
+}
+
+/// The fields that an update of `old` to `new` changes.
+pub(crate) fn fields_changed(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let mut fields = Vec::new();
+    compare(&mut fields, "", Some(&content(old, &[])), Some(&content(new, &[])));
+    fields
 }
 
 fn by_key(objects: &[Value]) -> BTreeMap<[&str; 3], &Value> {

@@ -1,0 +1,136 @@
+//! The takeover gate: controllers start only if their first writes are few.
+//!
+//! A wrong flag, a wrong feature gate or a wrong cluster shows itself in the first plans: they would rewrite everything.
+//! With `--takeover-max-writes=N`, a new leader makes all plans before its controllers run. If they come to more than N
+//! writes, it waits, for SIGUSR2 or until the plans have become fewer, and holds the Lease meanwhile.
+
+use std::time::Duration;
+
+use component_server::Checks;
+use controller_kit::recorder::{EventType, Recorder};
+use endpoint_informers::lifecycle::{FirstWrite, Foreseen, Lifecycle, LifecycleError};
+use endpoint_informers::pending::PendingWrite;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube_api::time::sleep;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::config::LeaderElection;
+use crate::differences::fields_changed;
+
+/// The time between two counts while the gate is closed.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The number of writes that a message shows.
+const SHOWN: usize = 10;
+
+/// The number of fields that a message shows of each write.
+const FIELDS: usize = 5;
+
+/// The name of the check in `/readyz`.
+const CHECK: &str = "takeover";
+
+/// A gate that a new leader has to pass before its controllers run.
+pub(crate) struct TakeoverGate {
+    max_writes: usize,
+    /// True once an operator has let all writes through.
+    approved: watch::Receiver<bool>,
+    /// The reason why the gate is closed.
+    closed: watch::Sender<Option<String>>,
+    /// For an event about the Lease.
+    events: Option<(Recorder, ObjectReference)>,
+}
+
+impl TakeoverGate {
+    /// A gate for at most `max_writes` writes, or for more once `approved` is true. `/readyz` tells why it is closed.
+    pub(crate) fn new(max_writes: usize, approved: watch::Receiver<bool>, readyz: &Checks) -> Self {
+        let closed = watch::Sender::new(None);
+        let reason = closed.subscribe();
+        readyz.register(CHECK, move || reason.borrow().clone().map_or(Ok(()), Err));
+        Self { max_writes, approved, closed, events: None }
+    }
+
+    /// The same gate, which reports in events about the Lease.
+    pub(crate) fn with_events(self, recorder: Recorder, election: &LeaderElection) -> Self {
+        let lease = ObjectReference {
+            api_version: Some("coordination.k8s.io/v1".to_owned()),
+            kind: Some("Lease".to_owned()),
+            namespace: Some(election.namespace.clone()),
+            name: Some(election.name.clone()),
+            ..ObjectReference::default()
+        };
+        Self { events: Some((recorder, lease)), ..self }
+    }
+
+    /// Waits until the first writes of the controllers are few enough, or approved.
+    ///
+    /// # Errors
+    ///
+    /// [`LifecycleError::LeaseLost`].
+    pub(crate) async fn pass(mut self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
+        let first_writes = lifecycle.first_writes();
+        loop {
+            let foreseen = tokio::select! {
+                biased;
+                lost = lifecycle.lost() => return Err(lost),
+                foreseen = first_writes.foresee(SHOWN) => foreseen,
+            };
+            if foreseen.total <= self.max_writes || *self.approved.borrow() {
+                info!(writes = foreseen.total, max = self.max_writes, "The takeover gate is open");
+                self.closed.send_replace(None);
+                return Ok(());
+            }
+            // Once: without a writer, live changes of the cluster change the number all the time.
+            if self.closed.borrow().is_none() {
+                self.report(&foreseen);
+            }
+            self.closed.send_replace(Some(self.reason(foreseen.total)));
+            tokio::select! {
+                biased;
+                lost = lifecycle.lost() => return Err(lost),
+                () = approval(&mut self.approved) => info!("Received SIGUSR2; the takeover is approved"),
+                () = sleep(INTERVAL) => {}
+            }
+        }
+    }
+
+    fn reason(&self, writes: usize) -> String {
+        format!(
+            "the controllers would make {writes} writes at their start, more than --takeover-max-writes={}; check \
+             flags, feature gates and the cluster, then send SIGUSR2 to make them, or restart with a higher number",
+            self.max_writes
+        )
+    }
+
+    fn report(&self, foreseen: &Foreseen) {
+        let reason = self.reason(foreseen.total);
+        warn!(writes = foreseen.total, max = self.max_writes, "Not starting the controllers: {reason}");
+        for write in &foreseen.shown {
+            let FirstWrite { controller, key, write } = write;
+            warn!(controller, service = %key, "Would {write}{}", fields(write));
+        }
+        if let Some((recorder, lease)) = &self.events {
+            let first: Vec<String> =
+                foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
+            let message = format!("{reason}. The first of them: {}", first.join(", "));
+            recorder.event(lease, EventType::Warning, "TakeoverHeld", message);
+        }
+    }
+}
+
+/// Waits until an operator approves; for ever if none can.
+async fn approval(approved: &mut watch::Receiver<bool>) {
+    if approved.wait_for(|approved| *approved).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// The fields that an update changes.
+fn fields(write: &PendingWrite) -> String {
+    let PendingWrite::Update(stored, desired) = write else { return String::new() };
+    let changes = fields_changed(&stored.to_json(), &desired.to_json());
+    let fields: Vec<&str> = changes.iter().map(|field| &*field.path).collect();
+    let more = fields.len().saturating_sub(FIELDS);
+    let shown = fields.get(..FIELDS).unwrap_or(&fields).join(", ");
+    if more == 0 { format!(": {shown}") } else { format!(": {shown} and {more} more fields") }
+}

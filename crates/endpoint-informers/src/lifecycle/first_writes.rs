@@ -1,0 +1,89 @@
+//! The writes that controllers would make at their start.
+
+use std::sync::Arc;
+
+use controller_kit::key::ObjectKey;
+use tokio::task::yield_now;
+
+use crate::controller::Controller;
+use crate::pending::PendingWrite;
+
+/// A controller whose first writes can be foreseen.
+trait Foreseeable: Send + Sync {
+    fn keys(&self) -> Vec<ObjectKey>;
+    fn pending(&self, key: &ObjectKey) -> Vec<PendingWrite>;
+}
+
+impl<C: Controller> Foreseeable for C {
+    fn keys(&self) -> Vec<ObjectKey> {
+        let mut keys = self.cache().read(|state| self.initial_keys(state));
+        keys.sort();
+        keys
+    }
+
+    fn pending(&self, key: &ObjectKey) -> Vec<PendingWrite> {
+        // A sync writes nothing either if it cannot read what it needs.
+        self.pending_writes(key).unwrap_or_default()
+    }
+}
+
+/// Foresees the writes that controllers would make if they started now. To be asked before they run.
+#[derive(Clone)]
+pub struct FirstWrites(Vec<(&'static str, Arc<dyn Foreseeable>)>);
+
+/// A write that a controller would make first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstWrite {
+    /// The name of the controller.
+    pub controller: &'static str,
+    /// The Service.
+    pub key: ObjectKey,
+    /// The write.
+    pub write: PendingWrite,
+}
+
+/// The writes that controllers would make first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foreseen {
+    /// The number of writes.
+    pub total: usize,
+    /// The first of them.
+    pub shown: Vec<FirstWrite>,
+}
+
+impl FirstWrites {
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn of<C: Controller>(controller: &Arc<C>) -> Self {
+        Self(vec![(C::NAME, Arc::clone(controller) as _)])
+    }
+
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        self.0.extend(other.0.iter().cloned());
+        self
+    }
+
+    /// Counts the writes, and returns the first `shown` of them. Other tasks run between two Services.
+    ///
+    /// Cost: a plan of every Service by each controller.
+    pub async fn foresee(&self, shown: usize) -> Foreseen {
+        let mut foreseen = Foreseen::default();
+        for (name, controller) in &self.0 {
+            for key in controller.keys() {
+                let writes = controller.pending(&key);
+                foreseen.total += writes.len();
+                let rest = shown.saturating_sub(foreseen.shown.len());
+                let first = writes.into_iter().take(rest);
+                foreseen.shown.extend(first.map(|write| FirstWrite {
+                    controller: name,
+                    key: key.clone(),
+                    write,
+                }));
+                yield_now().await;
+            }
+        }
+        foreseen
+    }
+}

@@ -1,0 +1,127 @@
+//! `--takeover-max-writes`: a wrong flag or gate writes nothing.
+
+use k8s_openapi::api::core::v1::{Endpoints, Event};
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use serde_json::{Value, json};
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
+use tests::scenario::{NAMESPACE, Pod, World};
+use tests::wait::{self, LIMIT};
+
+const LABEL: &str = "service.kubernetes.io/endpoint-controller-name";
+const DELEGATION: &str = "--feature-gates=EndpointControllerNameWellKnownLabel=true";
+
+/// A cluster whose objects our program has written.
+struct Fixture {
+    cluster: Cluster,
+    world: World,
+}
+
+impl Fixture {
+    async fn start() -> Self {
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        cluster.allow_delegation().await;
+        cluster.allow_election().await;
+        let world = World::prepare(cluster.client(), Controller::ALL).await;
+        let fixture = Self { cluster, world };
+        let manager = fixture.manager(&[]).await;
+        let world = &fixture.world;
+        for (name, labels) in [("web", json!({})), ("other", json!({LABEL: "controller.example"}))] {
+            let ports = json!([{"name": "http", "port": 80}]);
+            world.service(name, labels, json!({"selector": {"app": name}, "ports": ports})).await;
+        }
+        world.pods((1..=3).map(|n| Pod::new(&format!("web-{n}"), "web", n))).await;
+        world.pods((4..=6).map(|n| Pod::new(&format!("other-{n}"), "other", n))).await;
+        world.service("custom", json!({}), json!({"ports": [{"name": "http", "port": 80}]})).await;
+        let addresses = json!([{"ip": "10.9.0.1"}, {"ip": "10.9.0.2"}, {"ip": "10.9.0.3"}]);
+        let subsets = json!([{"addresses": addresses, "ports": [{"name": "http", "port": 80}]}]);
+        let endpoints: Value = json!({"metadata": {"name": "custom"}, "subsets": subsets});
+        let api: Api<Endpoints> = Api::namespaced(world.client().clone(), NAMESPACE);
+        api.create(&PostParams::default(), &serde_json::from_value(endpoints).unwrap()).await.unwrap();
+        world.settle().await;
+        assert!(manager.stop().await.success());
+        fixture
+    }
+
+    fn options(flags: &[&str]) -> ManagerOptions {
+        let flags = flags.iter().map(ToString::to_string).collect();
+        let leader_election = Some(LeaderElection::DEFAULT);
+        ManagerOptions { flags, leader_election, ..ManagerOptions::of(Controller::ALL) }
+    }
+
+    async fn manager(&self, flags: &[&str]) -> Manager {
+        Manager::ours(&self.cluster, &Self::options(flags)).await
+    }
+
+    /// Starts our program with these flags, and waits until its gate is closed. Returns the reason.
+    async fn held(&self, flags: &[&str]) -> (Manager, String) {
+        let manager = Manager::ours_unready(&self.cluster, &Self::options(flags));
+        let reason = wait::until("a closed gate", LIMIT, || async {
+            // Its reason is shown to those who may see it only in the log.
+            let page = manager.pages().get("/readyz?verbose").await?;
+            let line = page.text.lines().find(|line| line.starts_with("[-]takeover failed"));
+            line.map(str::to_owned).ok_or(page.text)
+        })
+        .await;
+        (manager, reason)
+    }
+
+    /// The events about the Lease with this reason.
+    async fn events(&self, reason: &str) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.world.client().clone(), "kube-system");
+        let events = events.list(&ListParams::default()).await.unwrap().items;
+        let events = events.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+        events.filter_map(|event| event.message).collect()
+    }
+
+    fn written(&self, mark: tests::audit::Mark) -> Vec<String> {
+        let mut writes = self.cluster.audit().writes_since(mark, User::EndpointControllers);
+        writes.retain(|write| matches!(write.resource.as_str(), "endpoints" | "endpointslices"));
+        writes.iter().map(|write| format!("{} {} {}", write.verb, write.resource, write.name)).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_gate_writes_nothing_until_it_is_approved() {
+    let fixture = Fixture::start().await;
+    let mark = fixture.cluster.audit().mark();
+    let (mut manager, _) = fixture.held(&[DELEGATION, "--takeover-max-writes=1"]).await;
+    let events = wait::until("an event", LIMIT, || async {
+        let events = fixture.events("TakeoverHeld").await;
+        if events.is_empty() { Err("none") } else { Ok(events) }
+    })
+    .await;
+    // The slice and the Endpoints of the Service that the gate gives away.
+    let expected = "the controllers would make 2 writes at their start, more than --takeover-max-writes=1";
+    assert!(events[0].starts_with(expected), "{events:?}");
+    assert!(events[0].contains("delete Endpoints other (shop/other)"), "{events:?}");
+    assert_eq!(fixture.written(mark), [""; 0], "before the approval");
+
+    manager.process().signal("USR2");
+    manager.ready().await;
+    fixture.world.settle().await;
+    let written = fixture.written(mark);
+    assert!(written.contains(&"delete endpoints other".to_owned()), "{written:?}");
+    assert!(manager.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_size_writes_nothing_and_the_right_one_passes() {
+    let fixture = Fixture::start().await;
+    let mark = fixture.cluster.audit().mark();
+    let wrong = ["--mirroring-max-endpoints-per-subset=2", "--takeover-max-writes=0"];
+    let (mut manager, _) = fixture.held(&wrong).await;
+    let log = std::fs::read_to_string(manager.process().log()).unwrap();
+    assert!(log.contains("Would update EndpointSlice custom-"), "{log}");
+    assert!(manager.stop().await.success(), "a held takeover ends like any process");
+
+    // Slices above a lower maximum stay until they change, as upstream leaves them.
+    for flags in [["--takeover-max-writes=0", "--max-endpoints-per-slice=2"], ["--takeover-max-writes=0", ""]]
+    {
+        let flags: Vec<&str> = flags.into_iter().filter(|flag| !flag.is_empty()).collect();
+        let manager = fixture.manager(&flags).await;
+        assert!(manager.stop().await.success());
+    }
+    assert_eq!(fixture.written(mark), [""; 0]);
+}

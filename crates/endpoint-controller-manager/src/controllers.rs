@@ -40,8 +40,13 @@ impl Controller {
         }
     }
 
+    /// All names that `--controllers` accepts.
+    pub(crate) const fn names(self) -> [&'static str; 2] {
+        [self.name(), self.alias()]
+    }
+
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|controller| controller.name() == name || controller.alias() == name)
+        Self::ALL.into_iter().find(|controller| controller.names().contains(&name))
     }
 }
 
@@ -52,27 +57,31 @@ impl Controller {
 /// controllers are known and select nothing.
 pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     let mut unknown = Vec::new();
-    let mut named = Vec::new();
     for entry in entries.iter().filter(|entry| *entry != "*") {
-        let (name, on) = entry.strip_prefix('-').map_or((entry.as_str(), true), |name| (name, false));
-        match Controller::named(name) {
-            Some(controller) => named.push((controller, on)),
-            None if upstream::OTHERS.contains(&name) => {}
-            None => unknown.push(format!("{name:?} is not in the list of known controllers")),
+        let name = entry.strip_prefix('-').unwrap_or(entry);
+        if Controller::named(name).is_none() && !upstream::OTHERS.contains(&name) {
+            unknown.push(format!("{name:?} is not in the list of known controllers"));
         }
     }
     if !unknown.is_empty() {
         return Err(format!("--controllers: {}", unknown.join(", ")));
     }
     let all = entries.iter().any(|entry| entry == "*");
-    let decision = |controller| named.iter().find(|(other, _)| *other == controller).map(|(_, on)| *on);
-    let selected: Vec<Controller> =
-        Controller::ALL.into_iter().filter(|controller| decision(*controller).unwrap_or(all)).collect();
+    let is_on = |controller: &Controller| decision(entries, &controller.names()).unwrap_or(all);
+    let selected: Vec<Controller> = Controller::ALL.into_iter().filter(is_on).collect();
     if selected.is_empty() {
         Err("--controllers: none of the controllers of this program is selected".to_owned())
     } else {
         Ok(selected)
     }
+}
+
+/// The decision of the first entry of a `--controllers` list that has one of these names.
+pub(crate) fn decision(entries: &[String], names: &[&str]) -> Option<bool> {
+    entries.iter().find_map(|entry| {
+        let (name, on) = entry.strip_prefix('-').map_or((entry.as_str(), true), |name| (name, false));
+        names.contains(&name).then_some(on)
+    })
 }
 
 /// An entry with the canonical name in place of the alias.

@@ -4,7 +4,8 @@
 //! flags ─> cluster (kubeconfig, lists) or files ─> Snapshot ─> endpoint_diagnostics ─> tables, JSON, YAML
 //! ```
 //!
-//! They need get, list and watch alone, and write nothing but the repairs of `audit --fix`.
+//! They need get, list and watch alone, and write nothing but the repairs of `audit --fix` and the access reviews of
+//! `preflight`, which the API server does not store.
 
 mod audit;
 mod cluster;
@@ -14,6 +15,7 @@ mod files;
 mod flags;
 mod format;
 mod live;
+mod preflight;
 mod serve;
 
 use std::ffi::{OsStr, OsString};
@@ -24,6 +26,8 @@ use std::process::ExitCode;
 pub(crate) use audit::args as audit_args;
 #[cfg(test)]
 pub(crate) use explain::args;
+#[cfg(test)]
+pub(crate) use preflight::args as preflight_args;
 
 /// The name under which kubectl finds the program as a plugin: `kubectl explain-endpoints`.
 const PLUGIN: &str = "kubectl-explain_endpoints";
@@ -38,6 +42,9 @@ pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = rest.split_first()?;
     if first == audit::NAME {
         return Some(audit::main(rest));
+    }
+    if first == preflight::NAME {
+        return Some(preflight::main(rest));
     }
     (first == explain::NAME).then(|| explain::main("endpoint-controller-manager explain", rest))
 }

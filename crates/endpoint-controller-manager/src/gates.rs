@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) use flag::shown;
 pub(crate) use stage::Stage;
 use stage::{ALPHA_OFF, GA_ON, Gate, NONE, Spec, gate};
-pub(crate) use version::Versions;
+pub(crate) use version::{Minor, Versions};
 
 /// Services labelled `service.kubernetes.io/endpoint-controller-name` belong to another controller (KEP-4770).
 pub(crate) const ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL: &str = "EndpointControllerNameWellKnownLabel";

@@ -15,6 +15,7 @@ mod cluster;
 mod command;
 mod controllers;
 mod failures;
+mod foresee;
 mod kubelets;
 mod load;
 mod plan;
@@ -43,6 +44,8 @@ use progress::{Progress, note};
 use session::{Outcome, Session};
 
 pub(crate) use command::NAME;
+pub(crate) use diff::Change;
+pub(crate) use foresee::{Foreseen, Foresight};
 #[cfg(test)]
 pub(crate) use command::args;
 

@@ -16,7 +16,7 @@ pub fn escape_controls<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
 }
 
 /// A sentence of one line.
-pub(crate) fn one_line(text: impl Into<String>) -> String {
+pub fn one_line(text: impl Into<String>) -> String {
     escape_controls(&text.into(), &[]).into_owned()
 }
 

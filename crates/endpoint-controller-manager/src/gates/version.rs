@@ -1,6 +1,7 @@
 //! The Kubernetes release that is emulated.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// The only component with versions and gates.
 pub(super) const COMPONENT: &str = "kube";
@@ -13,6 +14,16 @@ const NEWEST: Minor = Minor(36);
 /// A release `1.<minor>` of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Minor(u16);
+
+impl Minor {
+    /// The oldest and the newest release that are known.
+    pub(crate) const KNOWN: RangeInclusive<Self> = OLDEST..=NEWEST;
+
+    /// The release `1.<minor>`.
+    pub(crate) const fn new(minor: u16) -> Self {
+        Self(minor)
+    }
+}
 
 impl fmt::Display for Minor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +49,7 @@ impl Versions {
     pub(crate) fn new(emulated: &[String], min_compatibility: &[String]) -> Result<Self, String> {
         let emulated = parse(emulated).map_err(|error| format!("--emulated-version: {error}"))?;
         let emulated = emulated.unwrap_or(NEWEST);
-        if !(OLDEST..=NEWEST).contains(&emulated) {
+        if !Minor::KNOWN.contains(&emulated) {
             return Err(format!(
                 "--emulated-version: emulation version {emulated} is not between [{OLDEST}, {NEWEST}]"
             ));

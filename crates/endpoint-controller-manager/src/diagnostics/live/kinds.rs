@@ -33,6 +33,18 @@ impl Resource {
         }
     }
 
+    /// `apiVersion` and `kind` of its objects, which the elements of a list lack.
+    pub(crate) fn head(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            Kind::Services => ("v1", "Service"),
+            Kind::Pods => ("v1", "Pod"),
+            Kind::Nodes => ("v1", "Node"),
+            Kind::EndpointSlices => ("discovery.k8s.io/v1", "EndpointSlice"),
+            Kind::Endpoints => ("v1", "Endpoints"),
+            Kind::Namespaces => ("v1", "Namespace"),
+        }
+    }
+
     fn is_namespaced(&self) -> bool {
         !matches!(self.kind, Kind::Nodes | Kind::Namespaces)
     }

@@ -34,17 +34,27 @@ struct Page<'a> {
 
 /// Reads all objects, in pages.
 pub(crate) async fn list(client: &ApiClient, resource: &Resource) -> Result<List, ApiError> {
-    let (mut objects, mut token) = (Vec::new(), String::new());
+    let mut objects = Vec::new();
+    let version = each(client, resource, |json| objects.extend(resource.readable(json))).await?;
+    Ok(List { objects, version })
+}
+
+/// Reads all objects, in pages, and gives each to `take` as JSON, without its kind. Returns the version from which a watch
+/// continues.
+pub(crate) async fn each(
+    client: &ApiClient,
+    resource: &Resource,
+    mut take: impl FnMut(&str),
+) -> Result<String, ApiError> {
+    let mut token = String::new();
     loop {
         let path = format!("{}?limit={PAGE}&continue={}", resource.path(), escaped(&token));
         let (_, body) = client.page(&path, HEADER).await?;
         let page: Page<'_> = serde_json::from_slice(&body).map_err(ApiError::malformed)?;
-        for item in page.items.unwrap_or_default() {
-            objects.extend(resource.readable(item.get()));
-        }
+        page.items.unwrap_or_default().into_iter().for_each(|item| take(item.get()));
         token = page.metadata.continue_.unwrap_or_default();
         if token.is_empty() {
-            return Ok(List { objects, version: page.metadata.resource_version.unwrap_or_default() });
+            return Ok(page.metadata.resource_version.unwrap_or_default());
         }
     }
 }

@@ -1,0 +1,64 @@
+//! The Leases of both programs.
+
+use crate::config::Config;
+use crate::diagnostics::preflight::check::{Check, OWN_LEASE, UPSTREAM_LEASE};
+use crate::diagnostics::preflight::facts::{Facts, Lease};
+use crate::diagnostics::preflight::lease::{State, ago, lease_name, state};
+
+/// The checks of kube-controller-manager's Lease and of this program's.
+pub(super) fn leases(facts: &Facts, config: &Config) -> [Check; 2] {
+    [upstream(facts), own(facts, config)]
+}
+
+fn upstream(facts: &Facts) -> Check {
+    let lease = match &facts.upstream_lease {
+        Ok(lease) => lease.as_ref(),
+        Err(unknown) => return Check::not_checked(UPSTREAM_LEASE, unknown),
+    };
+    let none = "Check that kube-controller-manager runs: all other controllers of the cluster are in it";
+    match state(lease, facts.now) {
+        State::Held(holder) => {
+            Check::ok(UPSTREAM_LEASE, format!("Held by {holder}, renewed {}", renewed(lease, facts)))
+        }
+        State::Expired(holder) => Check::warning(
+            UPSTREAM_LEASE,
+            format!("{holder} does not renew it any more; the last time was {}", renewed(lease, facts)),
+            none,
+        ),
+        State::Free | State::Hold => Check::warning(UPSTREAM_LEASE, "No process holds it", none),
+    }
+}
+
+fn own(facts: &Facts, config: &Config) -> Check {
+    if config.leader_election.is_none() {
+        return Check::warning(
+            OWN_LEASE,
+            "Without --leader-elect this program uses no Lease, and writes as soon as its cache is filled",
+            "Run one replica, and start it after kube-controller-manager has ended its controllers",
+        );
+    }
+    let lease = match &facts.own_lease {
+        Ok(lease) => lease.as_ref(),
+        Err(unknown) => return Check::not_checked(OWN_LEASE, unknown),
+    };
+    let (namespace, name) = lease_name(config);
+    match state(lease, facts.now) {
+        State::Free => Check::ok(
+            OWN_LEASE,
+            "Not held: a start of this program leads at once, unless the swap's hold is created first",
+        ),
+        State::Hold => Check::ok(OWN_LEASE, "Held by the hold of the swap: a start of this program waits"),
+        State::Held(holder) => {
+            Check::ok(OWN_LEASE, format!("Held by {holder}, renewed {}", renewed(lease, facts)))
+        }
+        State::Expired(holder) => Check::warning(
+            OWN_LEASE,
+            format!("Left by {holder}, which ended without releasing it {}", renewed(lease, facts)),
+            format!("Delete it: kubectl -n {namespace} delete lease {name}"),
+        ),
+    }
+}
+
+fn renewed(lease: Option<&Lease>, facts: &Facts) -> String {
+    lease.and_then(|lease| lease.renewed).map_or_else(|| "never".to_owned(), |time| ago(time, facts.now))
+}

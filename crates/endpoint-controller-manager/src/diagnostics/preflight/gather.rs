@@ -1,0 +1,54 @@
+//! The requests of a preflight. Each fact that cannot be read leaves the others as they are.
+
+mod access;
+mod kube_system;
+mod objects;
+mod priority;
+mod requests;
+mod server;
+
+use std::time::Duration;
+
+use futures::future::join;
+
+use super::facts::Facts;
+use super::lease::{SYSTEM, lease_name};
+use super::subject::Subject;
+use crate::config::Config;
+use crate::diagnostics::cluster::Cluster;
+use crate::diagnostics::exit::Failure;
+use requests::Requests;
+
+/// Reads a cluster.
+///
+/// # Errors
+/// A line about an API server that cannot be reached, or that does not know the caller.
+pub(super) async fn gather(
+    cluster: &Cluster,
+    config: &Config,
+    subject: &Subject,
+    confirm_after: Duration,
+) -> Result<Facts, Failure> {
+    let requests = Requests::new(cluster);
+    let (now, version) = server::version(cluster, &requests).await?;
+    let (namespace, name) = lease_name(config);
+    let rights = access::rights(&requests, config, subject);
+    let priorities = priority::priorities(&requests, subject, (namespace, name));
+    let (rights, (priority, priority_of_lease)) = join(rights, priorities).await;
+    let (writers, takeover) = objects::objects(cluster, config, confirm_after).await;
+    Ok(Facts {
+        now,
+        version,
+        streaming: server::streaming(&requests).await,
+        priority,
+        priority_of_lease,
+        rights,
+        upstream_lease: kube_system::lease(&requests, SYSTEM, "kube-controller-manager").await,
+        own_lease: kube_system::lease(&requests, namespace, name).await,
+        managers: kube_system::managers(&requests).await,
+        kubeadm: kube_system::kubeadm(&requests).await,
+        writers,
+        takeover,
+        workloads: kube_system::workloads(&requests).await,
+    })
+}

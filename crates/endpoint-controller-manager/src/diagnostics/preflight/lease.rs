@@ -1,0 +1,90 @@
+//! The Leases of the two programs.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::facts::Lease;
+use crate::config::Config;
+use crate::version;
+
+/// The namespace of kube-controller-manager's Lease and pods.
+pub(super) const SYSTEM: &str = "kube-system";
+/// The holder in `deploy/disable-built-ins/hold.yaml`.
+const HOLD: &str = "swap-of-built-in-controllers";
+
+/// The namespace and the name of this program's Lease.
+pub(super) fn lease_name(config: &Config) -> (&str, &str) {
+    match &config.leader_election {
+        Some(election) => (&election.namespace, &election.name),
+        None => (SYSTEM, version::NAME),
+    }
+}
+
+/// The state of a Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State<'a> {
+    /// There is none, or its holder released it.
+    Free,
+    /// The hold of the swap.
+    Hold,
+    /// A process holds it.
+    Held(&'a str),
+    /// Its holder has not renewed it in time.
+    Expired(&'a str),
+}
+
+/// The state of a Lease at a time.
+pub(super) fn state(lease: Option<&Lease>, now: Timestamp) -> State<'_> {
+    let Some(Lease { holder, renewed, seconds }) = lease.filter(|lease| !lease.holder.is_empty()) else {
+        return State::Free;
+    };
+    if holder == HOLD {
+        return State::Hold;
+    }
+    let end = renewed.and_then(|time| time.checked_add(SignedDuration::from_secs((*seconds).into())).ok());
+    if end.is_some_and(|end| end > now) { State::Held(holder) } else { State::Expired(holder) }
+}
+
+/// A time before another for a reader: `5 s ago`.
+pub(super) fn ago(time: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(time).as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds} s ago"),
+        120..7_200 => format!("{} min ago", seconds / 60),
+        7_200..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_lease_is_held_until_its_duration_has_passed() {
+        let lease = |holder: &str| Lease { holder: holder.to_owned(), renewed: Some(at(100)), seconds: 15 };
+        assert_eq!(state(None, at(0)), State::Free);
+        assert_eq!(state(Some(&lease("")), at(101)), State::Free);
+        assert_eq!(state(Some(&lease("a")), at(114)), State::Held("a"));
+        assert_eq!(state(Some(&lease("a")), at(115)), State::Expired("a"));
+        // The hold is never renewed.
+        let hold = Lease { renewed: None, ..lease(HOLD) };
+        assert_eq!(state(Some(&hold), at(0)), State::Hold);
+    }
+
+    #[test]
+    fn the_hold_is_that_of_the_manifest() {
+        let manifest = include_str!("../../../../../deploy/disable-built-ins/hold.yaml");
+        assert!(manifest.contains(&format!("holderIdentity: {HOLD}\n")), "{manifest}");
+    }
+
+    #[test]
+    fn ages_are_short() {
+        let ago = |seconds| ago(at(0), at(seconds));
+        assert_eq!([ago(-5), ago(119), ago(120)], ["0 s ago", "119 s ago", "2 min ago"]);
+        assert_eq!([ago(7_200), ago(172_800)], ["2 h ago", "2 days ago"]);
+    }
+}

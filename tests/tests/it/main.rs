@@ -11,6 +11,7 @@
 //! | [`simulate`] | what it says about a dump is what a take-over does |
 //! | [`explain`] | what it says about Services and pods is what upstream wrote |
 //! | [`audit`] | no false alarm about what upstream wrote; repairs touch only objects of the controllers |
+//! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
@@ -38,6 +39,7 @@ mod metric_names;
 mod metrics;
 mod mirroring;
 mod parity;
+mod preflight;
 mod random_parity;
 mod serving;
 mod simulate;

@@ -2,7 +2,7 @@
 //! upstream accepts the flags that disable its built-in controllers.
 
 mod built_ins;
-mod manifests;
+pub(crate) mod manifests;
 mod rights;
 
 use std::collections::BTreeSet;

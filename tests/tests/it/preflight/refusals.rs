@@ -1,0 +1,61 @@
+//! Clusters that cannot be read, or that lack what the program uses.
+
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::{binaries, process};
+
+use super::site::{PREPARED, Site};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_api_server_that_cannot_be_reached_is_one_line() {
+    let mut cluster = Cluster::embedded().await;
+    cluster.stop_apiserver();
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
+    for (words, code, expected) in [
+        (vec!["preflight", &kubeconfig], 4, "Error: cannot reach the API server https://127.0.0.1"),
+        (vec!["preflight", "--kubeconfig=/nowhere"], 1, "Error: --kubeconfig: cannot read /nowhere"),
+        (vec!["preflight", "--no-such"], 1, "Error: unknown flag: --no-such"),
+    ] {
+        let output =
+            process::output(&binaries::endpoint_controller_manager(), &words, std::time::Duration::from_secs(60));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+        assert!(stderr.starts_with(expected) && stderr.lines().count() == 1, "{words:?}: {stderr}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+    }
+}
+
+/// An API server without streaming lists and without priority and fairness, and a user without rights.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn missing_rights_are_one_line_for_each_check() {
+    let flags = ["--feature-gates=WatchList=false", "--enable-priority-and-fairness=false"];
+    let apiserver_flags = flags.map(str::to_owned).to_vec();
+    let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
+    let site = Site { cluster };
+    let report = site.preflight(&["--confirm-after=0"]);
+    report.expect("streaming-lists", "warning", "does not stream lists");
+    report.expect("priority-of-lease", "ok", "no priority and fairness");
+    report.expect("rights-serving", "ok", "the user of the kubeconfig has all 3 rights");
+    report.expect("lease-kube-controller-manager", "warning", "No process holds it");
+    report.expect("built-in-controllers", "warning", "cannot be read");
+
+    let report = site.preflight_as(User::ThirdParty, PREPARED);
+    assert_eq!(report.code, 6, "{report:#?}");
+    report.expect("api-server-version", "ok", "v1.36");
+    for (id, right) in [
+        ("streaming-lists", "watch services"),
+        ("rights-endpoints-controller", "create subjectaccessreviews"),
+        ("priority-of-lease", "list flowschemas"),
+        ("last-writers", "list endpointslices"),
+        ("lease-endpoint-controller-manager", "get leases in kube-system"),
+        ("built-in-controllers", "list pods in kube-system"),
+        ("kubeadm-controllers", "get configmaps in kube-system"),
+        ("start-up-deletions", "list services"),
+        ("first-plans", "list services"),
+        ("leftover-workloads", "list deployments"),
+    ] {
+        report.expect(id, "notChecked", &format!("This needs the right to {right}"));
+    }
+    // Its own rights are known to every user.
+    let report = site.preflight_as(User::ThirdParty, &[]);
+    report.expect("rights-endpoints-controller", "failed", "may not: list services");
+}

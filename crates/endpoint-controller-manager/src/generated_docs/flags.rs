@@ -96,11 +96,16 @@ fn audit() -> String {
     subcommand("Audit flags", intro, &crate::diagnostics::audit_args())
 }
 
+fn preflight() -> String {
+    let intro = "`endpoint-controller-manager preflight` takes these beside all others; [preflight.md](preflight.md) describes it.";
+    subcommand("Preflight flags", intro, &crate::diagnostics::preflight_args())
+}
+
 #[test]
 fn flags_md_is_current() {
     let sections = GROUPS.chunk_by(|a, b| a.heading == b.heading).map(section);
     assert_current(
         "flags.md",
-        &(head() + &sections.collect::<String>() + &simulate() + &explain() + &audit()),
+        &(head() + &sections.collect::<String>() + &simulate() + &explain() + &audit() + &preflight()),
     );
 }

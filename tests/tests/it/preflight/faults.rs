@@ -43,21 +43,22 @@ async fn plans(site: &Site, world: &World) {
     let with = |flag| site.preflight(&[PREPARED, &[flag]].concat());
     let report = with("--mirroring-max-endpoints-per-subset=1");
     assert_eq!(report.code, 3);
-    report.expect("first-plans", "failed", "1 writes: update EndpointSlice ns/custom-");
+    report.expect("first-plans", "failed", "1 write: update EndpointSlice shop/custom-");
 
     world.pod(Pod::new("web-4", "web", 4).spec("terminationGracePeriodSeconds", json!(600))).await;
     world.expect("web", "IPv4", 4, 4).await;
     world.terminate("web-4").await;
     world.expect("web", "IPv4", 4, 3).await;
     world.settle().await;
-    with("--feature-gates=EndpointSliceTerminatingCondition=true").expect("first-plans", "ok", "change nothing");
+    let report = with("--feature-gates=EndpointSliceTerminatingCondition=false");
+    report.expect("first-plans", "failed", "1 write: update EndpointSlice shop/web-");
     let report = with("--feature-gates=TolerateUnreadyEndpointsAnnotation=true");
     report.expect("first-plans", "ok", "change nothing");
 
     // A start deletes Endpoints without a Service, and those alone.
     site.create(&endpoints("default", "pg-config")).await;
     let report = site.preflight(PREPARED);
-    report.expect("start-up-deletions", "warning", "1 objects: Endpoints default/pg-config: No Service has this name");
+    report.expect("start-up-deletions", "warning", "1 object: Endpoints default/pg-config: No Service has this name");
     report.expect("first-plans", "ok", "change nothing");
     assert_eq!(report.code, 0, "{report:#?}");
     with("--controllers=endpointslice-controller").expect("start-up-deletions", "ok", "nothing");
@@ -107,8 +108,8 @@ async fn foreign_writes(site: &Site) {
     slices.patch(&name, &by, &change).await.unwrap();
     let report = site.preflight(&["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=10ms"]);
     assert_eq!(report.code, 3);
-    report.expect("last-writers", "warning", &format!("intruder 1 objects, the newest EndpointSlice {NAMESPACE}/{name}"));
-    report.expect("first-plans", "failed", &format!("1 writes: update EndpointSlice {NAMESPACE}/{name} ("));
+    report.expect("last-writers", "warning", &format!("intruder: 1 object, the newest EndpointSlice {NAMESPACE}/{name}"));
+    report.expect("first-plans", "failed", &format!("1 write: update EndpointSlice {NAMESPACE}/{name} ("));
 }
 
 /// This program beside a kube-controller-manager that runs the controllers too, and then after it.

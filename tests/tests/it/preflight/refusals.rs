@@ -34,7 +34,7 @@ async fn missing_rights_are_one_line_for_each_check() {
     let report = site.preflight(&["--confirm-after=0"]);
     report.expect("streaming-lists", "warning", "does not stream lists");
     report.expect("priority-of-lease", "ok", "no priority and fairness");
-    report.expect("rights-serving", "ok", "the user of the kubeconfig has all 3 rights");
+    report.expect("rights-serving", "ok", "the user of the kubeconfig has all of 3 rights");
     report.expect("lease-kube-controller-manager", "warning", "No process holds it");
     report.expect("built-in-controllers", "warning", "cannot be read");
 

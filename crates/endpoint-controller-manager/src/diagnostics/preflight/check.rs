@@ -114,3 +114,8 @@ pub(super) fn first_ten(items: &[String]) -> String {
     let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
     shown.join("; ") + &rest
 }
+
+/// A number with its noun.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

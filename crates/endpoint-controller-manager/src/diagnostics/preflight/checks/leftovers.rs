@@ -1,7 +1,7 @@
 //! Checks of what an earlier try has left.
 
 use crate::config::Config;
-use crate::diagnostics::preflight::check::{Check, OBJECTS, WORKLOADS, first_ten};
+use crate::diagnostics::preflight::check::{Check, OBJECTS, WORKLOADS, counted, first_ten};
 use crate::diagnostics::preflight::facts::{Facts, Lease};
 use crate::diagnostics::preflight::lease::{State, ago, state};
 
@@ -50,9 +50,9 @@ pub(super) fn objects(facts: &Facts, config: &Config) -> Check {
         Some(written) => Check::warning(
             OBJECTS,
             format!(
-                "{} was the last writer of {} objects, and does not lead: the newest is {}, {}",
+                "{} was the last writer of {}, and does not lead: the newest is {}, {}",
                 config.user_agent_name,
-                written.count,
+                counted(written.count, "object"),
                 written.object,
                 ago(written.newest, facts.now)
             ),

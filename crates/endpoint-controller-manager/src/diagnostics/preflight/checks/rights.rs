@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostics::preflight::check::{Check, Id};
+use crate::diagnostics::preflight::check::{Check, Id, counted};
 use crate::diagnostics::preflight::facts::Answer;
 use crate::diagnostics::preflight::subject::Subject;
 
@@ -55,5 +55,5 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         Subject::Caller => "; --service-account or --as checks those of the program's own user",
         Subject::User(_) => "",
     };
-    Check::ok(id, format!("{who} has all {} rights{hint}", answers.len()))
+    Check::ok(id, format!("{who} has all of {}{hint}", counted(answers.len(), "right")))
 }

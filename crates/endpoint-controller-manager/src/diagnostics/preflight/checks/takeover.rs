@@ -1,6 +1,6 @@
 //! Checks of what this program would do first.
 
-use crate::diagnostics::preflight::check::{Check, DELETIONS, PLANS, first_ten};
+use crate::diagnostics::preflight::check::{Check, DELETIONS, PLANS, counted, first_ten};
 use crate::diagnostics::preflight::facts::{Fact, Takeover};
 
 pub(super) fn deletions(takeover: &Fact<Takeover>) -> Check {
@@ -13,7 +13,7 @@ pub(super) fn deletions(takeover: &Fact<Takeover>) -> Check {
     }
     Check::warning(
         DELETIONS,
-        format!("A start deletes {} objects: {}", deletions.len(), first_ten(deletions)),
+        format!("A start deletes {}: {}", counted(deletions.len(), "object"), first_ten(deletions)),
         "Create a Service without a selector of the name of each that is in use, before any start of this program or of \
          kube-controller-manager; endpoint-controller-manager audit shows them one by one",
     )
@@ -27,7 +27,7 @@ pub(super) fn plans(takeover: &Fact<Takeover>) -> Check {
     if !changes.is_empty() {
         return Check::failed(
             PLANS,
-            format!("The first plans come to {} writes: {}", changes.len(), first_ten(changes)),
+            format!("The first plans come to {}: {}", counted(changes.len(), "write"), first_ten(changes)),
             "Give this program the flags of kube-controller-manager (--max-endpoints-per-slice, \
              --mirroring-max-endpoints-per-subset, --feature-gates, --controllers), here and when it runs; if they are \
              the same, kube-controller-manager is behind: see endpoint-controller-manager audit",
@@ -40,5 +40,5 @@ pub(super) fn plans(takeover: &Fact<Takeover>) -> Check {
             "See the events of these Services; kube-controller-manager may fail for them too",
         );
     }
-    Check::ok(PLANS, format!("The first plans of {services} Services change nothing"))
+    Check::ok(PLANS, format!("The first plans of {} change nothing", counted(*services, "Service")))
 }

@@ -103,6 +103,11 @@ fn a_prepared_cluster_is_in_order() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!((ids.len(), checks.len()), (18, 18));
+    let page = include_str!("../../../../../../docs/preflight.md");
+    ids.push(check::ACCOUNT_RIGHTS.name);
+    for id in ids {
+        assert!(page.contains(&format!("`{id}`")), "docs/preflight.md lacks {id}");
+    }
 }
 
 #[test]
@@ -177,7 +182,7 @@ fn missing_rights_are_named() {
     expect(&facts, check::ENDPOINTS_RIGHTS, Status::Ok, "--service-account");
     let user = Subject::User("me".to_owned());
     let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;
-    assert_eq!(message, "me has all 12 rights");
+    assert_eq!(message, "me has all of 12 rights");
     // Not needed everywhere.
     let facts = without(|right| right.ends_with("/restricted"));
     expect(&facts, check::ENDPOINTS_RIGHTS, Status::Warning, "create endpoints/restricted");
@@ -193,11 +198,11 @@ fn other_writers_are_named() {
     let none = of(&[]);
     expect(&none, check::WRITERS, Status::Ok, "no Endpoints");
     let user = of(&[("kube-controller-manager", 2, 0), ("kubectl-edit", 1, NOW - 5)]);
-    expect(&user, check::WRITERS, Status::Warning, "kubectl-edit 1 objects, the newest EndpointSlice");
+    expect(&user, check::WRITERS, Status::Warning, "kubectl-edit: 1 object, the newest EndpointSlice");
     let both = [("kube-controller-manager", 2, NOW - 30), ("endpoint-controller-manager", 3, NOW - 40)];
     expect(&of(&both), check::WRITERS, Status::Warning, "30 s ago");
     let long_ago = [("kube-controller-manager", 2, 0), ("endpoint-controller-manager", 3, NOW - 40)];
-    expect(&of(&long_ago), check::WRITERS, Status::Ok, "endpoint-controller-manager 3 objects");
+    expect(&of(&long_ago), check::WRITERS, Status::Ok, "endpoint-controller-manager: 3 objects");
 }
 
 #[test]
@@ -267,7 +272,7 @@ fn kubeadm_keeps_two_controllers_by_name() {
 fn planned_writes_are_named() {
     let takeover = |change: fn(&mut Takeover)| changed(|facts| change(facts.takeover.as_mut().unwrap()));
     let facts = takeover(|it| it.deletions = vec!["Endpoints db/pg: No Service has this name".to_owned()]);
-    expect(&facts, check::DELETIONS, Status::Warning, "deletes 1 objects: Endpoints db/pg");
+    expect(&facts, check::DELETIONS, Status::Warning, "deletes 1 object: Endpoints db/pg");
     expect(&facts, check::PLANS, Status::Ok, "5 Services change nothing");
     let facts = takeover(|it| it.changes = (0..12).map(|n| format!("update EndpointSlice shop/{n}")).collect());
     expect(&facts, check::PLANS, Status::Failed, "12 writes: update EndpointSlice shop/0");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::Config;
-use crate::diagnostics::preflight::check::{Check, WRITERS};
+use crate::diagnostics::preflight::check::{Check, WRITERS, counted};
 use crate::diagnostics::preflight::facts::Facts;
 use crate::diagnostics::preflight::lease::ago;
 use crate::diagnostics::preflight::writers::{Writers, Written};
@@ -33,10 +33,10 @@ fn last_writers(Writers(writers): &Writers, ours: &str, now: Timestamp) -> Check
     }
     let line = |(manager, written): (&String, &Written)| {
         let Written { count, newest, object } = written;
-        format!("{manager} {count} objects, the newest {object} {}", ago(*newest, now))
+        format!("{manager}: {}, the newest {object} {}", counted(*count, "object"), ago(*newest, now))
     };
     let all: Vec<String> = writers.iter().map(line).collect();
-    let all = format!("Last written by {}", all.join("; by "));
+    let all = format!("Last written by {}", all.join("; "));
     let others: Vec<&str> = writers
         .keys()
         .map(String::as_str)

@@ -68,7 +68,7 @@ async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>)
         }
         let unknown = unknown(&error, &format!("list {}", kind.resource()));
         if matches!(kind, Kind::EndpointSlices | Kind::Endpoints) {
-            writers = Err(unknown.clone());
+            writers = writers.and(Err(unknown.clone()));
         }
         all = all.and(Err(unknown));
     }

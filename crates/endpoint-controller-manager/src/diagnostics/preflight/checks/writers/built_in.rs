@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::controllers::Controller;
 use crate::diagnostics::preflight::built_ins::Entries;
-use crate::diagnostics::preflight::check::{BUILT_INS, Check, KUBEADM};
+use crate::diagnostics::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::diagnostics::preflight::facts::{Facts, Lease, ManagerPod};
 use crate::diagnostics::preflight::lease::{State, state};
 
@@ -66,7 +66,7 @@ pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
         ),
         _ => Check::ok(
             BUILT_INS,
-            format!("kube-controller-manager runs {} ({} pods)", on.join(", "), pods.len()),
+            format!("kube-controller-manager runs {} ({})", on.join(", "), counted(pods.len(), "pod")),
         ),
     }
 }

@@ -44,10 +44,9 @@ use progress::{Progress, note};
 use session::{Outcome, Session};
 
 pub(crate) use command::NAME;
-pub(crate) use diff::Change;
-pub(crate) use foresee::{Foreseen, Foresight};
 #[cfg(test)]
 pub(crate) use command::args;
+pub(crate) use foresee::{Foreseen, Foresight};
 
 /// Runs the subcommand with the words after its name.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::api::Api;
 use super::controllers::Controllers;
-use super::diff::{self, Change};
 use super::result;
 use super::server::Server;
 use crate::config::Config;
+use crate::differences::{Change, changes};
 use crate::input::object::text;
 
 /// The time after which controllers that do not come to an end are given up.
@@ -50,7 +50,8 @@ impl Foresight {
     /// The reason for which its form is none of its kind's.
     pub(crate) fn load(&mut self, object: &Value) -> Result<(), String> {
         self.server.load(object)?;
-        let (namespace, name) = (text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]));
+        let (namespace, name) =
+            (text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]));
         if text(object, &["kind"]) == "Namespace" {
             self.loaded.insert(name.to_owned());
         } else if !namespace.is_empty() && !self.used.contains(namespace) {
@@ -75,11 +76,12 @@ impl Foresight {
         let controllers = Controllers::start(config, &self.server.client()).await;
         let controllers = controllers.map_err(|error| error_chain(&error))?;
         let running = tokio::time::timeout(LIMIT, controllers.run_until_quiet()).await;
-        let failing = running.map_err(|_| format!("the controllers did not end within {} s", LIMIT.as_secs()))?;
+        let failing =
+            running.map_err(|_| format!("the controllers did not end within {} s", LIMIT.as_secs()))?;
         let failing = failing.map_err(|error| error_chain(&error))?;
         let line = |Failing { controller, key }| format!("the {controller} keeps failing for Service {key}");
         Ok(Foreseen {
-            changes: diff::changes(&before, &read().await?),
+            changes: changes(&before, &read().await?),
             failing: failing.into_iter().map(line).collect(),
         })
     }

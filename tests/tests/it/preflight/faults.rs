@@ -31,7 +31,11 @@ fn rights(site: &Site) {
     let report = site.preflight(&["--service-account=kube-system:nobody", "--confirm-after=0"]);
     assert_eq!(report.code, 3);
     report.expect("rights-endpointslice-controller", "failed", "may not: list services, watch services");
-    report.expect("rights-leader-election", "failed", "update leases kube-system/endpoint-controller-manager");
+    report.expect(
+        "rights-leader-election",
+        "failed",
+        "update leases kube-system/endpoint-controller-manager",
+    );
     report.expect("rights-serving", "warning", "create tokenreviews");
     // A user of a static pod matches no FlowSchema of the control plane.
     let report = site.preflight(&["--as=endpoint-controller-manager", "--confirm-after=0"]);
@@ -58,7 +62,11 @@ async fn plans(site: &Site, world: &World) {
     // A start deletes Endpoints without a Service, and those alone.
     site.create(&endpoints("default", "pg-config")).await;
     let report = site.preflight(PREPARED);
-    report.expect("start-up-deletions", "warning", "1 object: Endpoints default/pg-config: No Service has this name");
+    report.expect(
+        "start-up-deletions",
+        "warning",
+        "1 object: Endpoints default/pg-config: No Service has this name",
+    );
     report.expect("first-plans", "ok", "change nothing");
     assert_eq!(report.code, 0, "{report:#?}");
     with("--controllers=endpointslice-controller").expect("start-up-deletions", "ok", "nothing");
@@ -72,10 +80,22 @@ async fn kubeadm(site: &Site) {
         "data": {"ClusterConfiguration": configuration}}))
         .await;
     let report = site.preflight(PREPARED);
-    report.expect("kubeadm-controllers", "failed", "the pod kcm has --controllers=*, without bootstrapsigner and tok");
-    report.expect("kubeadm-controllers", "failed", "kubeadm-config has --controllers=*,-endpoints-controller");
+    report.expect(
+        "kubeadm-controllers",
+        "failed",
+        "the pod kcm has --controllers=*, without bootstrapsigner and tok",
+    );
+    report.expect(
+        "kubeadm-controllers",
+        "failed",
+        "kubeadm-config has --controllers=*,-endpoints-controller",
+    );
     site.manager_pod("kcm-2", OFF).await;
-    site.preflight(PREPARED).expect("built-in-controllers", "warning", "differ: only some run endpoints-controller");
+    site.preflight(PREPARED).expect(
+        "built-in-controllers",
+        "warning",
+        "differ: only some run endpoints-controller",
+    );
     site.delete_manager_pod("kcm-2").await;
 }
 
@@ -106,9 +126,14 @@ async fn foreign_writes(site: &Site) {
     let change = Patch::Merge(json!({"endpoints": []}));
     let by = PatchParams { field_manager: Some("intruder".to_owned()), ..PatchParams::default() };
     slices.patch(&name, &by, &change).await.unwrap();
-    let report = site.preflight(&["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=10ms"]);
+    let report = site
+        .preflight(&["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=10ms"]);
     assert_eq!(report.code, 3);
-    report.expect("last-writers", "warning", &format!("intruder: 1 object, the newest EndpointSlice {NAMESPACE}/{name}"));
+    report.expect(
+        "last-writers",
+        "warning",
+        &format!("intruder: 1 object, the newest EndpointSlice {NAMESPACE}/{name}"),
+    );
     report.expect("first-plans", "failed", &format!("1 write: update EndpointSlice {NAMESPACE}/{name} ("));
 }
 
@@ -122,7 +147,11 @@ async fn two_writers(site: &Site) {
     let ours = Manager::ours(&site.cluster, &options).await;
     tests::wait::until("the writes of ours", tests::wait::LIMIT, async || {
         let report = site.preflight(PREPARED);
-        if report.message("first-plans").contains("change nothing") { Ok(()) } else { Err(format!("{report:?}")) }
+        if report.message("first-plans").contains("change nothing") {
+            Ok(())
+        } else {
+            Err(format!("{report:?}"))
+        }
     })
     .await;
     let report = site.preflight(PREPARED);

@@ -24,8 +24,9 @@ async fn a_prepared_cluster_is_in_order_and_nothing_is_written() {
 
     let writes = site.admin_writes(mark);
     assert!(writes.len() > 20, "{writes:#?}");
-    let is_review =
-        |line: &&String| !["create selfsubjectaccessreviews", "create subjectaccessreviews"].contains(&line.as_str());
+    let is_review = |line: &&String| {
+        !["create selfsubjectaccessreviews", "create subjectaccessreviews"].contains(&line.as_str())
+    };
     assert_eq!(writes.iter().filter(is_review).count(), 0, "{writes:#?}");
     drop(manager);
 }

@@ -15,8 +15,11 @@ async fn an_api_server_that_cannot_be_reached_is_one_line() {
         (vec!["preflight", "--kubeconfig=/nowhere"], 1, "Error: --kubeconfig: cannot read /nowhere"),
         (vec!["preflight", "--no-such"], 1, "Error: unknown flag: --no-such"),
     ] {
-        let output =
-            process::output(&binaries::endpoint_controller_manager(), &words, std::time::Duration::from_secs(60));
+        let output = process::output(
+            &binaries::endpoint_controller_manager(),
+            &words,
+            std::time::Duration::from_secs(60),
+        );
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(stderr.starts_with(expected) && stderr.lines().count() == 1, "{words:?}: {stderr}");

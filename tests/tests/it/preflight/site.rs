@@ -17,7 +17,8 @@ use tests::{binaries, process};
 use crate::deploy::manifests::{create, kustomization, name, text};
 
 /// The words for a program as `deploy/base` runs it.
-pub(super) const PREPARED: &[&str] = &["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=0"];
+pub(super) const PREPARED: &[&str] =
+    &["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=0"];
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A cluster with the roles of `deploy/`.
@@ -123,7 +124,8 @@ impl Site {
         let args: Vec<&str> = ["preflight", "-o", "json", &kubeconfig].iter().chain(words).copied().collect();
         let output = process::output(&binaries::endpoint_controller_manager(), &args, TIMEOUT);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+        let document: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
         let checks = document["checks"].as_array().unwrap().iter();
         let checks = checks.map(|check| (check["id"].as_str().unwrap().to_owned(), check.clone())).collect();
         Report { code: output.status.code().unwrap(), checks }

@@ -103,7 +103,9 @@ mod tests {
         assert!(list(beta4).unwrap().starts_with("*,bootstrapsigner,tokencleaner,-"), "{beta4}");
         let beta3 = "controllerManager: {extraArgs: {controllers: '*,-endpoints-controller', v: '2'}}";
         assert_eq!(list(beta3).as_deref(), Some("*,-endpoints-controller"));
-        for none in ["", "controllerManager: {}", "controllerManager: {extraArgs: [{name: v, value: '2'}]}", ": ["] {
+        for none in
+            ["", "controllerManager: {}", "controllerManager: {extraArgs: [{name: v, value: '2'}]}", ": ["]
+        {
             assert_eq!(list(none), None, "{none}");
         }
     }

@@ -86,7 +86,13 @@ pub(crate) struct Check {
 
 impl Check {
     fn new(id: Id, status: Status, message: &str, remedy: Option<&str>) -> Self {
-        Self { id: id.name, group: id.group, status, message: one_line(message), remedy: remedy.map(one_line) }
+        Self {
+            id: id.name,
+            group: id.group,
+            status,
+            message: one_line(message),
+            remedy: remedy.map(one_line),
+        }
     }
 
     pub(super) fn ok(id: Id, message: impl AsRef<str>) -> Self {

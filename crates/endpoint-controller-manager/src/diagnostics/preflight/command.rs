@@ -201,7 +201,9 @@ mod tests {
     #[test]
     fn help_has_the_flags_that_count_and_the_exit_codes() {
         let help = parsed("--help").unwrap_err();
-        for text in ["--service-account", "--max-endpoints-per-slice", "--kubeconfig", "Exit codes", "-o, --output"] {
+        for text in
+            ["--service-account", "--max-endpoints-per-slice", "--kubeconfig", "Exit codes", "-o, --output"]
+        {
             assert!(help.contains(text), "{text} in {help}");
         }
         assert!(!help.contains("--secure-port"), "{help}");

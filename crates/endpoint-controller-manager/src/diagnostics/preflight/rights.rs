@@ -90,9 +90,7 @@ const OF_ELECTION: &[Rule] = &[
 const OF_SERVING: &[Rule] = &[
     rule("authentication.k8s.io", &["tokenreviews"], &["create"]).only(SERVING),
     rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]).only(SERVING),
-    rule("", &["configmaps"], &["get"])
-        .at(Place::System("extension-apiserver-authentication"))
-        .only(SERVING),
+    rule("", &["configmaps"], &["get"]).at(Place::System("extension-apiserver-authentication")).only(SERVING),
 ];
 
 /// One right.

@@ -30,8 +30,7 @@ impl Writers {
         }
         let Some((manager, time)) = last_write(object) else { return };
         let text = |path| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let name =
-            format!("{} {}/{}", text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
+        let name = format!("{} {}/{}", text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
         let written = self.0.entry(manager.to_owned()).or_insert_with(|| Written {
             count: 0,
             newest: time,
@@ -73,9 +72,7 @@ mod tests {
             json!({"kind": "EndpointSlice", "metadata": {"name": name, "namespace": "shop",
                 "labels": {MANAGED_BY: by}, "managedFields": managers}})
         };
-        let entry = |manager: &str, second: u32| {
-            json!({"manager": manager, "operation": "Update", "time": format!("2026-01-01T00:00:0{second}Z")})
-        };
+        let entry = |manager: &str, second: u32| json!({"manager": manager, "operation": "Update", "time": format!("2026-01-01T00:00:0{second}Z")});
         let mut writers = Writers::default();
         writers.add(&slice("a", ENDPOINTSLICE_CONTROLLER, json!([entry("kubectl", 1), entry("kcm", 2)])));
         writers.add(&slice("b", ENDPOINTSLICE_MIRRORING_CONTROLLER, json!([entry("kcm", 4)])));

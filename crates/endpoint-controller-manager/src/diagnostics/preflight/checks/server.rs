@@ -27,20 +27,28 @@ pub(super) fn version(version: &Fact<ServerVersion>, config: &Config) -> Check {
     if minor < *oldest {
         Check::warning(
             VERSION,
-            format!("The API server is {text}, older than {oldest}, the oldest release that this program supports"),
+            format!(
+                "The API server is {text}, older than {oldest}, the oldest release that this program supports"
+            ),
             "Upgrade the API server first",
         )
     } else if minor > *newest {
         Check::warning(
             VERSION,
-            format!("The API server is {text}, newer than {newest}, the newest release that this program supports"),
+            format!(
+                "The API server is {text}, newer than {newest}, the newest release that this program supports"
+            ),
             "Use a release of this program that supports it",
         )
     } else if emulated > minor {
         Check::warning(
             VERSION,
-            format!("The API server is {text}, and this program behaves as {emulated}: components are never newer"),
-            format!("Give --emulated-version={minor}, here and to the program; or upgrade the API server first"),
+            format!(
+                "The API server is {text}, and this program behaves as {emulated}: components are never newer"
+            ),
+            format!(
+                "Give --emulated-version={minor}, here and to the program; or upgrade the API server first"
+            ),
         )
     } else {
         Check::ok(VERSION, format!("The API server is {text}; {oldest} to {newest} are supported"))
@@ -87,10 +95,9 @@ fn check_priority(
                 "Run it with a service account of kube-system, or create a FlowSchema with the level {usual} for its user"
             ),
         ),
-        Ok(Some(Priority { flow_schema, level })) => Check::ok(
-            id,
-            format!("{what} of {of} get the priority level {level} (FlowSchema {flow_schema})"),
-        ),
+        Ok(Some(Priority { flow_schema, level })) => {
+            Check::ok(id, format!("{what} of {of} get the priority level {level} (FlowSchema {flow_schema})"))
+        }
         Err(unknown) => Check::not_checked(id, unknown),
     }
 }

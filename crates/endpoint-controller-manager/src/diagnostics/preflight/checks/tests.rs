@@ -118,7 +118,10 @@ fn what_may_not_be_read_is_not_checked() {
         streaming: Err(unknown()),
         priority: Err(unknown()),
         priority_of_lease: Err(unknown()),
-        rights: needs(&config(&[])).into_iter().map(|need| Answer { need, allowed: Err(unknown()) }).collect(),
+        rights: needs(&config(&[]))
+            .into_iter()
+            .map(|need| Answer { need, allowed: Err(unknown()) })
+            .collect(),
         upstream_lease: Err(unknown()),
         own_lease: Err(unknown()),
         managers: Err(unknown()),
@@ -259,7 +262,12 @@ fn kubeadm_keeps_two_controllers_by_name() {
     expect(&case(good, ""), check::KUBEADM, Status::Ok, "keeps");
     expect(&case(OFF, ""), check::KUBEADM, Status::Failed, "the pod kcm-1 has --controllers=*,-endpoints");
     let stored = "controllerManager: {extraArgs: [{name: controllers, value: '*,bootstrapsigner'}]}";
-    expect(&case(good, stored), check::KUBEADM, Status::Failed, "kubeadm-config has --controllers=*,bootstrap");
+    expect(
+        &case(good, stored),
+        check::KUBEADM,
+        Status::Failed,
+        "kubeadm-config has --controllers=*,bootstrap",
+    );
     // A trap that is found does not depend on what is not.
     let mut unread = case(good, stored);
     unread.managers = Err(Unknown::forbidden("list pods"));
@@ -274,7 +282,8 @@ fn planned_writes_are_named() {
     let facts = takeover(|it| it.deletions = vec!["Endpoints db/pg: No Service has this name".to_owned()]);
     expect(&facts, check::DELETIONS, Status::Warning, "deletes 1 object: Endpoints db/pg");
     expect(&facts, check::PLANS, Status::Ok, "5 Services change nothing");
-    let facts = takeover(|it| it.changes = (0..12).map(|n| format!("update EndpointSlice shop/{n}")).collect());
+    let facts =
+        takeover(|it| it.changes = (0..12).map(|n| format!("update EndpointSlice shop/{n}")).collect());
     expect(&facts, check::PLANS, Status::Failed, "12 writes: update EndpointSlice shop/0");
     expect(&facts, check::PLANS, Status::Failed, "shop/9; and 2 more");
     let facts = takeover(|it| it.problems = vec!["the x keeps failing".to_owned()]);

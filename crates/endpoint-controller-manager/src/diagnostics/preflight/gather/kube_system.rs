@@ -53,7 +53,8 @@ pub(super) async fn kubeadm(requests: &Requests<'_>) -> Fact<Option<String>> {
 /// Deployments and static pods of this program.
 pub(super) async fn workloads(requests: &Requests<'_>) -> Fact<Vec<String>> {
     let selector = format!("labelSelector=app.kubernetes.io%2Fname%3D{}", version::NAME);
-    let deployments = requests.items(&format!("/apis/apps/v1/deployments?{selector}"), "list deployments").await?;
+    let deployments =
+        requests.items(&format!("/apis/apps/v1/deployments?{selector}"), "list deployments").await?;
     let pods = requests.items(&format!("/api/v1/pods?{selector}"), "list pods").await?;
     let name = |object: &Value| {
         format!("{}/{}", text(object, &["metadata", "namespace"]), text(object, &["metadata", "name"]))

@@ -17,7 +17,8 @@ use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::live::{Resource, each};
 use crate::diagnostics::preflight::facts::{Fact, Takeover, Unknown};
 use crate::diagnostics::preflight::writers::Writers;
-use crate::simulate::{Change, Foresight, Foreseen};
+use crate::differences::Change;
+use crate::simulate::{Foreseen, Foresight};
 
 /// The rule of `audit` about what a start deletes.
 const DELETED_AT_START: &str = "endpoints-without-service";
@@ -148,7 +149,9 @@ impl Look {
             let is_about = |finding: &&Finding| {
                 let object = &finding.object;
                 let (name, kind) = ((&object.namespace, &object.name), object.kind.name());
-                change.action.verb() == "delete" && change.kind == kind && name == (&change.namespace, &change.name)
+                change.action.verb() == "delete"
+                    && change.kind == kind
+                    && name == (&change.namespace, &change.name)
             };
             match findings.iter().find(is_about) {
                 Some(finding) => takeover.deletions.push(format!("{}: {}", finding.object, finding.message)),

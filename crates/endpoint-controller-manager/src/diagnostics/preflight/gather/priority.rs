@@ -50,7 +50,8 @@ async fn priority(
     let mut action = "send a request".to_owned();
     if let Subject::User(user) = subject {
         action = format!("impersonate {user}");
-        let value = HeaderValue::from_str(user).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
+        let value =
+            HeaderValue::from_str(user).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
         headers.insert(HeaderName::from_static("impersonate-user"), value);
     }
     let head = requests.head(path, &headers).await.map_err(|reason| Unknown::failed(&action, &reason))?;

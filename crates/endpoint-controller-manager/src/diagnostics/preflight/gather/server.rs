@@ -23,7 +23,8 @@ pub(super) async fn version(
     requests: &Requests<'_>,
 ) -> Result<(Timestamp, Fact<ServerVersion>), Failure> {
     let server = &cluster.server;
-    let unreachable = |reason: &str| Failure::Access(format!("cannot reach the API server {server}: {reason}"));
+    let unreachable =
+        |reason: &str| Failure::Access(format!("cannot reach the API server {server}: {reason}"));
     let head = requests.head("/version", &HeaderMap::new()).await.map_err(|reason| unreachable(&reason))?;
     if head.status == StatusCode::UNAUTHORIZED {
         return Err(Failure::Access(format!(
@@ -33,9 +34,11 @@ pub(super) async fn version(
     }
     let date = head.headers.get(header::DATE).and_then(|date| date.to_str().ok());
     // Another clock than that which stamps Leases would call them late.
-    let now = date.and_then(|date| rfc2822::parse(date).ok()).map_or_else(Timestamp::now, |now| now.timestamp());
+    let now =
+        date.and_then(|date| rfc2822::parse(date).ok()).map_or_else(Timestamp::now, |now| now.timestamp());
     let version = requests.get("/version", "get the path /version").await;
-    let version = version.and_then(|version| version.ok_or_else(|| Unknown::failed("get /version", "not found")));
+    let version =
+        version.and_then(|version| version.ok_or_else(|| Unknown::failed("get /version", "not found")));
     Ok((now, version.map(|version| parsed(&version))))
 }
 

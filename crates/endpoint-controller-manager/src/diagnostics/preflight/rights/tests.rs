@@ -104,7 +104,10 @@ fn flags_decide_about_the_rights() {
 
     let accounts = config(&["--use-service-account-credentials=true", "--controllers=endpoint"]);
     let own = needed(&accounts, ENDPOINTS_RIGHTS);
-    assert!(own.contains(": list pods") && own.contains(": create endpoints (by endpoint-controller)"), "{own:?}");
+    assert!(
+        own.contains(": list pods") && own.contains(": create endpoints (by endpoint-controller)"),
+        "{own:?}"
+    );
     let tokens = needed(&accounts, ACCOUNT_RIGHTS);
     assert_eq!(tokens, [": create serviceaccounts/token kube-system/endpoint-controller".to_owned()].into());
 }

@@ -42,9 +42,10 @@ pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
             format!("Two programs write: kube-controller-manager runs {}, and {holder} leads", on.join(", ")),
             disable,
         ),
-        State::Held(_) => {
-            Check::ok(BUILT_INS, "kube-controller-manager runs none of the controllers that this program runs")
-        }
+        State::Held(_) => Check::ok(
+            BUILT_INS,
+            "kube-controller-manager runs none of the controllers that this program runs",
+        ),
         _ if !differs.is_empty() => Check::warning(
             BUILT_INS,
             format!("The pods of kube-controller-manager differ: only some run {}", differs.join(", ")),
@@ -86,7 +87,11 @@ pub(super) fn kubeadm(facts: &Facts) -> Check {
         .chain(stored)
         .filter(|(_, entries)| !entries.lacking().is_empty())
         .map(|(place, entries)| {
-            format!("{place} has --controllers={}, without {}", entries.text(), entries.lacking().join(" and "))
+            format!(
+                "{place} has --controllers={}, without {}",
+                entries.text(),
+                entries.lacking().join(" and ")
+            )
         })
         .collect();
     if !wrong.is_empty() {

@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -269,12 +270,12 @@ impl Cluster {
         self.bind("Role", "extension-apiserver-authentication-reader", &user).await;
     }
 
-    /// Grants a service account the right of deploy/overlays/monitoring to read metrics.
+    /// Grants a service account the right of deploy/ to read metrics.
     pub async fn allow_scraping(&self, namespace: &str, account: &str) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
-        let role: ClusterRole = manifest("deploy/overlays/monitoring/metrics-reader.yaml");
+        let role: ClusterRole = manifest("deploy/base/rbac/metrics-reader.yaml");
         let roles: Api<ClusterRole> = Api::all(self.client());
         let role = roles.create(&PostParams::default(), &role).await.expect("creating a role");
         let subject = json!({"kind": "ServiceAccount", "namespace": namespace, "name": account});
@@ -301,16 +302,19 @@ impl Cluster {
         }
     }
 
-    /// Grants the controllers' user the rights that deploy/ grants for the election.
+    /// Creates the Lease of deploy/, and grants the controllers' user the rights that deploy/ grants for the election.
     pub async fn allow_election(&self) {
         if matches!(self.servers, Servers::Embedded(_)) {
             return;
         }
+        let lease: Lease = manifest("deploy/base/rbac/lease.yaml");
+        let leases: Api<Lease> = Api::namespaced(self.client(), SYSTEM);
         let role: Role = manifest("deploy/base/rbac/leader-election.yaml");
         let roles: Api<Role> = Api::namespaced(self.client(), SYSTEM);
         let create = PostParams::default();
         // The namespace is created shortly after the server is ready.
-        wait::until("a role", LIMIT, || roles.create(&create, &role)).await;
+        wait::until("a Lease", LIMIT, || leases.create(&create, &lease)).await;
+        roles.create(&create, &role).await.expect("creating a role");
         self.bind("Role", &role.name_any(), &subject(User::EndpointControllers)).await;
     }
 

@@ -1,11 +1,13 @@
 //! The files of `deploy/` as objects, and functions that create them in a cluster.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use kube::Client;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Resource};
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tests::binaries;
 
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy")
@@ -26,21 +28,44 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_yaml::Deserializer::from_str(text).map(|document| Value::deserialize(document).unwrap()).collect()
 }
 
-/// All objects that a kustomization lists. The only transformation that ours use is that of images.
+/// The objects of a kustomization of `deploy/`, rendered by kubectl.
 pub(crate) fn kustomization(path: &str) -> Vec<Value> {
-    resources(&folder().join(path))
+    kustomize(&folder().join(path))
 }
 
-fn resources(folder: &Path) -> Vec<Value> {
-    let list = read(&folder.join("kustomization.yaml")).remove(0);
-    let known = ["apiVersion", "kind", "resources", "images"];
-    assert!(list.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{list}");
-    let paths = list["resources"].as_array().unwrap().iter().map(|path| folder.join(path.as_str().unwrap()));
-    paths.flat_map(|path| if path.is_dir() { resources(&path) } else { read(&path) }).collect()
+/// The objects of a kustomization of `deploy/` with some of its components.
+pub(crate) fn with_components(path: &str, components: &[&str]) -> Vec<Value> {
+    let here = tempfile::tempdir().unwrap();
+    let up: PathBuf = here.path().canonicalize().unwrap().components().skip(1).map(|_| "..").collect();
+    // kustomize refuses absolute paths.
+    let relative = |path: &str| up.join(folder().join(path).strip_prefix("/").unwrap());
+    let components: Vec<_> = components.iter().map(|name| relative(&format!("components/{name}"))).collect();
+    let document = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "resources": [relative(path)], "components": components,
+    });
+    std::fs::write(here.path().join("kustomization.yaml"), document.to_string()).unwrap();
+    kustomize(&here.path().canonicalize().unwrap())
 }
 
+fn kustomize(path: &Path) -> Vec<Value> {
+    let kubectl = binaries::servers().kubectl().expect("kubectl, which hack/testenv/build builds");
+    let output = Command::new(kubectl).arg("kustomize").arg(path).output().unwrap();
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    documents(std::str::from_utf8(&output.stdout).unwrap())
+}
+
+/// The specification of the Deployment's pods.
 pub(crate) fn deployment() -> Value {
-    file("base/deployment.yaml").remove(0)
+    pod(&kustomization("base"))
+}
+
+/// The specification of the pods of the only Deployment among objects.
+pub(crate) fn pod(objects: &[Value]) -> Value {
+    let mut deployments = objects.iter().filter(|object| text(object, "/kind") == "Deployment");
+    let spec = deployments.next().unwrap()["spec"]["template"]["spec"].clone();
+    assert!(deployments.next().is_none());
+    spec
 }
 
 /// A string that must exist.

@@ -1,26 +1,25 @@
 //! The program under the Deployment's `ServiceAccount` and flags: its rights suffice, and it uses each of them.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::process::Command;
 
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
-use tests::cluster::{self, Cluster, ClusterOptions, User};
+use tests::binaries;
+use tests::cluster::{self, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::pages::Pages;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 use tests::workload::PHASES;
 
-use super::manifests::{create, deployment, file, kustomization, name, post, text};
+use super::manifests::{create, deployment, file, folder, kustomization, post};
+use super::site::{ACCOUNT, SYSTEM, Site, user};
 
-const ACCOUNT: &str = "endpoint-controller-manager";
-const SYSTEM: &str = "kube-system";
 /// Each file of rights, and the client name in the user agent of the requests that need them.
 const ROLES: [(&str, &str); 4] = [
     ("endpoints-controller", "endpoint-controller"),
@@ -54,96 +53,39 @@ fn no_rule_is_broader_than_needed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_right_is_needed_and_none_is_missing() {
-    let site = Site::prepare().await;
+    let flags = [
+        // Makes clients list in pages, which needs a right of its own.
+        "--feature-gates=WatchList=false",
+        // Makes the owner references of slices depend on rights.
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+    ];
+    let objects = kustomization("overlays/monitoring");
+    let site = Site::prepare(&objects, deployment(), flags.map(str::to_owned).to_vec()).await;
     let world = World::prepare(site.cluster.client(), Controller::ALL).await;
     let start = site.cluster.audit().mark();
     Box::pin(work(&site, &world)).await;
     Box::pin(swap(&site, &world)).await;
     let refused: Vec<String> =
-        site.requests(start).iter().filter(|request| request.code == 403).map(ToString::to_string).collect();
+        requests(&site, start).iter().filter(|request| request.code == 403).map(ToString::to_string).collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
     Box::pin(without_rights(&site, &world)).await;
-    every_right_was_used(&site.requests(start));
+    every_right_was_used(&requests(&site, start));
 }
 
-/// A cluster with all objects of `deploy/`.
-struct Site {
-    cluster: Cluster,
+/// The requests of the program to the API server.
+fn requests(site: &Site, mark: Mark) -> Vec<Request> {
+    site.requests(&user((SYSTEM, ACCOUNT)), mark)
 }
 
-impl Site {
-    async fn prepare() -> Self {
-        let flags = [
-            // Makes clients list in pages, which needs a right of its own.
-            "--feature-gates=WatchList=false",
-            // Makes the owner references of slices depend on rights.
-            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-        ];
-        let apiserver_flags = flags.map(str::to_owned).to_vec();
-        let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
-        let client = cluster.client();
-        let objects = kustomization("overlays/monitoring");
-        for object in objects.iter().filter(|object| text(object, "/kind") != "ServiceMonitor") {
-            wait::until(&name(object), LIMIT, || create(&client, object)).await;
-        }
-        Self { cluster }
-    }
-
-    /// The program with the flags of the Deployment, except for a kubeconfig instead of the pod's service account, and
-    /// another port.
-    async fn start(&self) -> Manager {
-        let kubeconfig = self.kubeconfig(ACCOUNT, &self.server()).await;
-        let args = deployment()["spec"]["template"]["spec"]["containers"][0]["args"].clone();
-        let args = args.as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned());
-        let mut flags: Vec<String> = args.filter(|arg| !arg.starts_with("--secure-port=")).collect();
-        for flag in ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"] {
-            flags.push(format!("--{flag}={}", kubeconfig.display()));
-        }
-        let max_endpoints_per_subset = u32::try_from(MIRRORED).unwrap();
-        let options =
-            ManagerOptions { max_endpoints_per_subset, flags, ..ManagerOptions::of(Controller::ALL) };
-        Manager::ours(&self.cluster, &options).await
-    }
-
-    fn server(&self) -> String {
-        let admin = std::fs::read(self.cluster.kubeconfig(User::Admin)).unwrap();
-        let admin: Value = serde_json::from_slice(&admin).unwrap();
-        text(&admin, "/clusters/0/cluster/server").to_owned()
-    }
-
-    /// A kubeconfig with a token of a service account.
-    async fn kubeconfig(&self, account: &str, server: &str) -> PathBuf {
-        let url = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token");
-        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-        let answer = post(&self.cluster.client(), &url, &request).await.unwrap();
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
-            "users": [{"name": "test", "user": {"token": text(&answer, "/status/token")}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        });
-        let path =
-            self.cluster.folder().join(format!("{account}-{}.kubeconfig", server.replace(['/', ':'], "-")));
-        std::fs::write(&path, config.to_string()).unwrap();
-        path
-    }
-
-    /// The requests of the program to the API server.
-    fn requests(&self, mark: Mark) -> Vec<Request> {
-        let user = format!("system:serviceaccount:{SYSTEM}:{ACCOUNT}");
-        let mut requests = self.cluster.audit().since(mark);
-        requests.retain(|request| request.user == user);
-        requests
-    }
-
-    fn leases(&self) -> Api<Lease> {
-        Api::namespaced(self.cluster.client(), SYSTEM)
-    }
+/// The program, with events about mirroring.
+async fn start(site: &Site) -> Manager {
+    let max_endpoints_per_subset = u32::try_from(MIRRORED).unwrap();
+    site.start(|options| ManagerOptions { max_endpoints_per_subset, ..options }).await
 }
 
 /// A normal run: elected, at work, scraped, stopped.
 async fn work(site: &Site, world: &World) {
-    let mut manager = site.start().await;
+    let mut manager = start(site).await;
     world.sync().await;
     for phase in PHASES {
         phase.run(world).await;
@@ -185,7 +127,7 @@ async fn custom_endpoints(world: &World, name: &str) {
 
 /// Every client may read the health pages; metrics need the binding of `metrics-reader.yaml`.
 async fn metrics(site: &Site, manager: &mut Manager) {
-    let server = format!("https://127.0.0.1:{}", secure_port(manager));
+    let server = format!("https://127.0.0.1:{}", manager.port());
     let client = site.cluster.client();
     for account in ["prometheus", "stranger"] {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -199,8 +141,8 @@ async fn metrics(site: &Site, manager: &mut Manager) {
         "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": SYSTEM}],
     });
     create(&client, &binding).await.unwrap();
-    let prometheus = pages(&site.kubeconfig("prometheus", &server).await).await;
-    let stranger = pages(&site.kubeconfig("stranger", &server).await).await;
+    let prometheus = pages(&site.kubeconfig((SYSTEM, "prometheus"), &server).await).await;
+    let stranger = pages(&site.kubeconfig((SYSTEM, "stranger"), &server).await).await;
     // Not /metrics, which the harness opens to all clients.
     let path = "/metrics/slis";
     // A refusal, made before the authorizer had loaded the role, is cached for ten seconds.
@@ -216,29 +158,28 @@ async fn metrics(site: &Site, manager: &mut Manager) {
     }
 }
 
-/// Reads the port from the log, which has all flags; the harness chose a free one.
-fn secure_port(manager: &mut Manager) -> u16 {
-    let log = std::fs::read_to_string(manager.process().log()).unwrap();
-    let rest =
-        log.split("FLAG: --secure-port=").nth(1).unwrap_or_else(|| panic!("no --secure-port in {log}"));
-    let digits = rest.trim_start_matches(['\\', '"']).split(|c: char| !c.is_ascii_digit()).next();
-    digits.unwrap().parse().unwrap()
-}
-
 async fn pages(kubeconfig: &std::path::Path) -> Pages {
     Pages::by(cluster::client(kubeconfig).await.unwrap())
 }
 
-/// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is gone.
+/// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is released. Applying the base afterwards does
+/// not release it, and the program needs no right to create the Lease.
 async fn swap(site: &Site, world: &World) {
     site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
-    create(&site.cluster.client(), &file("disable-built-ins/hold.yaml")[0]).await.unwrap();
+    kubectl(site, &["create", "--filename=disable-built-ins/hold.yaml"]);
+    kubectl(site, &["apply", "--filename=base/rbac/lease.yaml"]);
     let mark = site.cluster.audit().mark();
-    let manager = site.start().await;
+    let manager = start(site).await;
     world.pod(Pod::new("during-the-swap", "web", 0x3000)).await;
-    site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
+    let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
+    let command = readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system patch lease"));
+    let [name, merge, patch] = *command.unwrap().split_whitespace().collect::<Vec<_>>() else {
+        panic!("{command:?}");
+    };
+    let patch = patch.replace('\'', "");
+    kubectl(site, &["patch", "lease", "--namespace=kube-system", name, merge, &patch]);
     world.sync().await;
-    let requests = site.requests(mark);
+    let requests = requests(site, mark);
     let elected =
         |request: &Request| request.resource == "leases" && request.is_write() && request.code < 300;
     let elected = requests.iter().position(elected).unwrap();
@@ -251,9 +192,17 @@ async fn swap(site: &Site, world: &World) {
     assert!(manager.stop().await.success());
 }
 
+/// Runs kubectl in `deploy/` as an administrator.
+fn kubectl(site: &Site, args: &[&str]) {
+    let mut command = Command::new(binaries::servers().kubectl().expect("kubectl"));
+    command.arg("--kubeconfig").arg(site.cluster.kubeconfig(User::Admin)).args(args);
+    let output = command.current_dir(folder()).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Without the right to create Endpoints or to set owners, each controller fails and retries.
 async fn without_rights(site: &Site, world: &World) {
-    let manager = site.start().await;
+    let manager = start(site).await;
     world.sync().await;
     let mark = site.cluster.audit().mark();
     let roles: Api<ClusterRole> = Api::all(site.cluster.client());
@@ -273,7 +222,7 @@ async fn without_rights(site: &Site, world: &World) {
     world.service("refused", json!({}), json!({"selector": {"app": "web"}, "ports": [{"port": 80}]})).await;
     custom_endpoints(world, "refused-custom").await;
     wait::until("refusals", LIMIT, async || {
-        let requests = site.requests(mark);
+        let requests = requests(site, mark);
         for (_, client) in &ROLES[..3] {
             let resource = if *client == "endpoint-controller" { "endpoints" } else { "endpointslices" };
             let refused = |request: &Request| {
@@ -303,7 +252,7 @@ fn reduce(rule: &mut k8s_openapi::api::rbac::v1::PolicyRule) {
 async fn denied(site: &Site, verb: &str, resource: &str, subresource: &str) -> Result<(), String> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": format!("system:serviceaccount:{SYSTEM}:{ACCOUNT}"), "resourceAttributes": {
+        "spec": {"user": user((SYSTEM, ACCOUNT)), "resourceAttributes": {
             "namespace": NAMESPACE, "verb": verb, "resource": resource, "subresource": subresource}},
     });
     let url = "/apis/authorization.k8s.io/v1/subjectaccessreviews";

@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const BOUND: Duration = Duration::from_secs(50);
 
 /// A webhook server that reads requests and answers none.
-struct Webhook {
+pub(crate) struct Webhook {
     address: SocketAddr,
     authority: String,
     asked: Arc<AtomicUsize>,
@@ -35,7 +35,7 @@ struct Webhook {
 }
 
 impl Webhook {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -59,10 +59,16 @@ impl Webhook {
         Self { address, authority: issuer.pem(), asked, _tasks: tasks }
     }
 
-    fn configuration(&self) -> MutatingWebhookConfiguration {
+    /// Makes the API server wait for it before it writes objects of this kind.
+    pub(crate) fn configuration(
+        &self,
+        resource: &str,
+        namespace: &str,
+        timeout: Duration,
+    ) -> MutatingWebhookConfiguration {
         let authority = k8s_openapi::ByteString(self.authority.clone().into_bytes());
         let rule = json!({
-            "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"], "resources": ["endpointslices"],
+            "apiGroups": ["*"], "apiVersions": ["v1"], "resources": [resource],
             "operations": ["CREATE", "UPDATE"],
         });
         let webhook = json!({
@@ -70,9 +76,9 @@ impl Webhook {
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "failurePolicy": "Ignore",
-            "timeoutSeconds": TIMEOUT.as_secs(),
+            "timeoutSeconds": timeout.as_secs(),
             "clientConfig": {"url": format!("https://{}/", self.address), "caBundle": authority},
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
             "rules": [rule],
         });
         serde_json::from_value(json!({"metadata": {"name": "dead"}, "webhooks": [webhook]})).unwrap()
@@ -112,7 +118,8 @@ async fn a_webhook_that_never_answers_delays_writes_and_prevents_none() {
     let fixture = Fixture::behind_a_proxy_of_the_real_server(|options| options).await;
     let webhook = Webhook::start().await;
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(fixture.cluster.client());
-    configurations.create(&PostParams::default(), &webhook.configuration()).await.unwrap();
+    let configuration = webhook.configuration("endpointslices", NAMESPACE, TIMEOUT);
+    configurations.create(&PostParams::default(), &configuration).await.unwrap();
     webhook.in_effect(&fixture).await;
 
     let mark = fixture.cluster.audit().mark();

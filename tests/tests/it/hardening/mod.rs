@@ -10,7 +10,7 @@
 
 mod conflicting_writers;
 mod dead_peer;
-mod dead_webhook;
+pub(crate) mod dead_webhook;
 mod delegated_endpoints;
 mod etcd_restore;
 mod fixture;

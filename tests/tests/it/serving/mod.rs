@@ -8,7 +8,7 @@ mod differences;
 mod hostile;
 mod requests;
 mod shape;
-mod tls;
+pub(crate) mod tls;
 
 use std::collections::BTreeSet;
 

@@ -1,0 +1,108 @@
+//! A cluster with objects of `deploy/`, and the program with the flags of their pod.
+
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use serde_json::{Value, json};
+use tests::audit::{Mark, Request};
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::{Controller, Manager, ManagerOptions};
+use tests::wait::{self, LIMIT};
+
+use super::manifests::{create, name, post, text};
+
+/// The name of everything: the service account, the user of the static pod, the Lease.
+pub(crate) const ACCOUNT: &str = "endpoint-controller-manager";
+pub(crate) const SYSTEM: &str = "kube-system";
+
+/// A cluster with objects of `deploy/`.
+pub(crate) struct Site {
+    pub(crate) cluster: Cluster,
+    pod: Value,
+}
+
+impl Site {
+    /// Starts a cluster and creates the objects, without those of prometheus-operator's kinds. `pod` is the
+    /// specification of the program's pod.
+    pub(crate) async fn prepare(objects: &[Value], pod: Value, apiserver_flags: Vec<String>) -> Self {
+        let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
+        let client = cluster.client();
+        let is_known = |object: &&Value| !text(object, "/apiVersion").starts_with("monitoring.coreos.com");
+        for object in objects.iter().filter(is_known) {
+            wait::until(&name(object), LIMIT, || create(&client, object)).await;
+        }
+        Self { cluster, pod }
+    }
+
+    /// Starts the program with these [options](Self::options) and a token of the pod's service account.
+    pub(crate) async fn start(&self, change: impl FnOnce(ManagerOptions) -> ManagerOptions) -> Manager {
+        let account = text(&self.pod, "/serviceAccountName");
+        let kubeconfig = self.kubeconfig((SYSTEM, account), &self.server()).await;
+        Manager::ours(&self.cluster, &change(self.options(&kubeconfig))).await
+    }
+
+    /// The flags of the pod, except for another port and another kubeconfig.
+    pub(crate) fn options(&self, kubeconfig: &Path) -> ManagerOptions {
+        const REPLACED: [&str; 5] = [
+            "--secure-port",
+            "--bind-address",
+            "--kubeconfig",
+            "--authentication-kubeconfig",
+            "--authorization-kubeconfig",
+        ];
+        let args = self.pod["containers"][0]["args"].as_array().unwrap();
+        let args = args.iter().map(|arg| arg.as_str().unwrap().to_owned());
+        let mut flags: Vec<String> =
+            args.filter(|arg| !REPLACED.contains(&arg.split('=').next().unwrap())).collect();
+        for flag in &REPLACED[2..] {
+            flags.push(format!("{flag}={}", kubeconfig.display()));
+        }
+        ManagerOptions { flags, ..ManagerOptions::of(Controller::ALL) }
+    }
+
+    /// The address of the API server.
+    pub(crate) fn server(&self) -> String {
+        let admin = std::fs::read(self.cluster.kubeconfig(User::Admin)).unwrap();
+        let admin: Value = serde_json::from_slice(&admin).unwrap();
+        text(&admin, "/clusters/0/cluster/server").to_owned()
+    }
+
+    /// A kubeconfig for a server with a token of a service account.
+    pub(crate) async fn kubeconfig(&self, (namespace, account): (&str, &str), server: &str) -> PathBuf {
+        let url = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let answer = post(&self.cluster.client(), &url, &request).await.unwrap();
+        let name = format!("{account}-{}.kubeconfig", server.replace(['/', ':'], "-"));
+        self.write_kubeconfig(&name, server, &json!({"token": text(&answer, "/status/token")}))
+    }
+
+    /// A kubeconfig for a server with these credentials.
+    pub(crate) fn write_kubeconfig(&self, name: &str, server: &str, user: &Value) -> PathBuf {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
+            "users": [{"name": "test", "user": user}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        });
+        let path = self.cluster.folder().join(name);
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    /// The requests of a user to the API server.
+    pub(crate) fn requests(&self, user: &str, mark: Mark) -> Vec<Request> {
+        let mut requests = self.cluster.audit().since(mark);
+        requests.retain(|request| request.user == user);
+        requests
+    }
+
+    pub(crate) fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.cluster.client(), SYSTEM)
+    }
+}
+
+/// The name of a service account as a user.
+pub(crate) fn user((namespace, account): (&str, &str)) -> String {
+    format!("system:serviceaccount:{namespace}:{account}")
+}

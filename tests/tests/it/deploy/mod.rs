@@ -2,6 +2,7 @@
 //! upstream accepts the flags that disable its built-in controllers.
 
 mod built_ins;
+mod components;
 pub(crate) mod manifests;
 mod priority;
 mod rights;
@@ -10,29 +11,38 @@ mod site;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tests::binaries;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::wait::{self, LIMIT};
 
-use manifests::{create, dry_run, file, kustomization, name, text};
+use manifests::{create, dry_run, file, kustomization, name, text, with_components};
 use site::ACCOUNT;
 
 const OVERLAYS: [&str; 3] = ["base", "overlays/static-pod", "overlays/monitoring"];
+const COMPONENTS: [&str; 5] =
+    ["network-policy", "openshift", "pod-monitor", "service-account-credentials", "serving-certificate"];
 const STATIC_POD: &str = "overlays/static-pod/endpoint-controller-manager.yaml";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_api_server_accepts_all_manifests() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let client = cluster.client();
-    serve_service_monitors(&client).await;
+    serve_monitors(&client).await;
     let mut objects: Vec<Value> = OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)).collect();
+    objects.extend(with_components("overlays/monitoring", &COMPONENTS));
     objects.extend(file(STATIC_POD));
     objects.extend(file("disable-built-ins/hold.yaml"));
     for object in &objects {
         // The namespace and the priority classes are created shortly after the server is ready.
         wait::until(&name(object), LIMIT, || dry_run(&client, object)).await;
     }
+    let present: BTreeSet<String> = std::fs::read_dir(manifests::folder().join("components"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(present, COMPONENTS.map(str::to_owned).into());
     let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
-    for kind in ["Deployment", "PodDisruptionBudget", "Pod", "ServiceMonitor", "RoleBinding", "Lease"] {
+    for kind in ["Deployment", "FlowSchema", "Pod", "PodMonitor", "ServiceMonitor", "RoleBinding", "Lease"] {
         assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
     }
     // Guards against a server that does not validate: an unknown field is refused.
@@ -60,32 +70,14 @@ async fn restricted(client: &kube::Client) {
     assert!(refusal.contains("violates PodSecurity"), "{refusal}");
 }
 
-/// The part of prometheus-operator's kind that the manifest uses, with the types that the fields have there.
-async fn serve_service_monitors(client: &kube::Client) {
-    let string = json!({"type": "string"});
-    let endpoint = json!({"type": "object", "properties": {
-        "port": string, "scheme": {"type": "string", "enum": ["http", "https"]}, "path": string,
-        "interval": {"type": "string", "pattern": "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$"},
-        "bearerTokenFile": string,
-        "tlsConfig": {"type": "object", "properties": {"insecureSkipVerify": {"type": "boolean"}}},
-    }});
-    let labels = json!({"type": "object", "additionalProperties": string});
-    let spec = json!({"type": "object", "required": ["selector", "endpoints"], "properties": {
-        "jobLabel": string,
-        "selector": {"type": "object", "properties": {"matchLabels": labels}},
-        "endpoints": {"type": "array", "items": endpoint},
-    }});
-    let crd = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
-        "spec": {
-            "group": "monitoring.coreos.com", "scope": "Namespaced",
-            "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}],
-        },
-    });
-    create(client, &crd).await.unwrap();
+/// prometheus-operator's own definitions of its kinds.
+async fn serve_monitors(client: &kube::Client) {
+    let folder = binaries::tool("prometheus-operator").join("example/prometheus-operator-crd");
+    for kind in ["servicemonitors", "podmonitors"] {
+        let text =
+            std::fs::read_to_string(folder.join(format!("monitoring.coreos.com_{kind}.yaml"))).unwrap();
+        create(client, &manifests::documents(&text)[0]).await.unwrap();
+    }
 }
 
 fn image() -> String {

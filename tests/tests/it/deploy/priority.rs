@@ -88,7 +88,8 @@ async fn has_priority(admin: &Client, subject: &Client, for_leases: &str, for_ot
         let uids = [(FLOW_SCHEMAS, schema_of(level)), (LEVELS, level.to_owned())];
         wait::until(&format!("{path} at {level}"), LIMIT, async || {
             let page = subject.get(path).await?;
-            let expected = (uid(admin, uids[0].0, &uids[0].1).await?, uid(admin, uids[1].0, &uids[1].1).await?);
+            let expected =
+                (uid(admin, uids[0].0, &uids[0].1).await?, uid(admin, uids[1].0, &uids[1].1).await?);
             let found = (header(&page, "flowschema"), header(&page, "prioritylevel"));
             if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
         })
@@ -120,7 +121,8 @@ fn flow_schemas_differ_in_their_subject_alone() {
     let (in_pod, accounts) = schemas("base/flow-schemas.yaml");
     let (fixed, users) = schemas("overlays/static-pod/flow-schemas.yaml");
     assert_eq!(in_pod, fixed);
-    let account = json!([{"kind": "ServiceAccount", "serviceAccount": {"name": ACCOUNT, "namespace": SYSTEM}}]);
+    let account =
+        json!([{"kind": "ServiceAccount", "serviceAccount": {"name": ACCOUNT, "namespace": SYSTEM}}]);
     assert_eq!(accounts, [account.clone(), account]);
     let user = json!([{"kind": "User", "user": {"name": ACCOUNT}}]);
     assert_eq!(users, [user.clone(), user]);
@@ -181,7 +183,9 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
     for service in 0.. {
         // The other requests of the leader are served too.
         let service = format!("in-the-flood-{service}");
-        world.service(&service, json!({}), json!({"selector": {"app": service}, "ports": [{"port": 80}]})).await;
+        world
+            .service(&service, json!({}), json!({"selector": {"app": service}, "ports": [{"port": 80}]}))
+            .await;
         world.pod(Pod::new(&service, &service, 0x4000)).await;
         world.expect(&service, "IPv4", 1, 1).await;
         protected.process().alive().unwrap();
@@ -193,8 +197,11 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
         }
         longest = longest.max(seen.elapsed());
         if start.elapsed() > duration() {
-            report(&format!("with FlowSchemas: the Lease holds after {:.0?} of flood, and {service} has its slice; \
-                the longest time without a renewal was {longest:.0?}", start.elapsed()));
+            report(&format!(
+                "with FlowSchemas: the Lease holds after {:.0?} of flood, and {service} has its slice; \
+                the longest time without a renewal was {longest:.0?}",
+                start.elapsed()
+            ));
             break;
         }
         world.delete_service(&service).await;
@@ -245,7 +252,8 @@ fn unprotected() -> ManagerOptions {
 /// The record of a Lease that is held.
 async fn holder(site: &Site, lease: &str) -> Result<LeaseSpec, String> {
     let lease = site.leases().get(lease).await.map_err(|error| error.to_string())?;
-    let held = lease.spec.filter(|spec| spec.holder_identity.as_deref().is_some_and(|holder| !holder.is_empty()));
+    let held =
+        lease.spec.filter(|spec| spec.holder_identity.as_deref().is_some_and(|holder| !holder.is_empty()));
     held.ok_or_else(|| "released".to_owned())
 }
 
@@ -259,7 +267,8 @@ fn flood(client: &Client) -> JoinSet<()> {
     for _ in 0..FLOOD {
         let client = client.clone();
         requests.spawn(async move {
-            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "flood-"}});
+            let map =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "flood-"}});
             loop {
                 let request = http::Request::post("/api/v1/namespaces/flood/configmaps?dryRun=All");
                 let request = request.header("Content-Type", "application/json");
@@ -279,10 +288,12 @@ async fn dispatched(admin: &Client) -> BTreeMap<String, f64> {
     let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
     let page = admin.request_text(request).await.unwrap();
     let mut counts = BTreeMap::new();
-    let lines = page.lines().filter(|line| line.starts_with("apiserver_flowcontrol_dispatched_requests_total{"));
+    let lines =
+        page.lines().filter(|line| line.starts_with("apiserver_flowcontrol_dispatched_requests_total{"));
     for line in lines {
         let schema = line.split(r#"flow_schema=""#).nth(1).unwrap().split('"').next().unwrap();
-        *counts.entry(schema.to_owned()).or_default() += line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+        *counts.entry(schema.to_owned()).or_default() +=
+            line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
     }
     counts
 }

@@ -27,14 +27,10 @@ const ROLES: [(&str, &str); 4] = [
     ("endpointslice-mirroring-controller", "endpointslicemirroring-controller"),
     ("leader-election", "leader-election"),
 ];
-/// Rights that no request of ours needs: an admission plugin checks them for our user. The plugin of `OpenShift` does
-/// not run here; [`without_rights`] shows the effect of a lack of the others.
-const ASKED_ON_ADMISSION: [(&str, &str); 4] = [
-    ("update", "services/finalizers"),
-    ("update", "endpoints/finalizers"),
-    ("create", "endpoints/restricted"),
-    ("create", "endpointslices/restricted"),
-];
+/// Rights that no request of ours needs: an admission plugin checks them for our user. [`without_rights`] shows the
+/// effect of their lack.
+const ASKED_ON_ADMISSION: [(&str, &str); 2] =
+    [("update", "services/finalizers"), ("update", "endpoints/finalizers")];
 
 #[test]
 fn no_rule_is_broader_than_needed() {
@@ -65,8 +61,11 @@ async fn every_right_is_needed_and_none_is_missing() {
     let start = site.cluster.audit().mark();
     Box::pin(work(&site, &world)).await;
     Box::pin(swap(&site, &world)).await;
-    let refused: Vec<String> =
-        requests(&site, start).iter().filter(|request| request.code == 403).map(ToString::to_string).collect();
+    let refused: Vec<String> = requests(&site, start)
+        .iter()
+        .filter(|request| request.code == 403)
+        .map(ToString::to_string)
+        .collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
     Box::pin(without_rights(&site, &world)).await;
     every_right_was_used(&requests(&site, start));
@@ -172,7 +171,8 @@ async fn swap(site: &Site, world: &World) {
     let manager = start(site).await;
     world.pod(Pod::new("during-the-swap", "web", 0x3000)).await;
     let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
-    let command = readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system patch lease"));
+    let command =
+        readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system patch lease"));
     let [name, merge, patch] = *command.unwrap().split_whitespace().collect::<Vec<_>>() else {
         panic!("{command:?}");
     };

@@ -97,8 +97,10 @@ impl Term {
         if let Some(term) = previous.filter(|term| might_lead(term)) {
             return Err(format!("taken while {} might lead, which renewed at {}", term.by, term.renewed));
         }
+        // The first term creates the Lease, or takes that of deploy/ over, which counts as a transition.
+        let first = record.lease_transitions.map(|number| number.min(1));
         let transitions =
-            previous.map_or(Some(0), |term| term.record.lease_transitions.map(|number| number + 1));
+            previous.map_or(first, |term| term.record.lease_transitions.map(|number| number + 1));
         let begins = record.acquire_time.is_some() && record.acquire_time == record.renew_time;
         if holder(&record).is_empty() || record.lease_transitions != transitions || !begins {
             return Err(format!("not how a term begins, whose transitions are {transitions:?}"));

@@ -1,0 +1,137 @@
+//! `deploy/components`: each works as its header says, on a real API server where that is the judge.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tests::cluster;
+use tests::manager::{Controller, Manager};
+use tests::pages::Pages;
+use tests::scenario::World;
+use tests::wait::{self, LIMIT};
+
+use super::manifests::{file, name, pod, text, with_components};
+use super::site::{ACCOUNT, SYSTEM, Site, user};
+use crate::serving::tls::Authority;
+
+fn object<'a>(objects: &'a [Value], wanted: &str) -> &'a Value {
+    objects.iter().find(|object| name(object) == wanted).unwrap_or_else(|| panic!("no {wanted}"))
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
+}
+
+/// The program itself only reads, elects and requests tokens; the controllers write as their own accounts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_service_account_credentials_the_program_itself_writes_no_endpoints() {
+    let objects = with_components("base", &["service-account-credentials"]);
+    let site = Site::prepare(&objects, pod(&objects), Vec::new()).await;
+    let world = World::prepare(site.cluster.client(), Controller::ALL).await;
+    let mark = site.cluster.audit().mark();
+    let manager = site.start(|options| options).await;
+    world.sync().await;
+    world.service("web", json!({}), json!({"selector": {"app": "web"}, "ports": [{"port": 80}]})).await;
+    world.expect_sizes("web", "IPv4", &[0]).await;
+    assert!(manager.stop().await.success());
+
+    let requests = site.cluster.audit().since(mark);
+    let refused: Vec<String> = requests
+        .iter()
+        .filter(|request| request.program() == ACCOUNT && request.code == 403)
+        .map(ToString::to_string)
+        .collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    let writes = |account: &str| -> BTreeSet<&str> {
+        let by = user((SYSTEM, account));
+        let writes = requests.iter().filter(|request| request.user == by && request.is_write());
+        writes.map(|request| request.resource.as_str()).collect()
+    };
+    let own = writes(ACCOUNT);
+    let expected = ["events", "leases", "serviceaccounts/token", "subjectaccessreviews", "tokenreviews"];
+    assert!(own.iter().all(|resource| expected.contains(resource)), "{own:?}");
+    assert!(own.contains("serviceaccounts/token"), "{own:?}");
+    assert!(writes("endpoint-controller").contains("endpoints"));
+    assert!(writes("endpointslice-controller").contains("endpointslices"));
+    assert!(writes("endpointslicemirroring-controller").contains("endpointslices"));
+}
+
+/// OpenShift's admission plugin does not run here: the rights are compared with what it asks for.
+#[test]
+fn openshift_gets_a_right_for_each_controller() {
+    let plain = with_components("base", &[]);
+    let objects = with_components("base", &["openshift"]);
+    for (controller, group, resource) in [
+        ("endpoints-controller", "", "endpoints/restricted"),
+        ("endpointslice-controller", "discovery.k8s.io", "endpointslices/restricted"),
+        ("endpointslice-mirroring-controller", "discovery.k8s.io", "endpointslices/restricted"),
+    ] {
+        let role = format!("ClusterRole /{ACCOUNT}:{controller}");
+        let mut expected = object(&plain, &role)["rules"].as_array().unwrap().clone();
+        expected.push(json!({"apiGroups": [group], "resources": [resource], "verbs": ["create"]}));
+        assert_eq!(object(&objects, &role)["rules"], json!(expected), "{role}");
+    }
+}
+
+#[test]
+fn the_network_policy_admits_the_port_of_the_pods() {
+    let objects = with_components("base", &["network-policy"]);
+    let policy = object(&objects, &format!("NetworkPolicy {SYSTEM}/{ACCOUNT}"));
+    let deployment = object(&objects, &format!("Deployment {SYSTEM}/{ACCOUNT}"));
+    assert_eq!(policy["spec"]["podSelector"], deployment["spec"]["selector"]);
+    let port = &deployment["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"];
+    assert_eq!(policy["spec"]["ingress"][0]["ports"][0]["port"], *port);
+}
+
+/// With certificates, monitors verify them by the name of the Service, and the program serves the files of the Secret.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn monitors_verify_the_serving_certificate() {
+    let plain = with_components("overlays/monitoring", &["pod-monitor"]);
+    let objects = with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"]);
+    for (kind, endpoints) in [("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")] {
+        let configs = |objects: &[Value]| -> Vec<Value> {
+            let monitor = object(objects, &format!("{kind} {SYSTEM}/{ACCOUNT}"));
+            let endpoints = monitor["spec"][endpoints].as_array().unwrap();
+            endpoints.iter().map(|endpoint| endpoint["tlsConfig"].clone()).collect()
+        };
+        let insecure = json!({"insecureSkipVerify": true});
+        assert_eq!(configs(&plain), [insecure.clone(), insecure], "{kind}");
+        let service = object(&objects, &format!("Service {SYSTEM}/{ACCOUNT}"));
+        let secret = &pod(&objects)["volumes"][0]["secret"]["secretName"];
+        let verified = json!({
+            "serverName": format!("{}.{SYSTEM}.svc", text(service, "/metadata/name")),
+            "ca": {"secret": {"name": secret, "key": "ca.crt"}},
+        });
+        assert_eq!(configs(&objects), [verified.clone(), verified], "{kind}");
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new("serving");
+    authority.server(folder.path(), "tls");
+    let mut spec = pod(&objects);
+    let mount = text(&spec, "/containers/0/volumeMounts/0/mountPath").to_owned();
+    for arg in spec["containers"][0]["args"].as_array_mut().unwrap() {
+        *arg = json!(arg.as_str().unwrap().replace(&mount, folder.path().to_str().unwrap()));
+    }
+    let site = Site::prepare(&objects, spec, Vec::new()).await;
+    let manager = site.start(|options| options).await;
+    authority.connect(manager.port()).await.unwrap();
+    scrape(&site, &manager).await;
+    assert!(manager.stop().await.success());
+}
+
+/// The service account of the PodMonitor may read metrics.
+async fn scrape(site: &Site, manager: &Manager) {
+    let server = format!("https://127.0.0.1:{}", manager.port());
+    let reader = format!("{ACCOUNT}-metrics-reader");
+    let reader = site.kubeconfig((SYSTEM, &reader), &server).await;
+    let pages = Pages::by(cluster::client(&reader).await.unwrap());
+    // Not /metrics, which the harness opens to all clients.
+    wait::until("metrics", LIMIT, async || match pages.get("/metrics/slis").await? {
+        page if page.status == 200 => Ok(()),
+        page => Err(page.text),
+    })
+    .await;
+    assert_eq!(pages.get("/configz").await.unwrap().status, 403);
+    let allowed = &file("base/rbac/metrics-reader.yaml")[0]["rules"][0]["nonResourceURLs"];
+    assert_eq!(strings(allowed), ["/metrics", "/metrics/slis"]);
+}

@@ -2,6 +2,7 @@
 //! upstream accepts the flags that disable its built-in controllers.
 
 mod built_ins;
+mod chart;
 mod components;
 pub(crate) mod manifests;
 mod priority;

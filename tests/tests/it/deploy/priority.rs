@@ -76,7 +76,7 @@ async fn our_requests_have_the_priority_of_kube_controller_manager() {
 }
 
 /// Waits until requests of `subject` have these priority levels, by FlowSchemas of ours if they are not the default.
-async fn has_priority(admin: &Client, subject: &Client, for_leases: &str, for_others: &str) {
+pub(crate) async fn has_priority(admin: &Client, subject: &Client, for_leases: &str, for_others: &str) {
     let subject = Pages::by(subject.clone());
     let schema_of = |level: &str| match level {
         "leader-election" => "endpoint-controller-manager-leader-election".to_owned(),

@@ -1,0 +1,48 @@
+//! `deploy/chart` with real helm: its objects are those of the kustomizations, wrong values are refused, and releases are
+//! installed, upgraded and rolled back on a real API server.
+
+mod documents;
+mod objects;
+mod releases;
+mod schemas;
+mod values;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tests::binaries;
+
+use super::manifests::{documents, folder};
+
+/// The chart's folder.
+fn chart() -> PathBuf {
+    folder().join("chart")
+}
+
+/// Runs helm, with values unless they are null.
+fn helm(args: &[&str], values: &Value) -> Output {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), values.to_string()).unwrap();
+    let mut command = Command::new(binaries::tool("helm"));
+    // No configuration or plugins of the user who runs the test.
+    let home = tempfile::tempdir().unwrap();
+    for variable in ["HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME"] {
+        command.env(variable, home.path());
+    }
+    command.env_remove("KUBECONFIG").args(args);
+    if !values.is_null() {
+        command.arg("--values").arg(file.path());
+    }
+    command.output().unwrap()
+}
+
+/// The objects that the chart renders in a namespace.
+fn template(namespace: &str, values: &Value) -> Vec<Value> {
+    let chart = chart();
+    let args = ["template", "release", chart.to_str().unwrap(), "--namespace", namespace];
+    let output = helm(&args, values);
+    assert!(output.status.success(), "{values}: {}", String::from_utf8_lossy(&output.stderr));
+    let objects = documents(std::str::from_utf8(&output.stdout).unwrap());
+    objects.into_iter().filter(|object| !object.is_null()).collect()
+}

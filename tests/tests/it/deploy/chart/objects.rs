@@ -1,0 +1,169 @@
+//! The chart's objects equal those of the kustomizations, field by field.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::manifests::{deployment, file, kustomization, name, text, with_components};
+use super::super::site::{ACCOUNT, SYSTEM};
+use super::{chart, helm, template};
+
+fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
+    let count = objects.len();
+    let objects: BTreeMap<String, Value> =
+        objects.into_iter().map(|object| (name(&object), object)).collect();
+    assert_eq!(objects.len(), count, "a name occurs twice");
+    objects
+}
+
+fn assert_equal(values: &Value, expected: Vec<Value>) {
+    let (rendered, expected) = (by_name(template(SYSTEM, values)), by_name(expected));
+    let names = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&rendered), names(&expected), "{values}");
+    for (name, object) in rendered {
+        assert_eq!(object, expected[&name], "{values}: {name}");
+    }
+}
+
+#[test]
+fn the_defaults_are_the_base() {
+    assert_equal(&json!({}), kustomization("base"));
+}
+
+#[test]
+fn each_option_is_the_component_of_that_name() {
+    for (values, component) in [
+        (json!({"networkPolicy": {"enabled": true}}), "network-policy"),
+        (json!({"openshift": {"enabled": true}}), "openshift"),
+        (json!({"podMonitor": {"enabled": true}}), "pod-monitor"),
+        (
+            json!({"serviceAccountCredentials": {"enabled": true, "createAccounts": true}}),
+            "service-account-credentials",
+        ),
+        (json!({"servingCertificate": {"secretName": format!("{ACCOUNT}-serving")}}), "serving-certificate"),
+    ] {
+        assert_equal(&values, with_components("base", &[component]));
+    }
+    let monitor = json!({"enabled": true});
+    assert_equal(&json!({"serviceMonitor": monitor}), kustomization("overlays/monitoring"));
+    let secret = json!({"secretName": format!("{ACCOUNT}-serving")});
+    assert_equal(
+        &json!({"serviceMonitor": monitor, "podMonitor": monitor, "servingCertificate": secret}),
+        with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"]),
+    );
+}
+
+#[test]
+fn a_held_lease_is_that_of_the_swap() {
+    let objects = template(SYSTEM, &json!({"lease": {"hold": true}}));
+    let lease = objects.iter().find(|object| text(object, "/kind") == "Lease").unwrap();
+    let hold = &file("disable-built-ins/hold.yaml")[0];
+    assert_eq!(lease["spec"], hold["spec"]);
+    assert_eq!(name(lease), name(hold));
+}
+
+/// Only the Lease, what is about it, and what belongs to the API server stay in kube-system.
+#[test]
+fn in_another_namespace_the_lease_stays_in_kube_system() {
+    let values = json!({"serviceMonitor": {"enabled": true}, "podMonitor": {"enabled": true}, "networkPolicy": {"enabled": true}});
+    let objects = template("endpoints", &values);
+    let in_system: Vec<String> =
+        objects.iter().map(name).filter(|name| name.contains(&format!(" {SYSTEM}/"))).collect();
+    assert_eq!(
+        in_system,
+        [
+            format!("Role {SYSTEM}/{ACCOUNT}:leader-election"),
+            format!("RoleBinding {SYSTEM}/{ACCOUNT}:extension-apiserver-authentication-reader"),
+            format!("RoleBinding {SYSTEM}/{ACCOUNT}:leader-election"),
+            format!("Lease {SYSTEM}/{ACCOUNT}"),
+        ]
+    );
+    for object in &objects {
+        let subjects = object["subjects"].as_array().into_iter().flatten();
+        for subject in subjects {
+            assert_eq!(subject["namespace"], "endpoints", "{}", name(object));
+        }
+        if text(object, "/kind") == "FlowSchema" {
+            let subject = &object["spec"]["rules"][0]["subjects"][0]["serviceAccount"];
+            assert_eq!(subject["namespace"], "endpoints", "{}", name(object));
+        }
+    }
+}
+
+#[test]
+fn flags_follow_from_values() {
+    let flags = |values: &Value| -> Vec<String> {
+        let objects = template(SYSTEM, values);
+        let deployment = objects.iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
+        let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
+        serde_json::from_value(args.clone()).unwrap()
+    };
+    let defaults: Vec<String> =
+        serde_json::from_value(deployment()["containers"][0]["args"].clone()).unwrap();
+    let values = json!({
+        "controllers": ["endpoints-controller", "endpointslice-controller"],
+        "featureGates": {"EndpointSliceCoalescing": true, "AllAlpha": false},
+        "takeoverMaxWrites": 0,
+        "extraArgs": ["--kube-api-qps=50", "--logging-format=json"],
+    });
+    let more = [
+        "--controllers=endpoints-controller,endpointslice-controller",
+        "--feature-gates=AllAlpha=false,EndpointSliceCoalescing=true",
+        "--takeover-max-writes=0",
+        "--kube-api-qps=50",
+        "--logging-format=json",
+    ];
+    let expected: Vec<String> = defaults.into_iter().chain(more.map(str::to_owned)).collect();
+    assert_eq!(flags(&values), expected);
+    // A controller that does not run has no rights.
+    let objects = template(SYSTEM, &values);
+    assert!(!objects.iter().any(|object| name(object).contains("mirroring")));
+}
+
+#[test]
+fn image_and_placement_follow_from_values() {
+    let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+    let values = json!({
+        "image": {"repository": "registry.example/ecm", "tag": "ignored", "digest": digest, "pullPolicy": "Always"},
+        "imagePullSecrets": [{"name": "registry"}],
+        "nodeSelector": {"kubernetes.io/arch": "amd64"},
+        "tolerations": [],
+        "podAnnotations": {"example.com/team": "network"},
+        "replicas": 3,
+        "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
+    });
+    let objects = template(SYSTEM, &values);
+    let deployment = objects.iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
+    let template = &deployment["spec"]["template"];
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    assert_eq!(template["metadata"]["annotations"], values["podAnnotations"]);
+    let spec = &template["spec"];
+    assert_eq!(text(spec, "/containers/0/image"), format!("registry.example/ecm@{digest}"));
+    assert_eq!(text(spec, "/containers/0/imagePullPolicy"), "Always");
+    assert_eq!(spec["containers"][0]["resources"]["limits"], values["resources"]["limits"]);
+    for same in ["imagePullSecrets", "nodeSelector"] {
+        assert_eq!(spec[same], values[same], "{same}");
+    }
+    assert!(spec.get("tolerations").is_none());
+}
+
+#[test]
+fn helm_has_no_complaints() {
+    let chart = chart();
+    let output = helm(&["lint", "--strict", chart.to_str().unwrap()], &json!({}));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}");
+    let complaints: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.starts_with('[') && !line.contains("icon is recommended"))
+        .collect();
+    assert!(complaints.is_empty(), "{printed}");
+}
+
+#[test]
+fn the_chart_has_the_version_of_the_program() {
+    let chart = &file("chart/Chart.yaml")[0];
+    for version in ["version", "appVersion"] {
+        assert_eq!(chart[version], env!("CARGO_PKG_VERSION"), "{version}");
+    }
+}

@@ -1,0 +1,88 @@
+//! `values.schema.json` refuses wrong values, and the error names them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::manifests::file;
+use super::{chart, helm};
+
+/// A wrong value, and the path by which the error names it.
+fn wrong() -> Vec<(Value, &'static str)> {
+    vec![
+        (json!({"replica": 2}), "additional properties 'replica'"),
+        (json!({"image": {"name": "ecm"}}), "/image"),
+        (json!({"image": {"repository": ""}}), "/image/repository"),
+        (json!({"image": {"repository": "https://registry.example/ecm"}}), "/image/repository"),
+        (json!({"image": {"tag": "v1:2"}}), "/image/tag"),
+        (json!({"image": {"tag": 0.1}}), "/image/tag"),
+        (json!({"image": {"digest": "sha256:abc"}}), "/image/digest"),
+        (json!({"image": {"pullPolicy": "IfNotPresnt"}}), "/image/pullPolicy"),
+        (json!({"imagePullSecrets": ["registry"]}), "/imagePullSecrets/0"),
+        (json!({"controllers": []}), "/controllers"),
+        (json!({"controllers": ["endpoint-slice-controller"]}), "/controllers/0"),
+        (json!({"controllers": ["endpoints-controller", "endpoints-controller"]}), "/controllers"),
+        (json!({"controllers": "endpoints-controller"}), "/controllers"),
+        (json!({"featureGates": {"AllAlpha": "true"}}), "/featureGates/AllAlpha"),
+        (json!({"featureGates": {"allAlpha=true,": true}}), "invalid propertyName 'allAlpha=true,'"),
+        (json!({"takeoverMaxWrites": -1}), "/takeoverMaxWrites"),
+        (json!({"takeoverMaxWrites": "0"}), "/takeoverMaxWrites"),
+        (json!({"verbosity": 11}), "/verbosity"),
+        (json!({"extraArgs": ["kube-api-qps=50"]}), "/extraArgs/0"),
+        (json!({"extraArgs": {"kube-api-qps": 50}}), "/extraArgs"),
+        (json!({"extraArgs": ["--leader-elect=false"]}), "/extraArgs/0"),
+        (json!({"extraArgs": ["--leader-elect-resource-name=mine"]}), "/extraArgs/0"),
+        (json!({"extraArgs": ["--secure-port=0"]}), "/extraArgs/0"),
+        (json!({"replicas": -1}), "/replicas"),
+        (json!({"replicas": 1.5}), "/replicas"),
+        (json!({"replicas": "2"}), "/replicas"),
+        (json!({"resources": {"request": {"cpu": "1"}}}), "/resources"),
+        (json!({"resources": {"requests": {"memory": "64MB"}}}), "/resources/requests/memory"),
+        (json!({"tolerations": [{"operator": "Exist"}]}), "/tolerations/0/operator"),
+        (json!({"nodeSelector": {"node": true}}), "/nodeSelector/node"),
+        (json!({"podDisruptionBudget": false}), "/podDisruptionBudget"),
+        (json!({"lease": {"hold": "yes"}}), "/lease/hold"),
+        (json!({"flowSchemas": {"enabled": "false"}}), "/flowSchemas/enabled"),
+        (
+            json!({"networkPolicy": {"enabled": true, "apiServerPorts": [0]}}),
+            "/networkPolicy/apiServerPorts/0",
+        ),
+        (json!({"networkPolicy": {"prometheusNamespace": "a.b"}}), "/networkPolicy/prometheusNamespace"),
+        (json!({"servingCertificate": {"secretName": "Serving"}}), "/servingCertificate/secretName"),
+        (json!({"serviceMonitor": {"enable": true}}), "/serviceMonitor"),
+        (json!({"podMonitor": {"labels": {"release": 1}}}), "/podMonitor/labels/release"),
+    ]
+}
+
+#[test]
+fn wrong_values_are_refused_by_name() {
+    let chart = chart();
+    for (values, path) in wrong() {
+        let output = helm(&["template", "release", chart.to_str().unwrap()], &values);
+        assert!(!output.status.success(), "{values} is accepted");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(path), "{values}: {error}");
+    }
+}
+
+/// The defaults themselves have exactly the properties of the schema.
+#[test]
+fn each_value_has_a_default_and_a_description() {
+    let schema = std::fs::read_to_string(chart().join("values.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    compare("", &schema, &file("chart/values.yaml")[0]);
+}
+
+fn compare(path: &str, schema: &Value, default: &Value) {
+    if schema["description"].is_string() {
+        return;
+    }
+    let properties = schema["properties"].as_object();
+    let properties = properties.unwrap_or_else(|| panic!("{path} has no description"));
+    let defaults = default.as_object().unwrap_or_else(|| panic!("{path} has no default"));
+    let named: BTreeSet<&String> = properties.keys().filter(|name| *name != "global").collect();
+    assert_eq!(named, defaults.keys().collect(), "{path}");
+    for name in named {
+        compare(&format!("{path}.{name}"), &properties[name], &defaults[name]);
+    }
+}

@@ -8,6 +8,7 @@ pub(crate) mod manifests;
 mod priority;
 mod rights;
 mod site;
+mod static_pod;
 
 use std::collections::BTreeSet;
 
@@ -31,6 +32,7 @@ async fn the_api_server_accepts_all_manifests() {
     serve_monitors(&client).await;
     let mut objects: Vec<Value> = OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)).collect();
     objects.extend(with_components("overlays/monitoring", &COMPONENTS));
+    objects.extend(with_components("overlays/static-pod", &["pod-monitor", "openshift"]));
     objects.extend(file(STATIC_POD));
     objects.extend(file("disable-built-ins/hold.yaml"));
     for object in &objects {
@@ -91,31 +93,4 @@ fn manifests_name_the_image_of_this_version() {
     assert_eq!(text(kustomization, "/images/0/name"), ACCOUNT);
     assert_eq!(text(&manifests::deployment(), "/containers/0/image"), image());
     assert_eq!(text(&file(STATIC_POD)[0], "/spec/containers/0/image"), image());
-}
-
-/// The pods differ only where a static pod has to: its kubeconfig, its addresses, its priority.
-#[test]
-fn both_pods_have_the_same_security_context() {
-    let deployed = &manifests::deployment();
-    let fixed = &file(STATIC_POD)[0]["spec"];
-    let without_user = |pod: &Value| {
-        let mut context = pod["securityContext"].clone();
-        (context["runAsUser"].take(), context["runAsGroup"].take(), context)
-    };
-    let ((user, group, context), (own_user, own_group, own_context)) =
-        (without_user(deployed), without_user(fixed));
-    assert_eq!(context, own_context);
-    // With the uid that distroless images share, other pods could read the kubeconfig on the node.
-    assert!(own_user != user && own_group != group && own_user.is_u64(), "{own_user}:{own_group}");
-    for same in ["securityContext", "resources", "ports"] {
-        assert_eq!(deployed["containers"][0][same], fixed["containers"][0][same], "{same}");
-    }
-    let context = &fixed["containers"][0]["securityContext"];
-    assert_eq!(context["readOnlyRootFilesystem"], json!(true));
-    assert_eq!(context["capabilities"], json!({"drop": ["ALL"]}));
-    // The ports of kube-controller-manager, kube-scheduler and cloud-controller-manager.
-    let port = fixed["containers"][0]["ports"][0]["containerPort"].as_u64().unwrap();
-    assert!(!(10_257..=10_260).contains(&port), "{port} is taken on control-plane nodes");
-    let args = fixed["containers"][0]["args"].as_array().unwrap();
-    assert!(args.contains(&json!(format!("--secure-port={port}"))), "{args:?}");
 }

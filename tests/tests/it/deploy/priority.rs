@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use kube::Client;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tests::cluster::{self, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::{Page, Pages};
@@ -18,40 +17,14 @@ use tokio::task::JoinSet;
 
 use super::STATIC_POD;
 use super::manifests::{create, deployment, file, kustomization, text};
-use super::site::{ACCOUNT, SYSTEM, Site};
+use super::site::{ACCOUNT, Certified, SYSTEM, Site};
 use crate::hardening::dead_webhook::Webhook;
-use crate::serving::tls::Authority;
 
 const FLOW_SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 const LEVELS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";
 /// Requests of each kind: the one for Leases, the others.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";
 const OTHERS: [&str; 3] = ["/api/v1/services?limit=1", "/api/v1/nodes?limit=1", "/version"];
-
-/// A cluster that accepts client certificates, which are what static pods have.
-struct Certified {
-    site: Site,
-    authority: Authority,
-    folder: TempDir,
-}
-
-impl Certified {
-    async fn prepare(objects: &[Value], pod: Value, more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let authority = Authority::new("kubernetes");
-        let path = authority.write(folder.path().join("ca.crt"));
-        let mut flags = vec![format!("--client-ca-file={}", path.display())];
-        flags.extend(more.iter().map(ToString::to_string));
-        Self { site: Site::prepare(objects, pod, flags).await, authority, folder }
-    }
-
-    /// A kubeconfig of a user with a certificate.
-    fn kubeconfig(&self, user: &str) -> std::path::PathBuf {
-        let pair = self.authority.client(self.folder.path(), user, &[]);
-        let user = json!({"client-certificate": pair.certificate, "client-key": pair.key});
-        self.site.write_kubeconfig("certified.kubeconfig", &self.site.server(), &user)
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_requests_have_the_priority_of_kube_controller_manager() {

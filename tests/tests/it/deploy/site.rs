@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tests::audit::{Mark, Request};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::wait::{self, LIMIT};
 
 use super::manifests::{create, name, post, text};
+use crate::serving::tls::Authority;
 
 /// The name of everything: the service account, the user of the static pod, the Lease.
 pub(crate) const ACCOUNT: &str = "endpoint-controller-manager";
@@ -99,6 +101,37 @@ impl Site {
 
     pub(crate) fn leases(&self) -> Api<Lease> {
         Api::namespaced(self.cluster.client(), SYSTEM)
+    }
+
+    /// Holder and transitions of the Lease.
+    pub(crate) async fn term(&self) -> (String, Option<i32>) {
+        let spec = self.leases().get(ACCOUNT).await.unwrap().spec.unwrap_or_default();
+        (spec.holder_identity.unwrap_or_default(), spec.lease_transitions)
+    }
+}
+
+/// A cluster that accepts client certificates, which are what static pods have.
+pub(crate) struct Certified {
+    pub(crate) site: Site,
+    pub(crate) authority: Authority,
+    folder: TempDir,
+}
+
+impl Certified {
+    pub(crate) async fn prepare(objects: &[Value], pod: Value, more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new("kubernetes");
+        let path = authority.write(folder.path().join("ca.crt"));
+        let mut flags = vec![format!("--client-ca-file={}", path.display())];
+        flags.extend(more.iter().map(ToString::to_string));
+        Self { site: Site::prepare(objects, pod, flags).await, authority, folder }
+    }
+
+    /// A kubeconfig of a user with a certificate.
+    pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
+        let pair = self.authority.client(self.folder.path(), user, &[]);
+        let user = json!({"client-certificate": pair.certificate, "client-key": pair.key});
+        self.site.write_kubeconfig("certified.kubeconfig", &self.site.server(), &user)
     }
 }
 

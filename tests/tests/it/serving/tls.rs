@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -39,9 +40,26 @@ impl Authority {
         path
     }
 
+    /// Writes the authority's own key.
+    pub(crate) fn write_key(&self, path: PathBuf) -> PathBuf {
+        std::fs::write(&path, self.issuer.key().serialize_pem()).unwrap();
+        path
+    }
+
     /// Writes a client certificate.
     pub(crate) fn client(&self, folder: &Path, name: &str, groups: &[&str]) -> Pair {
-        let mut params = named(name, groups);
+        self.client_from(named(name, groups), folder, name)
+    }
+
+    /// Writes a client certificate that is valid for this time from now on.
+    pub(crate) fn client_for(&self, valid: Duration, folder: &Path, name: &str) -> Pair {
+        let mut params = named(name, &[]);
+        let end = SystemTime::now() + valid;
+        params.not_after = rcgen::date_time_ymd(1970, 1, 1) + end.duration_since(UNIX_EPOCH).unwrap();
+        self.client_from(params, folder, name)
+    }
+
+    fn client_from(&self, mut params: CertificateParams, folder: &Path, name: &str) -> Pair {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.issue(&params, folder, name)
     }

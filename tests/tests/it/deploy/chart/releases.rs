@@ -30,12 +30,6 @@ impl Site {
         let found = deployments.get_opt(ACCOUNT).await.unwrap();
         found.map(|deployment| deployment.spec.unwrap().replicas.unwrap())
     }
-
-    /// Holder and transitions of the Lease.
-    async fn term(&self) -> (String, Option<i32>) {
-        let spec = self.leases().get(ACCOUNT).await.unwrap().spec.unwrap_or_default();
-        (spec.holder_identity.unwrap_or_default(), spec.lease_transitions)
-    }
 }
 
 /// The swap with the chart: held while the program starts, released by an upgrade. Afterwards neither an upgrade nor a

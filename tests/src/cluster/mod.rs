@@ -313,8 +313,8 @@ impl Cluster {
         let roles: Api<Role> = Api::namespaced(self.client(), SYSTEM);
         let create = PostParams::default();
         // The namespace is created shortly after the server is ready.
-        wait::until("a Lease", LIMIT, || leases.create(&create, &lease)).await;
-        roles.create(&create, &role).await.expect("creating a role");
+        wait::until("a Lease", LIMIT, async || or_existing(leases.create(&create, &lease).await)).await;
+        or_existing(roles.create(&create, &role).await).expect("creating a role");
         self.bind("Role", &role.name_any(), &subject(User::EndpointControllers)).await;
     }
 
@@ -348,6 +348,14 @@ impl Cluster {
 /// The namespace of Leases and of the roles for them.
 const SYSTEM: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Takes an object that exists already as created.
+fn or_existing<K>(created: kube::Result<K>) -> kube::Result<()> {
+    match created {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        created => created.map(drop),
+    }
+}
 
 fn binding_name(subject: &str, role: &str) -> String {
     format!("test:{subject}:{role}")

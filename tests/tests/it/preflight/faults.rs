@@ -3,8 +3,8 @@
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use serde_json::json;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 
@@ -102,20 +102,24 @@ async fn kubeadm(site: &Site) {
 async fn leftovers(site: &Site) {
     let leases: Api<Lease> = Api::namespaced(site.cluster.client(), "kube-system");
     let hold = &file("disable-built-ins/hold.yaml")[0];
-    site.create(hold).await;
+    let lease = async |spec: &Value| {
+        let change = Patch::Merge(json!({"spec": spec}));
+        leases.patch(LeaderElection::LEASE, &PatchParams::default(), &change).await.unwrap();
+    };
+    lease(&hold["spec"]).await;
     let report = site.preflight(PREPARED);
     report.expect("lease-endpoint-controller-manager", "ok", "Held by the hold of the swap");
     report.expect("leftover-workloads", "warning", "The hold of the swap exists");
     site.create(&file("base/deployment.yaml")[0]).await;
     site.preflight(PREPARED).expect("leftover-workloads", "ok", "(0 of 2 ready)");
 
-    let killed = json!({"spec": {"holderIdentity": "killed_1", "leaseDurationSeconds": 15,
-        "renewTime": "2026-01-01T00:00:00.000000Z"}});
-    leases.patch(LeaderElection::LEASE, &PatchParams::default(), &Patch::Merge(killed)).await.unwrap();
+    lease(&json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15,
+        "renewTime": "2026-01-01T00:00:00.000000Z"}))
+    .await;
     let report = site.preflight(PREPARED);
     report.expect("lease-endpoint-controller-manager", "warning", "Left by killed_1");
     report.expect("leftover-workloads", "warning", "Deployment kube-system/endpoint-controller-manager");
-    leases.delete(LeaderElection::LEASE, &DeleteParams::default()).await.unwrap();
+    lease(&json!({"holderIdentity": ""})).await;
 }
 
 /// A slice that another client changes while no controller runs.

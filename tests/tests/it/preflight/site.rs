@@ -55,7 +55,7 @@ impl Report {
 impl Site {
     pub(super) async fn prepare() -> Self {
         let site = Self { cluster: Cluster::start(ClusterOptions::default()).await };
-        let kinds = ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ServiceAccount"];
+        let kinds = ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ServiceAccount", "Lease"];
         for object in kustomization("base").iter().filter(|object| kinds.contains(&text(object, "/kind"))) {
             site.create(object).await;
         }

@@ -32,7 +32,8 @@ pub(super) async fn gather(
     let requests = Requests::new(cluster);
     let (now, version) = server::version(cluster, &requests).await?;
     let (namespace, name) = lease_name(config);
-    let rights = access::rights(&requests, config, subject);
+    let own_lease = kube_system::lease(&requests, namespace, name).await;
+    let rights = access::rights(&requests, config, !matches!(own_lease, Ok(None)), subject);
     let priorities = priority::priorities(&requests, subject, (namespace, name));
     let (rights, (priority, priority_of_lease)) = join(rights, priorities).await;
     let (writers, takeover) = objects::objects(cluster, config, confirm_after).await;
@@ -44,7 +45,7 @@ pub(super) async fn gather(
         priority_of_lease,
         rights,
         upstream_lease: kube_system::lease(&requests, SYSTEM, "kube-controller-manager").await,
-        own_lease: kube_system::lease(&requests, namespace, name).await,
+        own_lease,
         managers: kube_system::managers(&requests).await,
         kubeadm: kube_system::kubeadm(&requests).await,
         writers,

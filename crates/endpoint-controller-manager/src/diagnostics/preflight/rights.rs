@@ -9,7 +9,6 @@ use crate::controllers::Controller;
 
 /// The namespace of service accounts and of authentication settings.
 const SYSTEM: &str = "kube-system";
-const OPENSHIFT: &str = "needed on OpenShift only";
 const ADMISSION: &str = "needed with the admission plugin OwnerReferencesPermissionEnforcement only";
 const SERVING: &str = "needed to authenticate and authorize clients of /metrics";
 
@@ -58,13 +57,12 @@ const READ: &[&str] = &["list", "watch"];
 const WRITE: &[&str] = &["list", "watch", "create", "update", "delete"];
 const EVENTS: Rule = rule("", &["events"], &["create", "patch"]);
 const SLICES: Rule = rule("discovery.k8s.io", &["endpointslices"], WRITE);
-const RESTRICTED: Rule =
-    rule("discovery.k8s.io", &["endpointslices/restricted"], &["create"]).only(OPENSHIFT);
+const RESTRICTED: Rule = rule("discovery.k8s.io", &["endpointslices/restricted"], &["create"]);
 
 const OF_ENDPOINTS: &[Rule] = &[
     rule("", &["services", "pods"], READ),
     rule("", &["endpoints"], WRITE),
-    rule("", &["endpoints/restricted"], &["create"]).only(OPENSHIFT),
+    rule("", &["endpoints/restricted"], &["create"]),
     EVENTS,
 ];
 const OF_SLICES: &[Rule] = &[
@@ -128,8 +126,27 @@ impl Need {
     }
 }
 
+/// What decides about rights, beside the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    /// The cluster is one of OpenShift, which asks for rights to `endpoints/restricted` and `endpointslices/restricted`.
+    pub(super) openshift: bool,
+    /// The Lease exists, as `deploy/` creates it, so that the program need not.
+    pub(super) lease: bool,
+}
+
+impl Present {
+    fn requires(self, need: &Need) -> bool {
+        match (need.verb, need.resource, need.subresource) {
+            ("create", "leases", _) => !self.lease,
+            (_, _, "restricted") => self.openshift,
+            _ => true,
+        }
+    }
+}
+
 /// The rights that the program needs with a configuration.
-pub(super) fn needs(config: &Config) -> Vec<Need> {
+pub(super) fn needs(config: &Config, present: Present) -> Vec<Need> {
     let lease = lease_name(config);
     let mut needs = Vec::new();
     for controller in &config.controllers {
@@ -150,6 +167,7 @@ pub(super) fn needs(config: &Config) -> Vec<Need> {
         needs.extend(OF_ELECTION.iter().flat_map(|rule| of_rule(LEASE_RIGHTS, rule, lease)));
     }
     needs.extend(OF_SERVING.iter().flat_map(|rule| of_rule(SERVING_RIGHTS, rule, lease)));
+    needs.retain(|need| present.requires(need));
     needs
 }
 

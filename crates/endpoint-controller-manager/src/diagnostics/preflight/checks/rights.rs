@@ -34,7 +34,8 @@ fn role(id: Id, answers: &[&Answer], subject: &Subject) -> Check {
         return Check::failed(
             id,
             format!("{who} may not: {}", text(&always)),
-            "Bind the roles to it: kubectl apply -k deploy/base, or deploy/overlays/static-pod for a static pod",
+            "Bind the roles to it: kubectl apply -k deploy/base, or deploy/overlays/static-pod for a static pod; on \
+             OpenShift with deploy/components/openshift",
         );
     }
     if let Some(unknown) = answers.iter().find_map(|answer| answer.allowed.as_ref().err()) {

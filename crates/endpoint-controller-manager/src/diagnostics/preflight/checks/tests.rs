@@ -6,12 +6,14 @@ use jiff::Timestamp;
 
 use super::super::check::{self, Status};
 use super::super::facts::{Answer, Lease, ManagerPod, Priority, ServerVersion, Takeover, Unknown};
-use super::super::rights::needs;
+use super::super::rights::{Present, needs};
 use super::super::writers::{Writers, Written};
 use super::*;
 use crate::options::{self, Parsed};
 
 const NOW: i64 = 10_000;
+/// A cluster that asks for every right.
+const EVERYTHING: Present = Present { openshift: true, lease: false };
 const HOLD: &str = "swap-of-built-in-controllers";
 const OFF: &str = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller";
 
@@ -57,7 +59,7 @@ fn facts() -> Facts {
         streaming: Ok(true),
         priority: Ok(level("workload-high")),
         priority_of_lease: Ok(level("leader-election")),
-        rights: needs(&config(&[])).into_iter().map(allowed).collect(),
+        rights: needs(&config(&[]), EVERYTHING).into_iter().map(allowed).collect(),
         upstream_lease: Ok(lease("node-1_x", NOW - 2)),
         own_lease: Ok(None),
         managers: Ok(vec![pod("kcm-1", "*,bootstrapsigner,tokencleaner")]),
@@ -118,7 +120,7 @@ fn what_may_not_be_read_is_not_checked() {
         streaming: Err(unknown()),
         priority: Err(unknown()),
         priority_of_lease: Err(unknown()),
-        rights: needs(&config(&[]))
+        rights: needs(&config(&[]), EVERYTHING)
             .into_iter()
             .map(|need| Answer { need, allowed: Err(unknown()) })
             .collect(),
@@ -186,11 +188,13 @@ fn missing_rights_are_named() {
     let user = Subject::User("me".to_owned());
     let message = find(&facts, &[], &user, check::ENDPOINTS_RIGHTS).message;
     assert_eq!(message, "me has all of 12 rights");
-    // Not needed everywhere.
     let facts = without(|right| right.ends_with("/restricted"));
-    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Warning, "create endpoints/restricted");
+    expect(&facts, check::ENDPOINTS_RIGHTS, Status::Failed, "create endpoints/restricted");
     let facts = without(|right| right.contains("leases"));
     expect(&facts, check::LEASE_RIGHTS, Status::Failed, "get leases kube-system/endpoint-controller-manager");
+    // Not needed everywhere.
+    let facts = without(|right| right.contains("/finalizers"));
+    expect(&facts, check::SLICE_RIGHTS, Status::Warning, "update services/finalizers");
     let facts = without(|right| right.contains("reviews"));
     expect(&facts, check::SERVING_RIGHTS, Status::Warning, "tokenreviews");
 }

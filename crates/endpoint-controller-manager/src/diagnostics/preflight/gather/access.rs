@@ -1,19 +1,32 @@
 //! Access reviews.
 
 use futures::future::join_all;
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::requests::Requests;
 use crate::config::Config;
 use crate::diagnostics::preflight::facts::{Answer, Fact};
 use crate::diagnostics::preflight::lease::SYSTEM;
-use crate::diagnostics::preflight::rights::{Need, needs};
+use crate::diagnostics::preflight::rights::{Need, Present, needs};
 use crate::diagnostics::preflight::subject::{Subject, account, groups};
 
-/// Asks for each right that the program needs.
-pub(super) async fn rights(requests: &Requests<'_>, config: &Config, subject: &Subject) -> Vec<Answer> {
+/// Asks for each right that the program needs. `lease` tells whether its Lease exists.
+pub(super) async fn rights(
+    requests: &Requests<'_>,
+    config: &Config,
+    lease: bool,
+    subject: &Subject,
+) -> Vec<Answer> {
+    let present = Present { openshift: is_openshift(requests).await, lease };
     let answer = async |need: Need| Answer { allowed: allowed(requests, &need, subject).await, need };
-    join_all(needs(config).into_iter().map(answer)).await
+    join_all(needs(config, present).into_iter().map(answer)).await
+}
+
+/// True if the API server serves OpenShift's configuration. Every authenticated user may ask.
+async fn is_openshift(requests: &Requests<'_>) -> bool {
+    let head = requests.head("/apis/config.openshift.io", &HeaderMap::new()).await;
+    head.is_ok_and(|head| head.status.is_success())
 }
 
 async fn allowed(requests: &Requests<'_>, need: &Need, subject: &Subject) -> Fact<bool> {

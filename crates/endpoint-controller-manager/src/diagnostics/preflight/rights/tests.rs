@@ -51,8 +51,15 @@ fn granted(file: &str) -> BTreeSet<String> {
     granted
 }
 
+/// A cluster with the objects of `deploy/base`.
+const USUAL: Present = Present { openshift: false, lease: true };
+
 fn needed(config: &Config, check: Id) -> BTreeSet<String> {
-    let of_check = needs(config).into_iter().filter(|need| need.check == check);
+    needed_with(config, USUAL, check)
+}
+
+fn needed_with(config: &Config, present: Present, check: Id) -> BTreeSet<String> {
+    let of_check = needs(config, present).into_iter().filter(|need| need.check == check);
     of_check.map(|need| format!("{}: {}", need.group, need.text())).collect()
 }
 
@@ -68,7 +75,8 @@ fn the_table_is_what_the_roles_grant() {
         assert_eq!(needed(&config, check), granted(file), "{file}");
     }
     let files = documents("rbac/kustomization.yaml").remove(0);
-    assert_eq!(strings(&files["resources"]).len(), 4, "a role without a row in the table: {files}");
+    // The other two are the Lease and the role for readers of metrics.
+    assert_eq!(strings(&files["resources"]).len(), 4 + 2, "a role without a row in the table: {files}");
 }
 
 /// Roles of Kubernetes that `deploy/base` binds; the table has what the program uses of them.
@@ -92,9 +100,24 @@ fn the_bound_roles_are_those_of_the_table() {
 }
 
 #[test]
+fn the_cluster_decides_about_the_rights() {
+    let more = |present, check| -> Vec<String> {
+        let usual = needed(&config(&[]), check);
+        needed_with(&config(&[]), present, check).difference(&usual).cloned().collect()
+    };
+    let openshift = Present { openshift: true, ..USUAL };
+    assert_eq!(more(openshift, ENDPOINTS_RIGHTS), [": create endpoints/restricted"]);
+    for check in [SLICE_RIGHTS, MIRRORING_RIGHTS] {
+        assert_eq!(more(openshift, check), ["discovery.k8s.io: create endpointslices/restricted"]);
+    }
+    let without_lease = Present { lease: false, ..USUAL };
+    assert_eq!(more(without_lease, LEASE_RIGHTS), ["coordination.k8s.io: create leases in kube-system"]);
+}
+
+#[test]
 fn flags_decide_about_the_rights() {
     let checks = |flags: &[&str]| -> BTreeSet<&str> {
-        needs(&config(flags)).iter().map(|need| need.check.name).collect()
+        needs(&config(flags), USUAL).iter().map(|need| need.check.name).collect()
     };
     let one = checks(&["--controllers=endpointslice-controller", "--leader-elect=false"]);
     assert_eq!(one, ["rights-endpointslice-controller", "rights-serving"].into());

@@ -54,7 +54,10 @@ fn own(facts: &Facts, config: &Config) -> Check {
         State::Expired(holder) => Check::warning(
             OWN_LEASE,
             format!("Left by {holder}, which ended without releasing it {}", renewed(lease, facts)),
-            format!("Delete it: kubectl -n {namespace} delete lease {name}"),
+            format!(
+                "Release it: kubectl -n {namespace} patch lease {name} --type=merge \
+                 --patch='{{\"spec\":{{\"holderIdentity\":\"\"}}}}'"
+            ),
         ),
     }
 }

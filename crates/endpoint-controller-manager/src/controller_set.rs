@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use controller_kit::queue::QueueMetrics;
+use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::ControllerTask;
 use endpoints_controller::EndpointsController;
@@ -13,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controllers::Controller;
+use crate::other_writers::OtherWriters;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
@@ -32,30 +34,41 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) queues: &'a QueueMetrics,
     pub(crate) registry: &'a mut Registry,
+    /// `None` if there can be none.
+    pub(crate) other_writers: Option<&'a OtherWriters>,
 }
 
 impl ControllerDeps<'_> {
     /// One controller, whose requests go through `client`.
     pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> ControllerTask {
-        let Self { config, cache, queues, registry } = self;
-        let (cache, in_flight) = (Arc::clone(cache), in_flight(config.rate.0));
+        let Self { config, cache, queues, registry, other_writers } = self;
+        let cache = Arc::clone(cache);
         match which {
             Controller::Endpoints => {
                 let parts = EndpointsController::new(config.endpoints, cache, client, queues);
-                ControllerTask::overlapping(parts, in_flight)
+                task(parts, config, *other_writers)
             }
             Controller::EndpointSlice => {
                 let new = EndpointSliceController::new;
                 let parts = new(config.endpointslice, cache, client, queues, registry);
-                ControllerTask::overlapping(parts, in_flight)
+                task(parts, config, *other_writers)
             }
             Controller::EndpointSliceMirroring => {
                 let new = EndpointSliceMirroringController::new;
                 let parts = new(config.mirroring, cache, client, queues, registry);
-                ControllerTask::overlapping(parts, in_flight)
+                task(parts, config, *other_writers)
             }
         }
     }
+}
+
+fn task<C: endpoint_informers::controller::Controller>(
+    parts: (Arc<C>, EventWriter),
+    config: &Config,
+    other_writers: Option<&OtherWriters>,
+) -> ControllerTask {
+    let policy = other_writers.and_then(|other_writers| other_writers.follow(&*parts.0));
+    ControllerTask::with_policy(parts, in_flight(config.rate.0), policy)
 }
 
 #[cfg(test)]

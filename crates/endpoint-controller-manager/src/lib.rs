@@ -25,6 +25,7 @@ mod logging;
 mod loopback;
 mod manager;
 mod options;
+mod other_writers;
 mod printing;
 pub mod process;
 mod process_metrics;

@@ -24,6 +24,7 @@ use crate::controller_set::ControllerDeps;
 use crate::controllers::Controller;
 use crate::health::Health;
 use crate::logging::LogMetrics;
+use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
@@ -165,8 +166,15 @@ impl Manager {
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
         cache.register_metrics(&mut registry);
-        let mut deps =
-            ControllerDeps { config: &config, cache: &cache, queues: &queues, registry: &mut registry };
+        let lease_events = election.as_ref().map(PendingElection::lease_events);
+        let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
+        let mut deps = ControllerDeps {
+            config: &config,
+            cache: &cache,
+            queues: &queues,
+            registry: &mut registry,
+            other_writers: Some(&other_writers),
+        };
         let stopping = watch::Sender::new(false);
         let prepare = |which: &Controller| {
             let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
@@ -194,7 +202,7 @@ impl Manager {
         let mut server = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = secure_serving::pages(&config, &health, registry);
+            let pages = secure_serving::pages(&config, &health, &other_writers, registry);
             server.spawn_on(serving.run(pages), &handles.server);
         } else if let Some(metrics) = metrics {
             // Nothing is lost if the receiver is gone.
@@ -253,9 +261,9 @@ fn takeover_gate(
         signals::approval().map_err(ManagerError::Runtime)?
     };
     let gate = TakeoverGate::new(max_writes, approved, &health.readyz);
-    Ok(Some(match (election, &config.leader_election) {
-        (Some(election), Some(lease)) => gate.with_events(election.recorder(), lease),
-        _ => gate,
+    Ok(Some(match election {
+        Some(election) => gate.with_events(election.lease_events()),
+        None => gate,
     }))
 }
 

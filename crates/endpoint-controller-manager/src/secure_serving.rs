@@ -19,6 +19,7 @@ use crate::config::{Config, Server};
 use crate::connection::{self, ConnectionError};
 use crate::health::Health;
 use crate::options::config_file::GROUP;
+use crate::other_writers::OtherWriters;
 use crate::{disabled_metrics, logging, version};
 
 /// Rate of reviews at the API server (`k8s.io/apiserver` `server/options`).
@@ -101,7 +102,12 @@ async fn reviews(
 }
 
 /// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
-pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -> Routes {
+pub(crate) fn pages(
+    config: &Config,
+    health: &Health,
+    other_writers: &OtherWriters,
+    registry: Arc<Registry>,
+) -> Routes {
     let slis = Slis::new();
     let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
     let pages = Routes::new(facts(config))
@@ -117,6 +123,10 @@ pub(crate) fn pages(config: &Config, health: &Health, registry: Arc<Registry>) -
         })
         .configz(GROUP, &config.configz)
         .flagz(config.flags.iter().cloned());
+    let pages = match other_writers.status() {
+        Some(status) => pages.status("Other writers", status),
+        None => pages,
+    };
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 

@@ -7,15 +7,14 @@
 use std::time::Duration;
 
 use component_server::Checks;
-use controller_kit::recorder::{EventType, Recorder};
+use controller_kit::election::LeaseEvents;
+use controller_kit::recorder::EventType;
 use endpoint_informers::lifecycle::{FirstWrite, Foreseen, Lifecycle, LifecycleError};
 use endpoint_informers::pending::PendingWrite;
-use k8s_openapi::api::core::v1::ObjectReference;
 use kube_api::time::sleep;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::config::LeaderElection;
 use crate::differences::fields_changed;
 
 /// The time between two counts while the gate is closed.
@@ -38,7 +37,7 @@ pub(crate) struct TakeoverGate {
     /// The reason why the gate is closed.
     closed: watch::Sender<Option<String>>,
     /// For an event about the Lease.
-    events: Option<(Recorder, ObjectReference)>,
+    events: Option<LeaseEvents>,
 }
 
 impl TakeoverGate {
@@ -51,15 +50,8 @@ impl TakeoverGate {
     }
 
     /// The same gate, which reports in events about the Lease.
-    pub(crate) fn with_events(self, recorder: Recorder, election: &LeaderElection) -> Self {
-        let lease = ObjectReference {
-            api_version: Some("coordination.k8s.io/v1".to_owned()),
-            kind: Some("Lease".to_owned()),
-            namespace: Some(election.namespace.clone()),
-            name: Some(election.name.clone()),
-            ..ObjectReference::default()
-        };
-        Self { events: Some((recorder, lease)), ..self }
+    pub(crate) fn with_events(self, events: LeaseEvents) -> Self {
+        Self { events: Some(events), ..self }
     }
 
     /// Waits until the first writes of the controllers are few enough, or approved.
@@ -109,11 +101,11 @@ impl TakeoverGate {
             let FirstWrite { controller, key, write } = write;
             warn!(controller, service = %key, "Would {write}{}", fields(write));
         }
-        if let Some((recorder, lease)) = &self.events {
+        if let Some(events) = &self.events {
             let first: Vec<String> =
                 foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
             let message = format!("{reason}. The first of them: {}", first.join(", "));
-            recorder.event(lease, EventType::Warning, "TakeoverHeld", message);
+            events.event(EventType::Warning, "TakeoverHeld", message);
         }
     }
 }

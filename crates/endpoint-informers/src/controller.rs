@@ -10,6 +10,7 @@ use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_wo
 
 use crate::cache::{Cache, Handler, State};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
+use crate::repairs::Repairs;
 use crate::resource::Resource as _;
 
 /// The default of kube-controller-manager's `--concurrent-…-syncs` flags.
@@ -131,6 +132,11 @@ pub trait Controller: Handler + 'static {
         Some(Vec::new())
     }
 
+    /// The foreign changes of this controller's objects, if it follows them.
+    fn repairs(&self) -> Option<&Repairs> {
+        None
+    }
+
     /// Everything that this controller remembers between syncs beside its queue, in no particular order: its memory
     /// grows with this. For tests, which check that nothing is remembered of what is gone.
     ///
@@ -184,6 +190,9 @@ pub async fn run_with_policy<C: Controller>(
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
     let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
+    if let (Some(repairs), Some(policy)) = (controller.repairs(), &policy) {
+        repairs.tell(Arc::clone(policy));
+    }
     let _attached = Attached { cache: controller.cache(), handler: Arc::clone(&handler) };
     controller.cache().attach(handler, |state| keys = controller.initial_keys(state));
     // Without the cache's lock. Changes that came first keep their priority.
@@ -195,9 +204,13 @@ pub async fn run_with_policy<C: Controller>(
     let workers = run_workers(C::NAME, queue.clone(), concurrency, move |key| {
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
-            let pending = || controller.pending_writes(&key);
-            match policy.map_or(Decision::Sync, |policy| policy.decide(&key, &pending)) {
-                Decision::Sync => return controller.sync(&key).await,
+            let Some(policy) = policy else { return controller.sync(&key).await };
+            match policy.decide(&key, &|| controller.pending_writes(&key)) {
+                Decision::Sync => {
+                    let synced = controller.sync(&key).await;
+                    policy.synced(&key, synced.is_ok());
+                    return synced;
+                }
                 Decision::Skip => {}
                 Decision::After(delay) => controller.queue().add_after(key, delay),
             }

@@ -16,3 +16,4 @@ pub mod seen_pods;
 pub mod slices;
 mod state;
 mod store;
+pub mod yielding;

@@ -1,6 +1,7 @@
 //! Writes that a sync would make, for those who want to know them before, or instead of, the sync.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -139,4 +140,16 @@ pub trait WritePolicy: Send + Sync + 'static {
     ///
     /// One key is never asked about twice at the same time.
     fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision;
+
+    /// Records the end of a sync of `key` that the policy allowed.
+    fn synced(&self, _key: &ObjectKey, _succeeded: bool) {}
+
+    /// Records that another field manager wrote an object of `key`. Called with the lock of the cache held.
+    fn foreign_write(&self, _key: &ObjectKey, _manager: &Arc<str>) {}
+
+    /// True if the policy expects another writer to write `key`. A foreign change of its objects is then no change to
+    /// [repair](crate::repairs).
+    fn awaits(&self, _key: &ObjectKey) -> bool {
+        false
+    }
 }

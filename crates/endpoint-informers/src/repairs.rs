@@ -9,16 +9,23 @@
 //! Only repairs wait. Changes of the Service or its endpoints are published at once, whatever happened to the objects
 //! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second
 //! for slices, and never repairs a slice that loses its labels.)
+//!
+//! # Foreign writes
+//!
+//! Each version of our objects that another field manager wrote is a *foreign write*, whatever it changes. They are counted,
+//! and told to the [`WritePolicy`] of the controller. Deletions are none: the garbage collector and the namespace controller
+//! make them. Neither are writes of other processes of this program, nor what a first list shows.
 
 mod author;
 mod limiter;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::{EventType, Recorder};
+use kube_api::plain_counter::PlainCounter;
 use kube_api::time::Instant;
 use parking_lot::Mutex;
 use tracing::warn;
@@ -28,6 +35,7 @@ use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;
 use crate::kinds::LastManagers;
+use crate::pending::WritePolicy;
 
 /// The foreign changes of one controller's objects, by Service. The keys of its queue are Services.
 pub struct Repairs {
@@ -35,6 +43,8 @@ pub struct Repairs {
     /// The field manager of our own writes.
     manager: Arc<str>,
     limiter: Mutex<RepairLimiter>,
+    foreign_writes: PlainCounter,
+    policy: OnceLock<Arc<dyn WritePolicy>>,
 }
 
 impl Repairs {
@@ -42,7 +52,8 @@ impl Repairs {
     /// ([`ApiClient::field_manager`](kube_api::ApiClient::field_manager)), which is never reported as the author of a
     /// foreign change.
     pub fn new(queue: WorkQueue<ObjectKey>, manager: impl Into<Arc<str>>) -> Self {
-        Self { queue, manager: manager.into(), limiter: Mutex::default() }
+        let (manager, limiter) = (manager.into(), Mutex::default());
+        Self { queue, manager, limiter, foreign_writes: PlainCounter::default(), policy: OnceLock::new() }
     }
 
     /// The last of these managers that is not this controller.
@@ -57,9 +68,50 @@ impl Repairs {
         managers.are_only(&self.manager)
     }
 
+    /// Tells foreign writes to this policy from now on. Only the first one counts.
+    pub(crate) fn tell(&self, policy: Arc<dyn WritePolicy>) {
+        let _ = self.policy.set(policy);
+    }
+
+    /// The number of foreign writes.
+    pub fn foreign_writes(&self) -> PlainCounter {
+        self.foreign_writes.clone()
+    }
+
+    /// Records a version of an object of this Service that this process did not write, if another field manager may have
+    /// written it.
+    pub fn foreign_write(&self, key: &ObjectKey, managers: &LastManagers) {
+        if let Some(manager) = managers.other_than(&self.manager) {
+            self.count_foreign_write(key, manager);
+        }
+    }
+
+    /// Records a version of an object of this Service during its sync, when it is not known yet which versions are our own
+    /// writes: as a foreign write if it is [by others](Self::is_by_others).
+    pub fn foreign_write_during_sync(&self, key: &ObjectKey, managers: &LastManagers) {
+        if let Some(manager) = managers.without(&self.manager) {
+            self.count_foreign_write(key, manager);
+        }
+    }
+
+    /// True if these managers show that only other clients wrote last.
+    pub fn is_by_others(&self, managers: &LastManagers) -> bool {
+        managers.without(&self.manager).is_some()
+    }
+
+    fn count_foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
+        self.foreign_writes.inc();
+        if let Some(policy) = self.policy.get() {
+            policy.foreign_write(key, manager);
+        }
+    }
+
     /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit
-    /// requires it.
+    /// requires it. A change that the policy awaits is looked at, and counts as no change to repair.
     pub fn foreign_change(&self, key: ObjectKey, delay: Duration, author: Author) {
+        if self.policy.get().is_some_and(|policy| policy.awaits(&key)) {
+            return self.queue.add_after(key, delay);
+        }
         let delay = self.limiter.lock().record_change(&key, author, delay, Instant::now());
         self.queue.add_after(key, delay);
     }

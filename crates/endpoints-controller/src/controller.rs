@@ -144,6 +144,10 @@ impl Controller for EndpointsController {
         self.pending(key)
     }
 
+    fn repairs(&self) -> Option<&Repairs> {
+        Some(&self.repairs)
+    }
+
     fn remembered(&self) -> Vec<Remembered> {
         let mut remembered = self.tracker.lock().remembered();
         let trigger_times = self.trigger_times.lock();

@@ -48,7 +48,13 @@ impl Handler for EndpointsController {
         if is_initial_list || self.is_written_by_us(change) {
             self.look_for_service(change.latest(), state);
         }
-        if !self.deferred.defer_if_syncing(&change.latest().key(), change) {
+        let key = change.latest().key();
+        if self.deferred.defer_if_syncing(&key, change) {
+            if self.is_foreign_write(change, state) {
+                self.repairs.foreign_write_during_sync(&key, &change.latest().last_managers);
+            }
+        } else {
+            self.count_foreign_write(change, state);
             self.handle(change, state);
         }
     }
@@ -92,6 +98,30 @@ impl EndpointsController {
             tracker.orphan(&key, Orphan { uid: Some(shown.uid.clone()), selected: false, listed: true });
             self.queue.add(key);
         }
+    }
+
+    /// Handles an event that was deferred. Those that only other field managers wrote are counted already.
+    pub(crate) fn handle_deferred(&self, change: &Change<CachedEndpoints>, state: &State) {
+        if !self.repairs.is_by_others(&change.latest().last_managers) {
+            self.count_foreign_write(change, state);
+        }
+        self.handle(change, state);
+    }
+
+    fn count_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) {
+        if self.is_foreign_write(change, state) {
+            self.repairs.foreign_write(&change.latest().key(), &change.latest().last_managers);
+        }
+    }
+
+    /// True if another process created or updated Endpoints of a Service that we serve.
+    fn is_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) -> bool {
+        let object = change.latest();
+        let service = state.services.get(&object.namespace, &object.name);
+        !matches!(change, Change::Deleted(_))
+            && !was_undone(change)
+            && service.is_some_and(|service| is_served(service))
+            && self.tracker.lock().is_foreign(&object.key(), object.version)
     }
 
     /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends.

@@ -12,6 +12,7 @@ use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::memories::Memories;
 use endpoint_informers::pending::PendingWrite;
+use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SyncError};
 use endpointslice::desired::Conditions;
@@ -147,6 +148,10 @@ impl Controller for EndpointSliceController {
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
+    }
+
+    fn repairs(&self) -> Option<&Repairs> {
+        Some(self.slices.expectations.repairs())
     }
 
     async fn background(&self) -> Infallible {

@@ -10,6 +10,7 @@ use controller_kit::recorder::{EventWriter, Recorder};
 use endpoint_informers::cache::{Cache, State};
 use endpoint_informers::controller::{Controller, Remembered};
 use endpoint_informers::pending::PendingWrite;
+use endpoint_informers::repairs::Repairs;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::slices::{SliceController, SliceMetrics, SyncError, service_key};
 use endpointslice::well_known::ENDPOINTSLICE_MIRRORING_CONTROLLER;
@@ -110,6 +111,10 @@ impl Controller for EndpointSliceMirroringController {
 
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
+    }
+
+    fn repairs(&self) -> Option<&Repairs> {
+        Some(self.slices.expectations.repairs())
     }
 
     fn remembered(&self) -> Vec<Remembered> {

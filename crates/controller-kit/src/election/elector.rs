@@ -10,6 +10,7 @@ use tracing::{debug, info, warn};
 
 use super::claim::{self, Claim, Observation};
 use super::config::Config;
+use super::events::LeaseEvents;
 use super::lock::{Identity, LeaseLock};
 use super::metrics::ElectionMetrics;
 use crate::environment;
@@ -67,7 +68,7 @@ pub struct Elector {
     config: Config,
     lock: LeaseLock,
     identity: Identity,
-    recorder: Recorder,
+    events: LeaseEvents,
     metrics: ElectionMetrics,
     state: watch::Sender<State>,
     observed: Option<Observation>,
@@ -99,11 +100,12 @@ impl Elector {
     ) -> (Self, Leadership) {
         let (state, leadership) = Leadership::new();
         metrics.set_leading(lock.name(), false);
+        let events = LeaseEvents::new(recorder, lock.reference(None));
         let elector = Self {
             config,
             lock,
             identity,
-            recorder,
+            events,
             metrics,
             state,
             observed: None,
@@ -111,6 +113,11 @@ impl Elector {
             vacant_since: None,
         };
         (elector, leadership)
+    }
+
+    /// Events about the Lease, for others to record.
+    pub fn events(&self) -> LeaseEvents {
+        self.events.clone()
     }
 
     /// Reads the Lease without contending for it.
@@ -293,8 +300,7 @@ impl Elector {
     }
 
     fn event(&self, what: &str) {
-        let lease = self.lock.reference(self.observed.as_ref().map(Observation::lease));
-        let message = format!("{} {what}", self.identity);
-        self.recorder.event(&lease, EventType::Normal, "LeaderElection", message);
+        self.events.refer_to(self.lock.reference(self.observed.as_ref().map(Observation::lease)));
+        self.events.event(EventType::Normal, "LeaderElection", format!("{} {what}", self.identity));
     }
 }

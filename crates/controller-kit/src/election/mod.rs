@@ -60,11 +60,13 @@
 mod claim;
 mod config;
 mod elector;
+mod events;
 mod lock;
 mod metrics;
 
 pub use config::{Config, ConfigError};
 pub use elector::{Elector, LeaseLost};
+pub use events::LeaseEvents;
 pub use kube_api::Leadership;
 pub use lock::{Identity, LeaseLock};
 pub use metrics::ElectionMetrics;

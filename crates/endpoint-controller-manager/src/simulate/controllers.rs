@@ -45,7 +45,13 @@ impl Controllers {
         let mut registry = Registry::default();
         let queues = QueueMetrics::register(&mut registry);
         let cache = Arc::new(Cache::default());
-        let mut deps = ControllerDeps { config, cache: &cache, queues: &queues, registry: &mut registry };
+        let mut deps = ControllerDeps {
+            config,
+            cache: &cache,
+            queues: &queues,
+            registry: &mut registry,
+            other_writers: None,
+        };
         let tasks: Vec<ControllerTask> =
             config.controllers.iter().map(|which| deps.prepare(*which, client(which.client()))).collect();
         let mut watches = Informers::new(client("shared-informers"), cache);

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use controller_kit::election::{
-    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
+    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseEvents, LeaseLock, LeaseLost,
 };
 use controller_kit::environment::spawn_on;
 use controller_kit::recorder::{EventWriter, Recorder};
@@ -25,7 +25,6 @@ const HEALTH_TOLERANCE: Duration = Duration::from_secs(20);
 pub struct PendingElection {
     elector: Elector,
     leadership: Leadership,
-    recorder: Recorder,
     events: EventWriter,
     lease: String,
     /// The time after the renew deadline at which the health check begins to fail.
@@ -52,8 +51,8 @@ impl PendingElection {
     ) -> Self {
         let lease = lock.name().to_owned();
         let tolerance = timing.lease_duration().saturating_sub(timing.renew_deadline()) + HEALTH_TOLERANCE;
-        let (elector, leadership) = Elector::new(timing, lock, identity, recorder.clone(), metrics);
-        Self { elector, leadership, recorder, events, lease, tolerance, runtime: Handle::current() }
+        let (elector, leadership) = Elector::new(timing, lock, identity, recorder, metrics);
+        Self { elector, leadership, events, lease, tolerance, runtime: Handle::current() }
     }
 
     /// Reads the Lease. If it is free now and until this process acquires it, lists that are requested from now on hold
@@ -63,12 +62,12 @@ impl PendingElection {
     ///
     /// Only if the task panicked; a failed request is logged.
     pub async fn observe(self) -> Result<Self, JoinError> {
-        let Self { mut elector, leadership, recorder, events, lease, tolerance, runtime } = self;
+        let Self { mut elector, leadership, events, lease, tolerance, runtime } = self;
         let elector = spawn_on(&runtime, async move {
             elector.observe().await;
             elector
         });
-        Ok(Self { elector: elector.await?, leadership, recorder, events, lease, tolerance, runtime })
+        Ok(Self { elector: elector.await?, leadership, events, lease, tolerance, runtime })
     }
 
     /// The leadership of this process, for the clients of its controllers.
@@ -76,9 +75,9 @@ impl PendingElection {
         self.leadership.clone()
     }
 
-    /// The recorder of events about the Lease. They are written while this process contends or leads.
-    pub fn recorder(&self) -> Recorder {
-        self.recorder.clone()
+    /// Events about the Lease, for others to record. They are written once this process contends.
+    pub fn lease_events(&self) -> LeaseEvents {
+        self.elector.events()
     }
 
     /// A health check that fails if a leader has not renewed the Lease in time, and should be restarted.

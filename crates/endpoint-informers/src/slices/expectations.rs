@@ -120,6 +120,11 @@ impl SliceExpectations {
         Self { ignores_annotations: true, ..self }
     }
 
+    /// The foreign changes of these slices.
+    pub fn repairs(&self) -> &Repairs {
+        &self.repairs
+    }
+
     /// Begins a sync of this Service. When the guard is dropped, the events that were deferred meanwhile are handled,
     /// and a Service whose plan is not finished is requeued behind all waiting keys.
     pub fn begin_sync<'a>(
@@ -130,7 +135,7 @@ impl SliceExpectations {
         self.repairs.begin_sync(key);
         self.deferred.begin(key, |deferred| {
             for change in &deferred {
-                self.handle(change);
+                self.handle_deferred(change);
             }
             self.requeue_unfinished(key);
         })

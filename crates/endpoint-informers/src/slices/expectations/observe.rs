@@ -16,9 +16,42 @@ use crate::state::{ListPhase, State};
 impl SliceExpectations {
     /// Observes a change of any slice, at the latest when the sync of its Service ends. For the handler of slices.
     pub fn observe(&self, change: &Change<CachedSlice>) {
-        if !service_key(change.latest()).is_some_and(|key| self.deferred.defer_if_syncing(&key, change)) {
+        if let Some(key) = service_key(change.latest())
+            && self.deferred.defer_if_syncing(&key, change)
+        {
+            if let Some(slice) = self.shown(change) {
+                self.repairs.foreign_write_during_sync(&key, &slice.last_managers);
+            }
+        } else {
+            self.count_foreign_write(change);
             self.handle(change);
         }
+    }
+
+    /// Handles an event that was deferred. Those that only other field managers wrote are counted already.
+    pub(super) fn handle_deferred(&self, change: &Change<CachedSlice>) {
+        if !self.repairs.is_by_others(&change.latest().last_managers) {
+            self.count_foreign_write(change);
+        }
+        self.handle(change);
+    }
+
+    fn count_foreign_write(&self, change: &Change<CachedSlice>) {
+        if let Some(slice) = self.shown(change)
+            && self.is_foreign_change(slice)
+        {
+            self.repairs.foreign_write(&expectation_key(slice), &slice.last_managers);
+        }
+    }
+
+    /// The slice as a change shows it, if it is or was ours and not being deleted.
+    fn shown<'a>(&self, change: &'a Change<CachedSlice>) -> Option<&'a CachedSlice> {
+        let (slice, ours) = match change {
+            Change::Added(slice) => (slice, self.manages(slice)),
+            Change::Updated { old, new } => (new, self.manages(old) || self.manages(new)),
+            Change::Deleted(_) => return None,
+        };
+        (ours && !slice.deleting).then_some(slice)
     }
 
     /// Observes the phase of a list of slices. When a list completes, requeues waiting Services and those whose slices

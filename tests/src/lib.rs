@@ -23,6 +23,7 @@
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
+//! | [`two_writers`] | upstream and ours on the same objects at the same time |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
@@ -57,6 +58,7 @@ pub mod recompute;
 pub mod scenario;
 pub mod settled;
 pub mod simulate;
+pub mod two_writers;
 pub mod wait;
 pub mod workload;
 

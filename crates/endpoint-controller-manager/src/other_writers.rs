@@ -70,7 +70,8 @@ impl OtherWriters {
                     events.event(EventType::Warning, "OtherWriterDetected", message);
                 }
                 Transition::Acts => {
-                    let message = format!("No other client writes the objects of {controller}: writing at once");
+                    let message =
+                        format!("No other client writes the objects of {controller}: writing at once");
                     events.event(EventType::Normal, "NoOtherWriter", message);
                 }
             }
@@ -98,7 +99,8 @@ impl Collector for OtherWriters {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "[ALPHA] Number of versions of this controller's objects that other field managers wrote while this \
                     process led";
-        let mut family = encoder.encode_descriptor("foreign_writes_total", help, None, MetricType::Counter)?;
+        let mut family =
+            encoder.encode_descriptor("foreign_writes_total", help, None, MetricType::Counter)?;
         for &Seen { controller, ref writes, .. } in &*self.controllers.lock() {
             writes.encode(family.encode_family(&[("controller", controller)])?)?;
         }

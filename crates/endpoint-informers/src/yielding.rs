@@ -34,8 +34,8 @@ use kube_api::time::Instant;
 use parking_lot::Mutex;
 use tracing::{info, warn};
 
-pub use self::mode::{GRACE, LIMIT};
 use self::mode::{Decided, Mode, Turn};
+pub use self::mode::{GRACE, LIMIT};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
 
 /// A turn that began.
@@ -78,7 +78,12 @@ impl Yielding {
         let (controller, grace) = (self.controller, GRACE);
         match transition {
             Transition::Yields { to } => {
-                warn!(controller, manager = &**to, ?grace, "Another client writes the same objects; leaving the writes to it");
+                warn!(
+                    controller,
+                    manager = &**to,
+                    ?grace,
+                    "Another client writes the same objects; leaving the writes to it"
+                );
             }
             Transition::Acts => info!(controller, "No other client writes the same objects; writing at once"),
         }

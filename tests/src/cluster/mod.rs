@@ -3,6 +3,7 @@
 
 mod embedded;
 mod prepared;
+mod seed;
 mod servers;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,6 +30,7 @@ use self::servers::{
     ETCD_DATA, audit_log, client_when_ready, kubeconfig_path, start_apiserver, start_etcd, write_files,
 };
 
+pub use self::seed::Seed;
 pub use crate::credentials::User;
 
 /// Options of a cluster.

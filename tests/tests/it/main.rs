@@ -6,6 +6,7 @@
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
+//! | [`two_writers`] | with the gate `YieldToOtherWriters`, ours leaves the writes to upstream while it runs |
 //! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |
@@ -45,3 +46,4 @@ mod serving;
 mod simulate;
 mod takeover;
 mod takeover_gate;
+mod two_writers;

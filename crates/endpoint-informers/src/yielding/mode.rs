@@ -108,9 +108,9 @@ impl Mode {
         let rest = GRACE.saturating_sub(now.saturating_duration_since(waiting.since));
         let is_over = rest.is_zero();
         // The time until the other writer has been silent for the grace.
-        let busy = self.last_foreign_write.map_or(Duration::ZERO, |last| {
-            GRACE.saturating_sub(now.saturating_duration_since(last))
-        });
+        let busy = self
+            .last_foreign_write
+            .map_or(Duration::ZERO, |last| GRACE.saturating_sub(now.saturating_duration_since(last)));
         if is_over && busy.is_zero() {
             self.turn = Turn::Acting;
             self.waiting.clear();

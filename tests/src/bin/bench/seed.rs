@@ -1,39 +1,24 @@
-//! Fills a cluster: writes objects directly into etcd, then starts an API server on them.
+//! The cluster of the benchmark, and its pods.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::ListParams;
-use tests::cluster::{Cluster, ClusterOptions};
-use tests::{binaries, process};
+use tests::cluster::{Cluster, Seed};
 
 use crate::options::Options;
 
 /// A cluster with all objects but those that a controller makes.
 pub(crate) async fn cluster(options: &Options) -> Cluster {
-    let program = binaries::servers().etcd().with_file_name("seed");
-    assert!(program.is_file(), "the seed command is not there: install Go and run hack/testenv/build");
-    let mut cluster = Cluster::start(ClusterOptions {
-        // The cluster IPs of the seeded Services are in this range.
-        service_cluster_ip_range: "10.0.0.0/12".to_owned(),
-        ..ClusterOptions::default()
-    })
-    .await;
-    // Its caches begin with all objects in them, for both programs alike.
-    cluster.stop_apiserver();
-    let args = [
-        format!("--etcd={}", cluster.etcd_url()),
-        format!("--services={}", options.services),
-        format!("--pods-per-service={}", options.pods),
-        format!("--nodes={}", options.nodes),
-        format!("--zones={}", options.zones),
-        format!("--namespaces={}", options.namespaces()),
-        format!("--bystanders={}", options.bystanders),
-    ];
-    let args = args.each_ref().map(String::as_str);
-    let output = process::output(&program, &args, options.limit());
-    assert!(output.status.success(), "seeding: {}", String::from_utf8_lossy(&output.stderr));
-    cluster.start_apiserver().await;
-    cluster
+    let seed = Seed {
+        services: options.services,
+        pods: options.pods,
+        nodes: options.nodes,
+        zones: options.zones,
+        namespaces: options.namespaces(),
+        bystanders: options.bystanders,
+        limit: options.limit(),
+    };
+    Cluster::seeded(&seed).await
 }
 
 /// A seeded pod, and the Service that it belongs to.

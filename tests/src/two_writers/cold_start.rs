@@ -1,0 +1,80 @@
+//! Both programs start on a cluster whose Services have neither slices nor Endpoints.
+
+use std::collections::BTreeMap;
+
+use kube::Api;
+use kube::api::ListParams;
+
+use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use super::{Written, all_counted, by_program, yielding};
+use crate::cluster::{Cluster, Seed};
+use crate::manager::{Controller, Manager, ManagerOptions};
+use crate::wait;
+
+/// The namespace of all seeded Services.
+const NAMESPACE: &str = "ns-0";
+
+/// A start of both.
+#[derive(Debug, Clone, Copy)]
+pub struct ColdStart {
+    /// The number of Services, each with one port set and IPv4 only.
+    pub services: u32,
+    /// The pods of each.
+    pub pods: u32,
+    /// `--kube-api-qps` of both.
+    pub qps: u32,
+    /// The feature gate of ours.
+    pub yields: bool,
+}
+
+/// The outcome of a start.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Services with more than one create of a slice that was accepted.
+    pub made_twice: Vec<String>,
+    /// Writes by program.
+    pub written: BTreeMap<String, Written>,
+}
+
+/// Starts both, and waits until every Service has its slice and Endpoints, and ours has seen all writes of upstream.
+///
+/// # Panics
+/// If that does not happen.
+pub async fn run(start: ColdStart) -> Outcome {
+    let ColdStart { services, pods, qps, yields } = start;
+    let cluster = Cluster::seeded(&Seed { services, pods, ..Seed::default() }).await;
+    let mark = cluster.audit().mark();
+    let options = ManagerOptions { qps, ..ManagerOptions::of(Controller::ALL) };
+    let _upstream = Manager::upstream(&cluster, &options);
+    let ours = if yields { yielding(&options) } else { options.clone() };
+    let ours = Manager::ours(&cluster, &ours).await;
+    let limit = wait::LIMIT + std::time::Duration::from_secs(u64::from(2 * services / qps));
+    let endpoints: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
+    let slices: Api<EndpointSlice> = Api::namespaced(cluster.client(), NAMESPACE);
+    wait::until("objects of all Services", limit, || async {
+        let all = ListParams::default();
+        let error = |error: kube::Error| error.to_string();
+        let endpoints = endpoints.list_metadata(&all).await.map_err(error)?.items.len();
+        let slices = slices.list_metadata(&all).await.map_err(error)?.items.len();
+        if endpoints.min(slices) >= services as usize {
+            Ok(())
+        } else {
+            Err(format!("{endpoints} Endpoints and {slices} slices for {services} Services"))
+        }
+    })
+    .await;
+    if yields {
+        all_counted(&ours, &cluster, mark, Controller::ALL).await;
+    }
+    let requests = cluster.audit().since(mark);
+    let mut creates: BTreeMap<String, usize> = BTreeMap::new();
+    for request in &requests {
+        if request.resource == "endpointslices" && request.verb == "create" && request.code < 300 {
+            *creates.entry(format!("{}/{}", request.namespace, request.name)).or_default() += 1;
+        }
+    }
+    creates.retain(|_, creates| *creates > 1);
+    Outcome { made_twice: creates.into_keys().collect(), written: by_program(&requests) }
+}

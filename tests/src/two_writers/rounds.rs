@@ -1,0 +1,189 @@
+//! Rounds in which upstream is killed and started again.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Endpoints;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+
+use super::{OURS, UPSTREAM, all_counted, foreign_writes, yielding};
+use crate::audit::Request;
+use crate::cluster::{Cluster, ClusterOptions};
+use crate::manager::{Controller, Manager, ManagerOptions};
+use crate::parity::is_of_endpoints;
+use crate::scenario::{NAMESPACE, Pod, World};
+use crate::wait::{self, LIMIT};
+
+/// One round.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// The time from the first change without upstream until all its objects were written by ours.
+    pub takeover: Duration,
+    /// The same of the second change.
+    pub acting: Duration,
+}
+
+/// A cluster with a Service, a pod and custom Endpoints: one object for each controller.
+struct Scene {
+    cluster: Cluster,
+    world: World,
+    options: ManagerOptions,
+    ours: Manager,
+    changes: u16,
+}
+
+const SERVICE: &str = "web";
+const CUSTOM: &str = "custom";
+
+/// Runs rounds: upstream is killed, and ours acts within the grace; upstream starts again, and ours yields after one write of
+/// each of its controllers.
+///
+/// # Panics
+/// If one does not write what it must, or writes what it must not.
+pub async fn run(rounds: usize) -> Vec<Round> {
+    let mut scene = Scene::start().await;
+    let mut upstream = scene.start_upstream().await;
+    let mut results = Vec::new();
+    for _ in 0..rounds {
+        upstream.process().kill();
+        drop(upstream);
+        let takeover = scene.change_by(OURS).await;
+        scene.expect_status("acts").await;
+        let acting = scene.change_by(OURS).await;
+        results.push(Round { takeover, acting });
+        upstream = scene.start_upstream().await;
+        // Of two that write at once, ours yields.
+        scene.change_by(UPSTREAM).await;
+    }
+    results
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let world = World::prepare(cluster.client(), Controller::ALL).await;
+        let ports = json!([{"name": "http", "port": 80}]);
+        world
+            .service(
+                SERVICE,
+                json!({}),
+                json!({"selector": {"app": SERVICE}, "ports": ports, "ipFamilies": ["IPv4"]}),
+            )
+            .await;
+        world.service(CUSTOM, json!({}), json!({"ports": ports})).await;
+        world.pod(Pod::new(SERVICE, SERVICE, 1)).await;
+        let endpoints = json!({
+            "metadata": {"name": CUSTOM},
+            "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "http", "port": 80}]}],
+        });
+        let endpoints = serde_json::from_value(endpoints).expect("Endpoints");
+        let api: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
+        api.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints");
+        let options = ManagerOptions::of(Controller::ALL);
+        let ours = Manager::ours(&cluster, &yielding(&options)).await;
+        Self { cluster, world, options, ours, changes: 0 }
+    }
+
+    /// Starts upstream, and makes it write each object once, while ours is stopped; ours then sees that, and yields.
+    async fn start_upstream(&mut self) -> Manager {
+        let before = foreign_writes(&self.ours).await;
+        self.ours.process().signal("STOP");
+        let mark = self.cluster.audit().mark();
+        let upstream = Manager::upstream(&self.cluster, &self.options);
+        self.change().await;
+        self.expect_written(UPSTREAM).await;
+        self.ours.process().signal("CONT");
+        let made = writes(&self.cluster.audit().since(mark), UPSTREAM);
+        wait::until("foreign writes to be counted", LIMIT, || async {
+            let counted: u64 = foreign_writes(&self.ours).await.values().sum();
+            let counted = counted - before.values().sum::<u64>();
+            if counted >= made as u64 { Ok(()) } else { Err(format!("{counted} of {made}")) }
+        })
+        .await;
+        self.expect_status(&format!("yields to \"{UPSTREAM}\"")).await;
+        upstream
+    }
+
+    /// Makes a change that `program` alone writes. Returns the time until it has.
+    async fn change_by(&mut self, program: &str) -> Duration {
+        let mark = self.cluster.audit().mark();
+        let start = Instant::now();
+        self.change().await;
+        self.expect_written(program).await;
+        let took = start.elapsed();
+        let requests = self.cluster.audit().since(mark);
+        let other = if program == OURS { UPSTREAM } else { OURS };
+        assert_eq!(writes(&requests, other), 0, "{other} wrote: {requests:#?}");
+        took
+    }
+
+    /// Changes the address of the pod and of the custom Endpoints.
+    async fn change(&mut self) {
+        self.changes += 1;
+        let address = self.address();
+        self.world.ips(SERVICE, &[&address]).await;
+        let api: Api<Endpoints> = Api::namespaced(self.cluster.client(), NAMESPACE);
+        let patch = Patch::Merge(json!({
+            "subsets": [{"addresses": [{"ip": address}], "ports": [{"name": "http", "port": 80}]}],
+        }));
+        api.patch(CUSTOM, &PatchParams::default(), &patch).await.expect("changing Endpoints");
+    }
+
+    fn address(&self) -> String {
+        let [high, low] = self.changes.to_be_bytes();
+        format!("10.8.{high}.{low}")
+    }
+
+    /// Waits until each object has the last address, written by `program`.
+    async fn expect_written(&self, program: &str) {
+        let address = self.address();
+        let api: Api<Endpoints> = Api::namespaced(self.cluster.client(), NAMESPACE);
+        wait::until(&format!("{address} by {program}"), LIMIT, || async {
+            let error = |error: kube::Error| error.to_string();
+            let endpoints = api.get(SERVICE).await.map_err(error)?;
+            let mut objects = vec![(
+                endpoints.name_any(),
+                serde_json::to_value(&endpoints.subsets).expect("JSON").to_string(),
+            )];
+            for service in [SERVICE, CUSTOM] {
+                for slice in self.world.slices_of(service, "IPv4").await? {
+                    let content = serde_json::to_value(&slice.endpoints).expect("JSON").to_string();
+                    objects.push((slice.name_any(), content));
+                }
+            }
+            let wrong: Vec<_> = objects.iter().filter(|(_, content)| !content.contains(&address)).collect();
+            if wrong.is_empty() && objects.len() == 3 { Ok(()) } else { Err(format!("{objects:?}")) }
+        })
+        .await;
+    }
+
+    /// Waits until `/statusz` shows this of each controller.
+    async fn expect_status(&self, turn: &str) {
+        wait::until(&format!("/statusz with {turn}"), LIMIT, || async {
+            let (_, text) = self.ours.get("/statusz").await;
+            if text.matches(turn).count() == Controller::ALL.len() { Ok(()) } else { Err(text) }
+        })
+        .await;
+    }
+}
+
+/// The accepted writes of Endpoints and slices by a program, those of users aside.
+fn writes(requests: &[Request], program: &str) -> usize {
+    let is_write = |request: &&Request| request.is_write() && request.code < 300 && is_of_endpoints(request);
+    requests.iter().filter(is_write).filter(|request| request.program() == program).count()
+}
+
+/// Ours counts exactly the writes of upstream, and no deletion.
+///
+/// # Panics
+/// If it counts another number.
+pub async fn counts() {
+    let scene = Scene::start().await;
+    let mark = scene.cluster.audit().mark();
+    let upstream = Manager::upstream(&scene.cluster, &scene.options);
+    scene.world.sync().await;
+    scene.world.settle().await;
+    all_counted(&scene.ours, &scene.cluster, mark, Controller::ALL).await;
+    upstream.stop().await;
+}

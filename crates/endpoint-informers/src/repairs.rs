@@ -19,12 +19,14 @@
 mod author;
 mod limiter;
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::{EventType, Recorder};
+use endpointslice::model::ResourceVersion;
 use kube_api::plain_counter::PlainCounter;
 use kube_api::time::Instant;
 use parking_lot::Mutex;
@@ -37,12 +39,18 @@ use crate::events::service_reference;
 use crate::kinds::LastManagers;
 use crate::pending::WritePolicy;
 
+/// The number of our last writes whose versions are known. Their events come within seconds. Versions matter only for
+/// objects that we and another client wrote within one second, because `managedFields` have no finer times.
+const OWN_VERSIONS: usize = 256;
+
 /// The foreign changes of one controller's objects, by Service. The keys of its queue are Services.
 pub struct Repairs {
     queue: WorkQueue<ObjectKey>,
     /// The field manager of our own writes.
     manager: Arc<str>,
     limiter: Mutex<RepairLimiter>,
+    /// The versions of our last writes.
+    own: Mutex<VecDeque<ResourceVersion>>,
     foreign_writes: PlainCounter,
     policy: OnceLock<Arc<dyn WritePolicy>>,
 }
@@ -52,8 +60,15 @@ impl Repairs {
     /// ([`ApiClient::field_manager`](kube_api::ApiClient::field_manager)), which is never reported as the author of a
     /// foreign change.
     pub fn new(queue: WorkQueue<ObjectKey>, manager: impl Into<Arc<str>>) -> Self {
-        let (manager, limiter) = (manager.into(), Mutex::default());
-        Self { queue, manager, limiter, foreign_writes: PlainCounter::default(), policy: OnceLock::new() }
+        let (manager, limiter, own) = (manager.into(), Mutex::default(), Mutex::default());
+        Self {
+            queue,
+            manager,
+            limiter,
+            own,
+            foreign_writes: PlainCounter::default(),
+            policy: OnceLock::new(),
+        }
     }
 
     /// The last of these managers that is not this controller.
@@ -78,17 +93,28 @@ impl Repairs {
         self.foreign_writes.clone()
     }
 
-    /// Records a version of an object of this Service that this process did not write, if another field manager may have
-    /// written it.
-    pub fn foreign_write(&self, key: &ObjectKey, managers: &LastManagers) {
-        if let Some(manager) = managers.other_than(&self.manager) {
+    /// Records the version of a write of this process.
+    pub fn wrote(&self, version: ResourceVersion) {
+        let mut own = self.own.lock();
+        if own.len() == OWN_VERSIONS {
+            own.pop_front();
+        }
+        own.push_back(version);
+    }
+
+    /// Records a version of an object of this Service that a watch shows: as a foreign write unless this process, or another
+    /// one of this program, wrote it.
+    pub fn observe(&self, key: &ObjectKey, version: ResourceVersion, managers: &LastManagers) {
+        if let Some(manager) = managers.other_than(&self.manager)
+            && !self.own.lock().contains(&version)
+        {
             self.count_foreign_write(key, manager);
         }
     }
 
     /// Records a version of an object of this Service during its sync, when it is not known yet which versions are our own
     /// writes: as a foreign write if it is [by others](Self::is_by_others).
-    pub fn foreign_write_during_sync(&self, key: &ObjectKey, managers: &LastManagers) {
+    pub fn observe_during_sync(&self, key: &ObjectKey, managers: &LastManagers) {
         if let Some(manager) = managers.without(&self.manager) {
             self.count_foreign_write(key, manager);
         }

@@ -21,7 +21,7 @@
 //! acts from then on, until the next foreign write. A controller starts as if it yielded, so that a start beside a writer at
 //! work makes nothing twice.
 //!
-//! Only writes by another field manager count ([`Repairs::foreign_write`](crate::repairs::Repairs::foreign_write)).
+//! Only writes by another field manager count ([`Repairs::observe`](crate::repairs::Repairs::observe)).
 //! A conflict of our own write says no more than the watch event of the write that it met, and that event has the name.
 
 mod mode;

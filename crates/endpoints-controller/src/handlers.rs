@@ -50,8 +50,8 @@ impl Handler for EndpointsController {
         }
         let key = change.latest().key();
         if self.deferred.defer_if_syncing(&key, change) {
-            if self.is_foreign_write(change, state) {
-                self.repairs.foreign_write_during_sync(&key, &change.latest().last_managers);
+            if is_write_of_served(change, state) {
+                self.repairs.observe_during_sync(&key, &change.latest().last_managers);
             }
         } else {
             self.count_foreign_write(change, state);
@@ -109,19 +109,10 @@ impl EndpointsController {
     }
 
     fn count_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) {
-        if self.is_foreign_write(change, state) {
-            self.repairs.foreign_write(&change.latest().key(), &change.latest().last_managers);
+        if is_write_of_served(change, state) {
+            let object = change.latest();
+            self.repairs.observe(&object.key(), object.version, &object.last_managers);
         }
-    }
-
-    /// True if another process created or updated Endpoints of a Service that we serve.
-    fn is_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) -> bool {
-        let object = change.latest();
-        let service = state.services.get(&object.namespace, &object.name);
-        !matches!(change, Change::Deleted(_))
-            && !was_undone(change)
-            && service.is_some_and(|service| is_served(service))
-            && self.tracker.lock().is_foreign(&object.key(), object.version)
     }
 
     /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends.
@@ -147,6 +138,15 @@ impl EndpointsController {
             self.queue.add(key);
         }
     }
+}
+
+/// True if Endpoints of a Service that we serve were created or updated.
+fn is_write_of_served(change: &Change<CachedEndpoints>, state: &State) -> bool {
+    let object = change.latest();
+    let service = state.services.get(&object.namespace, &object.name);
+    !matches!(change, Change::Deleted(_))
+        && !was_undone(change)
+        && service.is_some_and(|service| is_served(service))
 }
 
 /// True if a list shows an older version than the cache did: a restored backup has undone a write, which may be one of ours

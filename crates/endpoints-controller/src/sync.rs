@@ -335,6 +335,7 @@ impl EndpointsController {
                 tracker.settled(key);
                 let metadata = written.unwrap_or_default();
                 if let Some(version) = metadata.resource_version {
+                    self.repairs.wrote(version.as_str().into());
                     tracker.wrote(
                         key,
                         metadata.uid.as_deref().unwrap_or_default().into(),

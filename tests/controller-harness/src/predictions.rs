@@ -32,11 +32,18 @@ impl Predictions {
     }
 }
 
-/// Allows every sync, and records the writes that it is going to make.
-pub(crate) struct Predicting<T>(pub(crate) Arc<Mutex<Server<T>>>);
+/// Asks another policy, or allows every sync, and records the writes that a sync is going to make.
+pub(crate) struct Predicting<T> {
+    pub(crate) server: Arc<Mutex<Server<T>>>,
+    pub(crate) policy: Option<Arc<dyn WritePolicy>>,
+}
 
 impl<T: Served> WritePolicy for Predicting<T> {
-    fn decide(&self, _: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+        let decision = self.policy.as_ref().map_or(Decision::Sync, |policy| policy.decide(key, pending));
+        if decision != Decision::Sync {
+            return decision;
+        }
         let writes = pending().unwrap_or_default();
         let requests = writes.iter().map(|write| {
             let method = match write.verb() {
@@ -46,7 +53,19 @@ impl<T: Served> WritePolicy for Predicting<T> {
             };
             format!("{method} {}", write.name())
         });
-        self.0.lock().predictions.foreseen.extend(requests);
-        Decision::Sync
+        self.server.lock().predictions.foreseen.extend(requests);
+        decision
+    }
+
+    fn synced(&self, key: &ObjectKey, succeeded: bool) {
+        self.policy.iter().for_each(|policy| policy.synced(key, succeeded));
+    }
+
+    fn foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
+        self.policy.iter().for_each(|policy| policy.foreign_write(key, manager));
+    }
+
+    fn awaits(&self, key: &ObjectKey) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.awaits(key))
     }
 }

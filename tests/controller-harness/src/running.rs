@@ -7,8 +7,11 @@ use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::controller::{Controller, run_with_policy};
+use endpoint_informers::pending::WritePolicy;
+use endpoint_informers::repairs::Repairs;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
+use kube_api::plain_counter::PlainCounter;
 use prometheus_client::registry::Registry;
 
 use crate::predictions::Predicting;
@@ -18,6 +21,7 @@ use crate::{Served, TestApi};
 pub struct Running<T = EndpointSlice> {
     queue: WorkQueue<ObjectKey>,
     registry: Registry,
+    foreign_writes: PlainCounter,
     /// The API server.
     pub api: TestApi<T>,
 }
@@ -28,14 +32,24 @@ impl<T: Served> TestApi<T> {
         &self,
         new: impl FnOnce(Arc<Cache>, ApiClient, &QueueMetrics, &mut Registry) -> (Arc<C>, EventWriter),
     ) -> Running<T> {
+        self.run_with_policy(None, new)
+    }
+
+    /// The same, with a policy that decides about each sync.
+    pub fn run_with_policy<C: Controller>(
+        &self,
+        policy: Option<Arc<dyn WritePolicy>>,
+        new: impl FnOnce(Arc<Cache>, ApiClient, &QueueMetrics, &mut Registry) -> (Arc<C>, EventWriter),
+    ) -> Running<T> {
         let mut registry = Registry::default();
         let queues = QueueMetrics::register(&mut registry);
         let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
         let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
-        let policy = Arc::new(Predicting(Arc::clone(&self.server)));
+        let policy = Arc::new(Predicting { server: Arc::clone(&self.server), policy });
+        let foreign_writes = controller.repairs().map(Repairs::foreign_writes).unwrap_or_default();
         tokio::spawn(run_with_policy(controller, self.server.lock().in_flight, Some(policy)));
-        Running { queue, registry, api: self.clone() }
+        Running { queue, registry, foreign_writes, api: self.clone() }
     }
 }
 
@@ -46,6 +60,11 @@ impl<T: Served> Running<T> {
         self.api.settle().await;
         self.api.forget_requests();
         self.api
+    }
+
+    /// The number of foreign writes so far.
+    pub fn foreign_writes(&self) -> u64 {
+        self.foreign_writes.get()
     }
 
     /// The value of a series, named as in the text format with its labels; 0 if it does not exist.

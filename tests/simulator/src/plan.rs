@@ -140,6 +140,9 @@ impl Plan {
         if self.setup.coalescing {
             command += " --coalescing";
         }
+        if self.setup.yielding {
+            command += " --yielding";
+        }
         if self.audited {
             command += " --audit";
         }

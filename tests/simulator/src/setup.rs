@@ -34,6 +34,8 @@ pub struct Setup {
     pub remembered_from: Option<usize>,
     /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
     pub coalescing: bool,
+    /// The feature gate `YieldToOtherWriters`; no seed has it on.
+    pub yielding: bool,
 }
 /// Draws a setup.
 pub(crate) fn setup(rng: &mut Rng) -> Setup {
@@ -55,6 +57,7 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
         remembered_from: None,
         coalescing: false,
+        yielding: false,
     }
 }
 

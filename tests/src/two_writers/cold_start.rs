@@ -25,6 +25,8 @@ pub struct ColdStart {
     pub pods: u32,
     /// `--kube-api-qps` of both.
     pub qps: u32,
+    /// Ours starts at the same time; otherwise as soon as upstream has begun to write.
+    pub at_once: bool,
     /// The feature gate of ours.
     pub yields: bool,
 }
@@ -43,11 +45,18 @@ pub struct Outcome {
 /// # Panics
 /// If that does not happen.
 pub async fn run(start: ColdStart) -> Outcome {
-    let ColdStart { services, pods, qps, yields } = start;
+    let ColdStart { services, pods, qps, at_once, yields } = start;
     let cluster = Cluster::seeded(&Seed { services, pods, ..Seed::default() }).await;
     let mark = cluster.audit().mark();
     let options = ManagerOptions { qps, ..ManagerOptions::of(Controller::ALL) };
     let _upstream = Manager::upstream(&cluster, &options);
+    if !at_once {
+        wait::until("upstream to write", wait::LIMIT, || async {
+            let written = by_program(&cluster.audit().since(mark));
+            if written.is_empty() { Err("no write") } else { Ok(()) }
+        })
+        .await;
+    }
     let ours = if yields { yielding(&options) } else { options.clone() };
     let ours = Manager::ours(&cluster, &ours).await;
     let limit = wait::LIMIT + std::time::Duration::from_secs(u64::from(2 * services / qps));

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Endpoints;
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{Endpoints, Event};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::{OURS, UPSTREAM, all_counted, foreign_writes, yielding};
 use crate::audit::Request;
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::manager::{Controller, Manager, ManagerOptions};
+use crate::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use crate::parity::is_of_endpoints;
 use crate::scenario::{NAMESPACE, Pod, World};
 use crate::wait::{self, LIMIT};
@@ -61,7 +61,13 @@ pub async fn run(rounds: usize) -> Vec<Round> {
 
 impl Scene {
     async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts ours with an election.
+    async fn start_with(leader_election: Option<LeaderElection>) -> Self {
         let cluster = Cluster::start(ClusterOptions::default()).await;
+        cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let ports = json!([{"name": "http", "port": 80}]);
         world
@@ -81,7 +87,8 @@ impl Scene {
         let api: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
         api.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints");
         let options = ManagerOptions::of(Controller::ALL);
-        let ours = Manager::ours(&cluster, &yielding(&options)).await;
+        let ours = ManagerOptions { leader_election, ..yielding(&options) };
+        let ours = Manager::ours(&cluster, &ours).await;
         Self { cluster, world, options, ours, changes: 0 }
     }
 
@@ -168,22 +175,48 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// Waits for an event about the Lease from each controller that yields.
+    async fn expect_events(&self) {
+        let events: Api<Event> = Api::namespaced(self.cluster.client(), "kube-system");
+        wait::until("events about the Lease", LIMIT, || async {
+            let all = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+            let detected = all.items.iter().filter(|event| {
+                event.reason.as_deref() == Some("OtherWriterDetected")
+                    && event.type_.as_deref() == Some("Warning")
+                    && event.involved_object.kind.as_deref() == Some("Lease")
+                    && event.involved_object.name.as_deref() == Some(LeaderElection::LEASE)
+                    && event.involved_object.uid.is_some()
+            });
+            let messages: Vec<&str> = detected.filter_map(|event| event.message.as_deref()).collect();
+            let of = |controller: &Controller| {
+                let starts =
+                    format!("Field manager \"{UPSTREAM}\" writes the objects of {} too", controller.name());
+                messages.iter().filter(|message| message.starts_with(&starts)).count() == 1
+            };
+            if Controller::ALL.iter().all(of) { Ok(()) } else { Err(format!("{:#?}", all.items)) }
+        })
+        .await;
+    }
+}
+
 /// The accepted writes of Endpoints and slices by a program, those of users aside.
 fn writes(requests: &[Request], program: &str) -> usize {
     let is_write = |request: &&Request| request.is_write() && request.code < 300 && is_of_endpoints(request);
     requests.iter().filter(is_write).filter(|request| request.program() == program).count()
 }
 
-/// Ours counts exactly the writes of upstream, and no deletion.
+/// Ours counts exactly the writes of upstream, and no deletion; one event for each controller names upstream.
 ///
 /// # Panics
-/// If it counts another number.
+/// If it counts another number, or there are other events.
 pub async fn counts() {
-    let scene = Scene::start().await;
+    let scene = Scene::start_with(Some(LeaderElection::DEFAULT)).await;
     let mark = scene.cluster.audit().mark();
     let upstream = Manager::upstream(&scene.cluster, &scene.options);
     scene.world.sync().await;
     scene.world.settle().await;
     all_counted(&scene.ours, &scene.cluster, mark, Controller::ALL).await;
+    scene.expect_events().await;
     upstream.stop().await;
 }

@@ -58,6 +58,7 @@ fn controllers(name: &str) -> &'static str {
         ["endpoint", "slice", "mirroring", ..] => "endpointslice-mirroring-controller",
         ["endpoint", "slice", ..] => "endpointslice-controller",
         ["workqueue", ..] => "all, by `name`",
+        ["foreign", "writes", ..] => "all, by `controller`",
         _ => "–",
     }
 }

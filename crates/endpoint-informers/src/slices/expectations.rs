@@ -190,6 +190,9 @@ impl SliceExpectations {
     /// Service. That is a foreign change, and its event will not show it as one.
     pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
         self.repairs.count_write(key);
+        if let Written::Created(metadata) | Written::Updated(metadata) = written {
+            self.repairs.wrote(ObjectVersion::from(*metadata).resource_version);
+        }
         let (Written::Created(metadata) | Written::Updated(metadata) | Written::Deleted(metadata)) = written;
         let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
         match written {

@@ -164,3 +164,24 @@ async fn conflicts_with_a_client_that_keeps_changing_an_object_count_as_writes()
     let writes = harness.api.requests().len();
     assert!(writes <= 60, "{writes} tries in half an hour");
 }
+
+/// Creates and updates by other field managers count, also those that are left alone, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn foreign_writes_are_counted() {
+    let harness = settled().await;
+    assert_eq!(harness.foreign_writes(), 0, "our own");
+    harness.edit("web", |endpoints| {
+        annotations(endpoints).insert("example.com/note".into(), "a".into());
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.foreign_writes(), 1, "a change that is left alone");
+    harness.edit("web", |endpoints| endpoints.subsets = None);
+    harness.api.settle().await;
+    assert_eq!((harness.foreign_writes(), harness.addresses("web").len()), (2, 1), "one that is repaired");
+    harness.api.delete("web");
+    harness.api.settle().await;
+    harness.api.put(endpoints(stored("custom", json!([]), json!({}))));
+    harness.api.relist();
+    harness.api.settle().await;
+    assert_eq!(harness.foreign_writes(), 2, "a deletion, a user's Endpoints, a relist");
+}

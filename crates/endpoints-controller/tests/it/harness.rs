@@ -48,6 +48,11 @@ impl Harness {
         Self::run(&api, Duration::ZERO, false)
     }
 
+    /// The number of foreign writes so far.
+    pub(crate) fn foreign_writes(&self) -> u64 {
+        self.running.foreign_writes()
+    }
+
     /// The value of a series.
     pub(crate) fn metric(&self, series: &str) -> u64 {
         self.running.metric(series)

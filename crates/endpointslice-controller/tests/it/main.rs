@@ -12,6 +12,7 @@
 //! | a complete list ends the wait for earlier writes | [`relist`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
 //! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
+//! | the feature gate `YieldToOtherWriters`, and the count of foreign writes | [`yielding`] |
 //! | the feature gate `EndpointSliceCoalescing` | [`coalescing`], [`rolling_update`] |
 //!
 //! | Upstream's test (`pkg/controller/endpointslice`) | Here |
@@ -55,6 +56,7 @@ mod rolling_update;
 mod services;
 mod terminating_condition;
 mod unreadable;
+mod yielding;
 
 use std::time::Duration;
 

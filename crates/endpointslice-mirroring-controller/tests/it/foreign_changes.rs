@@ -263,3 +263,14 @@ async fn a_slice_that_the_cache_does_not_show_yet_is_deleted_too() {
     harness.now().await;
     assert_eq!(harness.api.requests(), ["POST web-", "DELETE web-1"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn foreign_writes_of_mirrored_slices_are_counted() {
+    let harness = Harness::mirroring(&["10.0.0.1"]).await;
+    assert_eq!(harness.foreign_writes(), 0, "our own");
+    harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
+    harness.writes().await;
+    harness.api.delete_slice("web");
+    harness.writes().await;
+    assert_eq!(harness.foreign_writes(), 1, "a change, and no deletion");
+}

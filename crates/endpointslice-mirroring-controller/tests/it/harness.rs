@@ -104,6 +104,11 @@ impl Harness {
         self.metric("endpoints_sync_duration_count")
     }
 
+    /// The number of foreign writes so far.
+    pub(crate) fn foreign_writes(&self) -> u64 {
+        self.running.foreign_writes()
+    }
+
     /// A metric of the controller.
     pub(crate) fn metric(&self, series: &str) -> u64 {
         self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))

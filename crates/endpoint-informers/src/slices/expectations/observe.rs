@@ -20,7 +20,7 @@ impl SliceExpectations {
             && self.deferred.defer_if_syncing(&key, change)
         {
             if let Some(slice) = self.shown(change) {
-                self.repairs.foreign_write_during_sync(&key, &slice.last_managers);
+                self.repairs.observe_during_sync(&key, &slice.last_managers);
             }
         } else {
             self.count_foreign_write(change);
@@ -37,10 +37,8 @@ impl SliceExpectations {
     }
 
     fn count_foreign_write(&self, change: &Change<CachedSlice>) {
-        if let Some(slice) = self.shown(change)
-            && self.is_foreign_change(slice)
-        {
-            self.repairs.foreign_write(&expectation_key(slice), &slice.last_managers);
+        if let Some(slice) = self.shown(change) {
+            self.repairs.observe(&expectation_key(slice), slice.version, &slice.last_managers);
         }
     }
 

@@ -33,3 +33,46 @@ ca:
 insecureSkipVerify: true
 {{- end }}
 {{- end }}
+
+{{- /* Flags that decide what the controllers do, for the Deployment and for the checks. */}}
+{{- define "sharedArgs" -}}
+{{- $args := list }}
+{{- if lt (len .Values.controllers) 3 }}
+{{- $args = append $args (printf "--controllers=%s" (join "," .Values.controllers)) }}
+{{- end }}
+{{- with .Values.featureGates }}
+{{- $gates := list }}
+{{- range $gate, $on := . }}
+{{- $gates = append $gates (printf "%s=%t" $gate $on) }}
+{{- end }}
+{{- $args = append $args (printf "--feature-gates=%s" (join "," $gates)) }}
+{{- end }}
+{{- if .Values.serviceAccountCredentials.enabled }}
+{{- $args = append $args "--use-service-account-credentials=true" }}
+{{- end }}
+{{- with concat $args .Values.extraArgs }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "securityContext" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- /* All of the checks exists only while they run. A Job that failed stays, for its log. */}}
+{{- define "preflight.hook" -}}
+helm.sh/hook: post-install,pre-upgrade
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

@@ -3,6 +3,7 @@
 
 mod documents;
 mod objects;
+mod preflight;
 mod releases;
 mod schemas;
 mod values;

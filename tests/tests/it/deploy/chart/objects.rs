@@ -107,9 +107,9 @@ fn flags_follow_from_values() {
         "extraArgs": ["--kube-api-qps=50", "--logging-format=json"],
     });
     let more = [
+        "--takeover-max-writes=0",
         "--controllers=endpoints-controller,endpointslice-controller",
         "--feature-gates=AllAlpha=false,EndpointSliceCoalescing=true",
-        "--takeover-max-writes=0",
         "--kube-api-qps=50",
         "--logging-format=json",
     ];

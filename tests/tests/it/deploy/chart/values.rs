@@ -42,6 +42,7 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"nodeSelector": {"node": true}}), "/nodeSelector/node"),
         (json!({"podDisruptionBudget": false}), "/podDisruptionBudget"),
         (json!({"lease": {"hold": "yes"}}), "/lease/hold"),
+        (json!({"preflight": true}), "/preflight"),
         (json!({"flowSchemas": {"enabled": "false"}}), "/flowSchemas/enabled"),
         (
             json!({"networkPolicy": {"enabled": true, "apiServerPorts": [0]}}),

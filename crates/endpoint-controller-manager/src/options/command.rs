@@ -11,7 +11,10 @@ use crate::version;
 const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
 
 const SUBCOMMANDS: &str = "Subcommands (each has a --help of its own):\n  simulate    \
-     Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without a cluster";
+     Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without a cluster\n  \
+     explain     Show for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why\n  \
+     audit       Find what is wrong with the Endpoints and EndpointSlices of a cluster\n  \
+     preflight   Check a cluster before this program takes over from kube-controller-manager, and after";
 
 /// The command with all flags, after some of its own.
 pub(super) fn build(own: Vec<Arg>) -> Command {

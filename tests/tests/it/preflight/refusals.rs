@@ -1,6 +1,7 @@
 //! Clusters that cannot be read, or that lack what the program uses.
 
 use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::wait::LIMIT;
 use tests::{binaries, process};
 
 use super::site::{PREPARED, Site};
@@ -15,11 +16,7 @@ async fn an_api_server_that_cannot_be_reached_is_one_line() {
         (vec!["preflight", "--kubeconfig=/nowhere"], 1, "Error: --kubeconfig: cannot read /nowhere"),
         (vec!["preflight", "--no-such"], 1, "Error: unknown flag: --no-such"),
     ] {
-        let output = process::output(
-            &binaries::endpoint_controller_manager(),
-            &words,
-            std::time::Duration::from_secs(60),
-        );
+        let output = process::output(&binaries::endpoint_controller_manager(), &words, LIMIT);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(stderr.starts_with(expected) && stderr.lines().count() == 1, "{words:?}: {stderr}");
@@ -34,6 +31,7 @@ async fn missing_rights_are_one_line_for_each_check() {
     let apiserver_flags = flags.map(str::to_owned).to_vec();
     let cluster = Cluster::start(ClusterOptions { apiserver_flags, ..ClusterOptions::default() }).await;
     let site = Site { cluster };
+    unknown_callers(&site);
     let report = site.preflight(&["--confirm-after=0"]);
     report.expect("streaming-lists", "warning", "does not stream lists");
     report.expect("priority-of-lease", "ok", "no priority and fairness");
@@ -61,4 +59,17 @@ async fn missing_rights_are_one_line_for_each_check() {
     // Its own rights are known to every user.
     let report = site.preflight_as(User::ThirdParty, &[]);
     report.expect("rights-endpoints-controller", "failed", "may not: list services");
+}
+
+fn unknown_callers(site: &Site) {
+    let valid = std::fs::read_to_string(site.cluster.kubeconfig(User::ThirdParty)).unwrap();
+    let path = site.cluster.folder().join("unknown.kubeconfig");
+    std::fs::write(&path, valid.replace(&User::ThirdParty.token(), "none")).unwrap();
+    let kubeconfig = format!("--kubeconfig={}", path.display());
+    let words = ["preflight", &kubeconfig];
+    let output = process::output(&binaries::endpoint_controller_manager(), &words, LIMIT);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("credentials of the kubeconfig are not valid"), "{stderr}");
+    assert!(output.stdout.is_empty() && stderr.lines().count() == 1, "{stderr}");
 }

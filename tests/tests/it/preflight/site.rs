@@ -1,7 +1,6 @@
 //! A cluster for preflights.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod as ApiPod;
 use kube::Api;
@@ -19,7 +18,6 @@ use crate::deploy::manifests::{create, kustomization, name, text};
 /// The words for a program as `deploy/base` runs it.
 pub(super) const PREPARED: &[&str] =
     &["--service-account=kube-system:endpoint-controller-manager", "--confirm-after=0"];
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A cluster with the roles of `deploy/`.
 pub(super) struct Site {
@@ -67,18 +65,24 @@ impl Site {
         wait::until(&name(object), LIMIT, || create(&client, object)).await;
     }
 
+    /// Binds a role to the user of the controllers.
+    pub(super) async fn bind(&self, kind: &str, role: &str) {
+        let api = "rbac.authorization.k8s.io";
+        let metadata =
+            json!({"name": format!("test:{role}"), "namespace": (kind == "Role").then_some("kube-system")});
+        self.create(&json!({
+            "apiVersion": format!("{api}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
+            "roleRef": {"apiGroup": api, "kind": kind, "name": role},
+            "subjects": [{"apiGroup": api, "kind": "User", "name": User::EndpointControllers.name()}],
+        }))
+        .await;
+    }
+
     /// Starts kube-controller-manager with a Lease of its own, and lets it write for a Service with pods and for one with
     /// custom Endpoints.
     pub(super) async fn settle(&self) -> (Manager, World) {
         let world = World::prepare(self.cluster.client(), Controller::ALL).await;
-        let role = "system:kube-controller-manager";
-        self.create(&json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "test-lease"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                "name": User::EndpointControllers.name()}],
-        }))
-        .await;
+        self.bind("ClusterRole", "system:kube-controller-manager").await;
         let options = ManagerOptions {
             leader_election: Some(LeaderElection::DEFAULT),
             flags: vec!["--leader-elect-resource-name=kube-controller-manager".to_owned()],
@@ -122,7 +126,7 @@ impl Site {
     pub(super) fn preflight_as(&self, user: User, words: &[&str]) -> Report {
         let kubeconfig = format!("--kubeconfig={}", self.cluster.kubeconfig(user).display());
         let args: Vec<&str> = ["preflight", "-o", "json", &kubeconfig].iter().chain(words).copied().collect();
-        let output = process::output(&binaries::endpoint_controller_manager(), &args, TIMEOUT);
+        let output = process::output(&binaries::endpoint_controller_manager(), &args, LIMIT);
         let stderr = String::from_utf8_lossy(&output.stderr);
         let document: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));

@@ -14,6 +14,7 @@ mod lease;
 mod output;
 mod rights;
 mod subject;
+mod unknown;
 mod writers;
 
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use endpoint_diagnostics::text::one_line;
 use serde::Serialize;
 
-use super::facts::Unknown;
+use super::unknown::Unknown;
 
 /// The outcome of a check, the lightest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,31 +2,10 @@
 
 use jiff::Timestamp;
 
+use super::lease::Lease;
 use super::rights::Need;
+use super::unknown::Fact;
 use super::writers::Writers;
-
-/// The reason for not knowing a fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unknown {
-    pub(super) message: String,
-    pub(super) remedy: String,
-}
-
-impl Unknown {
-    /// The caller has not the right to do this, such as `list pods`.
-    pub(super) fn forbidden(action: &str) -> Self {
-        let remedy = format!("Run this as a user who may {action}, or check it by hand");
-        Self { message: format!("This needs the right to {action}"), remedy }
-    }
-
-    /// The API server did not do this for another reason.
-    pub(super) fn failed(action: &str, reason: &str) -> Self {
-        Self { message: format!("Cannot {action}: {reason}"), remedy: "Run this again".to_owned() }
-    }
-}
-
-/// A fact, or the reason for not knowing it.
-pub(super) type Fact<T> = Result<T, Unknown>;
 
 /// Everything that the checks judge.
 #[derive(Clone, Debug)]
@@ -62,7 +41,7 @@ pub(super) struct ServerVersion {
     pub(super) minor: Option<u16>,
 }
 
-/// The FlowSchema and the priority level of a request.
+/// The `FlowSchema` and the priority level of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Priority {
     pub(super) flow_schema: String,
@@ -74,15 +53,6 @@ pub(super) struct Priority {
 pub(super) struct Answer {
     pub(super) need: Need,
     pub(super) allowed: Fact<bool>,
-}
-
-/// A Lease of a leader election.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lease {
-    /// Empty if it was released.
-    pub(super) holder: String,
-    pub(super) renewed: Option<Timestamp>,
-    pub(super) seconds: i32,
 }
 
 /// A pod of kube-controller-manager.

@@ -2,7 +2,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::facts::Lease;
 use crate::config::Config;
 use crate::version;
 
@@ -10,6 +9,15 @@ use crate::version;
 pub(super) const SYSTEM: &str = "kube-system";
 /// The holder in `deploy/disable-built-ins/hold.yaml`.
 const HOLD: &str = "swap-of-built-in-controllers";
+
+/// A Lease of a leader election.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lease {
+    /// Empty if it was released.
+    pub(super) holder: String,
+    pub(super) renewed: Option<Timestamp>,
+    pub(super) seconds: i32,
+}
 
 /// The namespace and the name of this program's Lease.
 pub(super) fn lease_name(config: &Config) -> (&str, &str) {

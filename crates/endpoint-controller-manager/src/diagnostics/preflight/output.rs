@@ -74,7 +74,7 @@ pub(super) fn code(checks: &[Check]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::super::check::{PLANS, VERSION, WORKLOADS, WRITERS};
-    use super::super::facts::Unknown;
+    use super::super::unknown::Unknown;
     use super::*;
 
     fn checks() -> Vec<Check> {

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::diagnostics::preflight::check::{Check, OBJECTS, WORKLOADS, counted, first_ten};
-use crate::diagnostics::preflight::facts::{Facts, Lease};
-use crate::diagnostics::preflight::lease::{State, ago, state};
+use crate::diagnostics::preflight::facts::Facts;
+use crate::diagnostics::preflight::lease::{Lease, State, ago, state};
 
 /// The state of this program's Lease; free if it cannot be read.
 fn own(facts: &Facts) -> State<'_> {

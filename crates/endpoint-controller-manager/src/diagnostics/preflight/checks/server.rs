@@ -2,11 +2,12 @@
 
 use crate::config::Config;
 use crate::diagnostics::preflight::check::{Check, Id, PRIORITY, PRIORITY_OF_LEASE, STREAMING, VERSION};
-use crate::diagnostics::preflight::facts::{Fact, Priority, ServerVersion};
+use crate::diagnostics::preflight::facts::{Priority, ServerVersion};
 use crate::diagnostics::preflight::subject::Subject;
+use crate::diagnostics::preflight::unknown::Fact;
 use crate::gates::Minor;
 
-/// The levels that clients share that no other FlowSchema matches.
+/// The levels that clients share that no other `FlowSchema` matches.
 const SHARED: [&str; 2] = ["global-default", "catch-all"];
 
 pub(super) fn version(version: &Fact<ServerVersion>, config: &Config) -> Check {

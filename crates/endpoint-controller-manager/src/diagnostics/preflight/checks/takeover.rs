@@ -1,7 +1,8 @@
 //! Checks of what this program would do first.
 
 use crate::diagnostics::preflight::check::{Check, DELETIONS, PLANS, counted, first_ten};
-use crate::diagnostics::preflight::facts::{Fact, Takeover};
+use crate::diagnostics::preflight::facts::Takeover;
+use crate::diagnostics::preflight::unknown::Fact;
 
 pub(super) fn deletions(takeover: &Fact<Takeover>) -> Check {
     let deletions = match takeover {

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::super::check::{self, Status};
-use super::super::facts::{Answer, Lease, ManagerPod, Priority, ServerVersion, Takeover, Unknown};
+use super::super::facts::{Answer, ManagerPod, Priority, ServerVersion, Takeover};
+use super::super::lease::Lease;
 use super::super::rights::{Present, needs};
+use super::super::unknown::Unknown;
 use super::super::writers::{Writers, Written};
 use super::*;
 use crate::options::{self, Parsed};
@@ -29,8 +31,8 @@ fn config(flags: &[&str]) -> Config {
     }
 }
 
-fn lease(holder: &str, renewed: i64) -> Option<Lease> {
-    Some(Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), seconds: 15 })
+fn lease(holder: &str, renewed: i64) -> Lease {
+    Lease { holder: holder.to_owned(), renewed: Some(at(renewed)), seconds: 15 }
 }
 
 fn pod(name: &str, controllers: &str) -> ManagerPod {
@@ -46,8 +48,8 @@ fn written(by: &[(&str, usize, i64)]) -> Writers {
     Writers(by.iter().map(written).collect::<BTreeMap<_, _>>())
 }
 
-fn level(level: &str) -> Option<Priority> {
-    Some(Priority { flow_schema: format!("schema-of-{level}"), level: level.to_owned() })
+fn level(level: &str) -> Priority {
+    Priority { flow_schema: format!("schema-of-{level}"), level: level.to_owned() }
 }
 
 /// A cluster before the swap, in which all is well.
@@ -57,10 +59,10 @@ fn facts() -> Facts {
         now: at(NOW),
         version: Ok(ServerVersion { text: "v1.36.3".to_owned(), minor: Some(36) }),
         streaming: Ok(true),
-        priority: Ok(level("workload-high")),
-        priority_of_lease: Ok(level("leader-election")),
+        priority: Ok(Some(level("workload-high"))),
+        priority_of_lease: Ok(Some(level("leader-election"))),
         rights: needs(&config(&[]), EVERYTHING).into_iter().map(allowed).collect(),
-        upstream_lease: Ok(lease("node-1_x", NOW - 2)),
+        upstream_lease: Ok(Some(lease("node-1_x", NOW - 2))),
         own_lease: Ok(None),
         managers: Ok(vec![pod("kcm-1", "*,bootstrapsigner,tokencleaner")]),
         kubeadm: Ok(None),
@@ -164,8 +166,8 @@ fn an_api_server_without_streaming_lists_is_a_warning() {
 #[test]
 fn shared_priority_levels_are_warned_about() {
     let facts = changed(|facts| {
-        facts.priority = Ok(level("global-default"));
-        facts.priority_of_lease = Ok(level("catch-all"));
+        facts.priority = Ok(Some(level("global-default")));
+        facts.priority_of_lease = Ok(Some(level("catch-all")));
     });
     expect(&facts, check::PRIORITY, Status::Warning, "schema-of-global-default");
     expect(&facts, check::PRIORITY_OF_LEASE, Status::Warning, "catch-all");
@@ -216,13 +218,13 @@ fn other_writers_are_named() {
 fn leases_are_held_free_or_left() {
     let upstream = |lease| changed(|facts| facts.upstream_lease = Ok(lease));
     expect(&facts(), check::UPSTREAM_LEASE, Status::Ok, "Held by node-1_x, renewed 2 s ago");
-    expect(&upstream(lease("node-1_x", 0)), check::UPSTREAM_LEASE, Status::Warning, "does not renew");
+    expect(&upstream(Some(lease("node-1_x", 0))), check::UPSTREAM_LEASE, Status::Warning, "does not renew");
     expect(&upstream(None), check::UPSTREAM_LEASE, Status::Warning, "No process holds it");
 
     let own = |lease| changed(|facts| facts.own_lease = Ok(lease));
-    expect(&own(lease("", 0)), check::OWN_LEASE, Status::Ok, "leads at once");
-    expect(&own(lease(HOLD, 0)), check::OWN_LEASE, Status::Ok, "waits");
-    expect(&own(lease("ours_1", 0)), check::OWN_LEASE, Status::Warning, "Left by ours_1");
+    expect(&own(Some(lease("", 0))), check::OWN_LEASE, Status::Ok, "leads at once");
+    expect(&own(Some(lease(HOLD, 0))), check::OWN_LEASE, Status::Ok, "waits");
+    expect(&own(Some(lease("ours_1", 0))), check::OWN_LEASE, Status::Warning, "Left by ours_1");
     expect_with(&facts(), &["--leader-elect=false"], check::OWN_LEASE, Status::Warning, "uses no Lease");
 }
 
@@ -234,15 +236,15 @@ fn exactly_one_program_should_write() {
             facts.managers = Ok(pods.iter().map(|controllers| pod("kcm", controllers)).collect());
         })
     };
-    let ours = || lease("ours_1", NOW - 1);
+    let ours = || Some(lease("ours_1", NOW - 1));
     for (own, pods, status, text) in [
         (None, ["*", "*"].as_slice(), Status::Ok, "endpointslice-mirroring-controller (2 pods)"),
         (None, &[], Status::Warning, "cannot be read"),
         (ours(), &["*"], Status::Failed, "Two programs write"),
         (ours(), &[OFF, "*,-endpoint"], Status::Failed, "runs endpointslice-controller, "),
         (ours(), &[OFF], Status::Ok, "runs none"),
-        (lease(HOLD, 0), &[OFF, "*"], Status::Warning, "differ"),
-        (lease(HOLD, 0), &[OFF], Status::Warning, "No program writes"),
+        (Some(lease(HOLD, 0)), &[OFF, "*"], Status::Warning, "differ"),
+        (Some(lease(HOLD, 0)), &[OFF], Status::Warning, "No program writes"),
         (None, &[OFF], Status::Failed, "runs none"),
         (None, &["*,-endpoints-controller"], Status::Failed, "only endpointslice-controller"),
     ] {
@@ -303,15 +305,15 @@ fn leftovers_are_those_of_a_program_that_does_not_lead() {
             facts.writers = Ok(written(by));
         })
     };
-    let ours = || lease("ours_1", NOW - 1);
+    let ours = || Some(lease("ours_1", NOW - 1));
     let by = [("endpoint-controller-manager", 3, 0)];
     let deployment = ["Deployment kube-system/ecm (2 of 2 ready)"];
     for (own, workloads, status, text) in [
         (None, [].as_slice(), Status::Ok, "No Deployment"),
         (None, &deployment, Status::Warning, "Left of an earlier try"),
-        (lease("ours_1", 0), &deployment, Status::Warning, "Left of an earlier try"),
-        (lease(HOLD, 0), &deployment, Status::Ok, "waits"),
-        (lease(HOLD, 0), &[], Status::Warning, "The hold of the swap exists"),
+        (Some(lease("ours_1", 0)), &deployment, Status::Warning, "Left of an earlier try"),
+        (Some(lease(HOLD, 0)), &deployment, Status::Ok, "waits"),
+        (Some(lease(HOLD, 0)), &[], Status::Warning, "The hold of the swap exists"),
         (ours(), &deployment, Status::Ok, "runs: Deployment"),
         (ours(), &[], Status::Ok, "in no Deployment"),
     ] {

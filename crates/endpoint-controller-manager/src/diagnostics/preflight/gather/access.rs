@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::requests::Requests;
 use crate::config::Config;
-use crate::diagnostics::preflight::facts::{Answer, Fact};
+use crate::diagnostics::preflight::facts::Answer;
 use crate::diagnostics::preflight::lease::SYSTEM;
 use crate::diagnostics::preflight::rights::{Need, Present, needs};
 use crate::diagnostics::preflight::subject::{Subject, account, groups};
+use crate::diagnostics::preflight::unknown::Fact;
 
 /// Asks for each right that the program needs. `lease` tells whether its Lease exists.
 pub(super) async fn rights(

@@ -4,8 +4,9 @@ use k8s_openapi::api::coordination::v1 as coordination;
 use serde_json::Value;
 
 use super::requests::Requests;
-use crate::diagnostics::preflight::facts::{Fact, Lease, ManagerPod, Unknown};
-use crate::diagnostics::preflight::lease::SYSTEM;
+use crate::diagnostics::preflight::facts::ManagerPod;
+use crate::diagnostics::preflight::lease::{Lease, SYSTEM};
+use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::input::object::text;
 use crate::version;
 

@@ -15,7 +15,8 @@ use super::requests::unknown;
 use crate::config::Config;
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::live::{Resource, each};
-use crate::diagnostics::preflight::facts::{Fact, Takeover, Unknown};
+use crate::diagnostics::preflight::facts::Takeover;
+use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::diagnostics::preflight::writers::Writers;
 use crate::differences::Change;
 use crate::simulate::{Foreseen, Foresight};
@@ -124,7 +125,7 @@ impl Reading {
         let mut findings = audit(&self.snapshot, &Options::default()).findings;
         findings.retain(|finding| finding.rule == DELETED_AT_START);
         let services = self.snapshot.services().count();
-        let foreseen = self.foresight.run(config).await;
+        let foreseen = Box::pin(self.foresight.run(config)).await;
         let foreseen = foreseen.map_err(|reason| Unknown::failed(ACTION, &reason))?;
         Ok(Look { foreseen, findings, unreadable: self.unreadable, services })
     }

@@ -1,4 +1,4 @@
-//! The FlowSchemas and priority levels that requests get, by the headers of their answers.
+//! The `FlowSchema`s and priority levels that requests get, by the headers of their answers.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,9 @@ use futures::future::join;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::requests::Requests;
-use crate::diagnostics::preflight::facts::{Fact, Priority, Unknown};
+use crate::diagnostics::preflight::facts::Priority;
 use crate::diagnostics::preflight::subject::Subject;
+use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::input::object::text;
 
 const FLOW_SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
@@ -29,7 +30,7 @@ pub(super) async fn priorities(
     join(of("/api/v1/services?limit=1"), of(&lease)).await
 }
 
-/// The names of FlowSchemas and priority levels by their uids.
+/// The names of `FlowSchema`s and priority levels by their uids.
 async fn names(requests: &Requests<'_>) -> Fact<HashMap<String, String>> {
     let mut names = HashMap::new();
     for resource in ["flowschemas", "prioritylevelconfigurations"] {

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::preflight::command::NAME;
-use crate::diagnostics::preflight::facts::{Fact, Unknown};
+use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::version;
 
 /// The longest wait for the header of an answer.

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::requests::Requests;
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::Failure;
-use crate::diagnostics::preflight::facts::{Fact, ServerVersion, Unknown};
+use crate::diagnostics::preflight::facts::ServerVersion;
+use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 
 /// A watch of one Service, as the program's informers begin, for a second at most.
 const STREAM: &str = "/api/v1/namespaces/default/services?watch=true&allowWatchBookmarks=true&sendInitialEvents=true\

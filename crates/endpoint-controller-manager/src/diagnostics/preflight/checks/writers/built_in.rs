@@ -4,8 +4,8 @@ use crate::config::Config;
 use crate::controllers::Controller;
 use crate::diagnostics::preflight::built_ins::Entries;
 use crate::diagnostics::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
-use crate::diagnostics::preflight::facts::{Facts, Lease, ManagerPod};
-use crate::diagnostics::preflight::lease::{State, state};
+use crate::diagnostics::preflight::facts::{Facts, ManagerPod};
+use crate::diagnostics::preflight::lease::{Lease, State, state};
 
 /// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs.
 pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {

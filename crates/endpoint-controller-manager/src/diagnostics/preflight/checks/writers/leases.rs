@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::diagnostics::preflight::check::{Check, OWN_LEASE, UPSTREAM_LEASE};
-use crate::diagnostics::preflight::facts::{Facts, Lease};
-use crate::diagnostics::preflight::lease::{State, ago, lease_name, state};
+use crate::diagnostics::preflight::facts::Facts;
+use crate::diagnostics::preflight::lease::{Lease, State, ago, lease_name, state};
 
 /// The checks of kube-controller-manager's Lease and of this program's.
 pub(super) fn leases(facts: &Facts, config: &Config) -> [Check; 2] {

@@ -7,20 +7,22 @@
 //! They need get, list and watch alone, and write nothing but the repairs of `audit --fix` and the access reviews of
 //! `preflight`, which the API server does not store.
 
-mod audit;
+pub(crate) mod audit;
 mod cluster;
 mod exit;
-mod explain;
+pub(crate) mod explain;
 mod files;
 mod flags;
 mod format;
 mod live;
-mod preflight;
+pub(crate) mod preflight;
 mod serve;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
+
+pub(crate) use flags::matches;
 
 #[cfg(test)]
 pub(crate) use audit::args as audit_args;
@@ -32,21 +34,13 @@ pub(crate) use preflight::args as preflight_args;
 /// The name under which kubectl finds the program as a plugin: `kubectl explain-endpoints`.
 const PLUGIN: &str = "kubectl-explain_endpoints";
 
-/// Runs a subcommand of this module, if the words of the command line name one, by the first word or by the name of the
-/// program.
-pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
+/// The way in which `explain` is called.
+pub(crate) const EXPLAIN: &str = "endpoint-controller-manager explain";
+
+/// Runs `explain`, if the name of the program is that of the plugin.
+pub(crate) fn plugin(words: &[OsString]) -> Option<ExitCode> {
     let (program, rest) = words.split_first()?;
-    if is_plugin(program) {
-        return Some(explain::main("kubectl explain-endpoints", rest));
-    }
-    let (first, rest) = rest.split_first()?;
-    if first == audit::NAME {
-        return Some(audit::main(rest));
-    }
-    if first == preflight::NAME {
-        return Some(preflight::main(rest));
-    }
-    (first == explain::NAME).then(|| explain::main("endpoint-controller-manager explain", rest))
+    is_plugin(program).then(|| explain::main("kubectl explain-endpoints", rest))
 }
 
 fn is_plugin(program: &OsStr) -> bool {

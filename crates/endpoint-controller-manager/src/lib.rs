@@ -34,6 +34,7 @@ mod secure_serving;
 mod signals;
 mod simulate;
 mod strconv;
+mod subcommands;
 mod takeover;
 mod version;
 
@@ -42,11 +43,8 @@ use std::process::ExitCode;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|word| word == simulate::NAME) {
-        return simulate::main(std::env::args_os().skip(2));
-    }
     let words: Vec<OsString> = std::env::args_os().collect();
-    if let Some(code) = diagnostics::main(&words) {
+    if let Some(code) = diagnostics::plugin(&words).or_else(|| subcommands::main(&words)) {
         return code;
     }
     match options::parse(words.into_iter()) {

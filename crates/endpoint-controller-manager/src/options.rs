@@ -30,6 +30,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::config::Config;
 use crate::version;
+pub(crate) use command::build as command;
 use complete::complete;
 use errors::Errors;
 use parse::VersionRequest;

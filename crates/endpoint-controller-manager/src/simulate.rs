@@ -43,9 +43,9 @@ use failures::Failures;
 use progress::{Progress, note};
 use session::{Outcome, Session};
 
-pub(crate) use command::NAME;
 #[cfg(test)]
 pub(crate) use command::args;
+pub(crate) use command::{NAME, command};
 pub(crate) use foresee::{Foreseen, Foresight};
 
 /// Runs the subcommand with the words after its name.

@@ -21,12 +21,12 @@ use crate::options::{self, Parsed};
 use command::Explanation;
 use select::select;
 
-pub(crate) use command::NAME;
 #[cfg(test)]
 pub(crate) use command::args;
+pub(crate) use command::{NAME, command};
 
 /// Runs the subcommand with the words after its name. `usage` is the way in which it was called.
-pub(super) fn main(usage: &'static str, words: &[OsString]) -> ExitCode {
+pub(crate) fn main(usage: &'static str, words: &[OsString]) -> ExitCode {
     let explanation = match command::parse(usage, words) {
         Ok(explanation) => explanation,
         Err(Parsed::Print(text)) => return options::print(&text),

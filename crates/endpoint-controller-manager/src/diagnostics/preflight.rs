@@ -31,12 +31,12 @@ use check::Check;
 use command::Preflight;
 use subject::Subject;
 
-pub(crate) use command::NAME;
 #[cfg(test)]
 pub(crate) use command::args;
+pub(crate) use command::{NAME, command};
 
 /// Runs the subcommand with the words after its name.
-pub(super) fn main(words: &[OsString]) -> ExitCode {
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let command = match command::parse(words) {
         Ok(command) => command,
         Err(Parsed::Print(text)) => return options::print(&text),

@@ -6,18 +6,12 @@ use clap::{Arg, ArgAction, Command};
 
 use super::flag::Flag;
 use super::groups::{GROUPS, HELP, all};
-use crate::version;
+use crate::{subcommands, version};
 
 const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
 
-const SUBCOMMANDS: &str = "Subcommands (each has a --help of its own):\n  simulate    \
-     Print the EndpointSlices and Endpoints that follow from manifests or from a dump of a cluster, without a cluster\n  \
-     explain     Show for each pod of a Service whether it is in the EndpointSlices and Endpoints, and if not, why\n  \
-     audit       Find what is wrong with the Endpoints and EndpointSlices of a cluster\n  \
-     preflight   Check a cluster before this program takes over from kube-controller-manager, and after";
-
 /// The command with all flags, after some of its own.
-pub(super) fn build(own: Vec<Arg>) -> Command {
+pub(crate) fn build(own: Vec<Arg>) -> Command {
     let args =
         GROUPS.iter().flat_map(|group| group.flags.iter().map(|flag| arg(flag).help_heading(group.heading)));
     Command::new(version::NAME)
@@ -27,7 +21,7 @@ pub(super) fn build(own: Vec<Arg>) -> Command {
         .args_override_self(true)
         .args(own)
         .args(args)
-        .after_help(SUBCOMMANDS)
+        .after_help(subcommands::summary())
 }
 
 /// Values have Go's syntax: `--flag` and `--flag=false` for a boolean; anything, also `-1` and `--x`, as the value of

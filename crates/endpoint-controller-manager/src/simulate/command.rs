@@ -90,6 +90,11 @@ fn own_args() -> Vec<Arg> {
     args().map(|arg| arg.help_heading(HEADING)).to_vec()
 }
 
+/// The command, with the flags of the program.
+pub(crate) fn command() -> Command {
+    shape(options::command(own_args()))
+}
+
 /// Makes a command of the program's into this one.
 fn shape(command: Command) -> Command {
     let command = command.mut_args(|arg| {

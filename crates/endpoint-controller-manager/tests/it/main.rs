@@ -14,3 +14,4 @@ mod program;
 mod refused;
 mod results;
 mod serve;
+mod subcommands;

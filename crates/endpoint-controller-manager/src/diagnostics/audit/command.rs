@@ -64,7 +64,8 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Audit, Parsed> {
     audit(&flags::matches(command(), words)?).map_err(Parsed::Error)
 }
 
-fn command() -> Command {
+/// The command.
+pub(crate) fn command() -> Command {
     Command::new(NAME)
         .about(ABOUT)
         .override_usage("endpoint-controller-manager audit [-n NAMESPACE] [-f FILE|FOLDER|-] [--fix] [flags]")

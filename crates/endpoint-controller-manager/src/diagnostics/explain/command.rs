@@ -64,7 +64,8 @@ pub(crate) fn parse(usage: &'static str, words: &[OsString]) -> Result<Explanati
     explanation(&flags::matches(command(usage), words)?).map_err(Parsed::Error)
 }
 
-fn command(usage: &'static str) -> Command {
+/// The command. `usage` is the way in which it is called.
+pub(crate) fn command(usage: &'static str) -> Command {
     let services = Arg::new("service")
         .value_name("SERVICE")
         .num_args(0..)

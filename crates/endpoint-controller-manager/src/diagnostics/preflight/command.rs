@@ -97,6 +97,11 @@ fn preflight(matches: &ArgMatches, config: Config) -> Result<Preflight, String> 
     })
 }
 
+/// The command, with the flags of the program.
+pub(crate) fn command() -> Command {
+    shape(options::command(args()))
+}
+
 /// Makes a command of the program's into this one.
 fn shape(command: Command) -> Command {
     let command = command.mut_args(|arg| {

@@ -151,12 +151,7 @@ impl Manager {
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
-        registry.register_collector(Box::new(ProcessMetrics));
-        if let Some(logs) = logs {
-            registry.register_collector(Box::new(logs));
-        }
-        config.gates.register(&mut registry);
-        build_metrics::register(&mut registry, config.gates.versions());
+        register_metrics(&config, logs, &mut registry);
         let election = match leader_election::pending(&config, &clients, &handles, &mut registry)? {
             // Lists requested from now on may count for a new leader.
             Some(election) => Some(election.observe().await?),
@@ -246,6 +241,16 @@ impl Manager {
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
     }
+}
+
+/// Registers the metrics of the process, its build and its gates.
+fn register_metrics(config: &Config, logs: Option<LogMetrics>, registry: &mut Registry) {
+    registry.register_collector(Box::new(ProcessMetrics));
+    if let Some(logs) = logs {
+        registry.register_collector(Box::new(logs));
+    }
+    config.gates.register(registry);
+    build_metrics::register(registry, config.gates.versions());
 }
 
 /// The gate that the configuration asks for.

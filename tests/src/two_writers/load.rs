@@ -71,13 +71,8 @@ async fn run_under(load: Load, both: bool) -> Outcome {
     let begin = cluster.audit().mark();
     let options = ManagerOptions::of(Controller::ALL);
     let _upstream = Manager::upstream(&cluster, &options);
-    let ours = match both {
-        true => {
-            let ours = if load.yields { yielding(&options) } else { options.clone() };
-            Some(Manager::ours(&cluster, &ours).await)
-        }
-        false => None,
-    };
+    let ours = if load.yields { yielding(&options) } else { options.clone() };
+    let ours = if both { Some(Manager::ours(&cluster, &ours).await) } else { None };
     steady::prepare(&world).await;
     let published = Published::follow(&world);
     published.until("steady pods", LIMIT, Published::is_complete, |published| format!("{published:?}")).await;

@@ -129,7 +129,7 @@ impl Need {
 /// What decides about rights, beside the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Present {
-    /// The cluster is one of OpenShift, which asks for rights to `endpoints/restricted` and `endpointslices/restricted`.
+    /// The cluster is one of `OpenShift`, which asks for rights to `endpoints/restricted` and `endpointslices/restricted`.
     pub(super) openshift: bool,
     /// The Lease exists, as `deploy/` creates it, so that the program need not.
     pub(super) lease: bool,

@@ -24,7 +24,7 @@ pub(super) async fn rights(
     join_all(needs(config, present).into_iter().map(answer)).await
 }
 
-/// True if the API server serves OpenShift's configuration. Every authenticated user may ask.
+/// True if the API server serves the configuration of `OpenShift`. Every authenticated user may ask.
 async fn is_openshift(requests: &Requests<'_>) -> bool {
     let head = requests.head("/apis/config.openshift.io", &HeaderMap::new()).await;
     head.is_ok_and(|head| head.status.is_success())

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`binaries`] | paths of the programs; builds the servers if they are missing |
 //! | [`process`] | child processes that never outlive the test |
+//! | [`dialogue`] | a program whose output is read line by line while it runs |
 //! | [`cluster`] | etcd and kube-apiserver on loopback ports in a temporary folder |
 //! | [`conformance`] | random requests to two API servers, whose answers must be equal |
 //! | [`manager`] | kube-controller-manager or ours, run against a cluster as one of its users |
@@ -44,6 +45,7 @@ pub mod binaries;
 pub mod canonical;
 pub mod cluster;
 pub mod conformance;
+pub mod dialogue;
 pub mod manager;
 pub mod metrics;
 pub mod observe;

@@ -203,7 +203,7 @@ fn read_tail(path: &Path, bytes: u64) -> io::Result<String> {
 }
 
 /// A command that runs `program`, killed by the kernel when the thread that starts it ends.
-fn dies_with_us(program: &Path) -> Command {
+pub(crate) fn dies_with_us(program: &Path) -> Command {
     static SETPRIV: OnceLock<bool> = OnceLock::new();
     let available = *SETPRIV.get_or_init(|| {
         let probe = Command::new("setpriv").args(["--pdeathsig", "KILL", "--", "true"]).output();
@@ -242,7 +242,7 @@ type Order = (Command, mpsc::Sender<io::Result<Child>>);
 
 /// Starts a process from a thread that lives as long as the test process: the kernel's "parent" in
 /// `pdeathsig` is the thread, and the threads of tests and runtimes come and go.
-fn spawn(command: Command) -> io::Result<Child> {
+pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     static SPAWNER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (orders, received) = mpsc::channel::<Order>();

@@ -11,7 +11,7 @@ pub(crate) enum Controller {
 }
 
 impl Controller {
-    const ALL: [Self; 3] = [Self::Endpoints, Self::EndpointSlice, Self::EndpointSliceMirroring];
+    pub(crate) const ALL: [Self; 3] = [Self::Endpoints, Self::EndpointSlice, Self::EndpointSliceMirroring];
 
     /// The canonical name (`cmd/kube-controller-manager/names/controller_names.go`).
     pub(crate) const fn name(self) -> &'static str {
@@ -66,9 +66,7 @@ pub(crate) fn selected(entries: &[String]) -> Result<Vec<Controller>, String> {
     if !unknown.is_empty() {
         return Err(format!("--controllers: {}", unknown.join(", ")));
     }
-    let all = entries.iter().any(|entry| entry == "*");
-    let is_on = |controller: &Controller| decision(entries, &controller.names()).unwrap_or(all);
-    let selected: Vec<Controller> = Controller::ALL.into_iter().filter(is_on).collect();
+    let selected = enabled(entries);
     if selected.is_empty() {
         Err("--controllers: none of the controllers of this program is selected".to_owned())
     } else {
@@ -82,6 +80,18 @@ pub(crate) fn decision(entries: &[String], names: &[&str]) -> Option<bool> {
         let (name, on) = entry.strip_prefix('-').map_or((entry.as_str(), true), |name| (name, false));
         names.contains(&name).then_some(on)
     })
+}
+
+/// The controllers that a list enables, by the same rule. Entries of other names are ignored.
+pub(crate) fn enabled(entries: &[String]) -> Vec<Controller> {
+    let all = entries.iter().any(|entry| entry == "*");
+    let is_on = |controller: &Controller| decision(entries, &controller.names()).unwrap_or(all);
+    Controller::ALL.into_iter().filter(is_on).collect()
+}
+
+/// The controller that an entry names, as `name` or `-name`.
+pub(crate) fn of_entry(entry: &str) -> Option<Controller> {
+    Controller::named(entry.strip_prefix('-').unwrap_or(entry))
 }
 
 /// An entry with the canonical name in place of the alias.

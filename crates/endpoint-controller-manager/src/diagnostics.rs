@@ -8,11 +8,11 @@
 //! `preflight`, which the API server does not store.
 
 pub(crate) mod audit;
-mod cluster;
-mod exit;
+pub(crate) mod cluster;
+pub(crate) mod exit;
 pub(crate) mod explain;
 mod files;
-mod flags;
+pub(crate) mod flags;
 mod format;
 mod live;
 pub(crate) mod preflight;

@@ -17,6 +17,7 @@ mod duration;
 mod gates;
 #[cfg(test)]
 mod generated_docs;
+mod handover;
 mod health;
 mod informers;
 mod input;

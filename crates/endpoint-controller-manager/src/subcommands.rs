@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Command;
 
-use crate::{diagnostics, options, simulate};
+use crate::{diagnostics, handover, options, simulate};
 
 /// A subcommand.
 struct Subcommand {
@@ -48,6 +48,18 @@ const ALL: &[Subcommand] = &[
         summary: "Check a cluster before this program takes over from kube-controller-manager, and after",
         command: diagnostics::preflight::command,
         run: diagnostics::preflight::main,
+    },
+    Subcommand {
+        name: handover::HANDOVER,
+        summary: "Move the controllers from kube-controller-manager to this program, step by step",
+        command: handover::handover,
+        run: handover::run_handover,
+    },
+    Subcommand {
+        name: handover::ROLLBACK,
+        summary: "Move the controllers back to kube-controller-manager, step by step",
+        command: handover::rollback,
+        run: handover::run_rollback,
     },
     Subcommand {
         name: config::NAME,

@@ -14,6 +14,7 @@
 //! | [`audit`] | no false alarm about what upstream wrote; repairs touch only objects of the controllers |
 //! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
+//! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
 #![allow(
     clippy::unwrap_used,
@@ -33,6 +34,7 @@ mod encodings;
 mod endpoints;
 mod example;
 mod explain;
+mod handover;
 mod hardening;
 mod identity;
 mod kubectl;

@@ -25,6 +25,20 @@ pub(crate) struct Target {
     pub(crate) recursive: bool,
 }
 
+impl Target {
+    /// All namespaces of the cluster that the flags `--kubeconfig` and `--context` name.
+    pub(crate) fn of_cluster(matches: &ArgMatches) -> Self {
+        Self {
+            kubeconfig: matches.get_one("kubeconfig").cloned(),
+            context: matches.get_one("context").cloned(),
+            namespace: None,
+            all_namespaces: true,
+            files: Vec::new(),
+            recursive: false,
+        }
+    }
+}
+
 /// The flags.
 pub(crate) fn args() -> Vec<Arg> {
     let flag = |name: &'static str| Arg::new(name).long(name).help_heading(HEADING);

@@ -27,9 +27,10 @@ use super::cluster::Cluster;
 use super::exit::{self, Failure};
 use crate::config::Config;
 use crate::options::{self, Parsed};
-use check::Check;
 use command::Preflight;
-use subject::Subject;
+
+pub(crate) use check::{Check, DELETIONS, Status};
+pub(crate) use subject::Subject;
 
 #[cfg(test)]
 pub(crate) use command::args;

@@ -101,11 +101,22 @@ fn preflight() -> String {
     subcommand("Preflight flags", intro, &crate::diagnostics::preflight_args())
 }
 
+fn swap() -> String {
+    let intro = "`endpoint-controller-manager handover` and `rollback` take these alone; [adopting.md](adopting.md) describes them.";
+    subcommand("Swap flags", intro, &crate::handover::args())
+}
+
 #[test]
 fn flags_md_is_current() {
     let sections = GROUPS.chunk_by(|a, b| a.heading == b.heading).map(section);
     assert_current(
         "flags.md",
-        &(head() + &sections.collect::<String>() + &simulate() + &explain() + &audit() + &preflight()),
+        &(head()
+            + &sections.collect::<String>()
+            + &simulate()
+            + &explain()
+            + &audit()
+            + &preflight()
+            + &swap()),
     );
 }

@@ -10,3 +10,5 @@ mod outage;
 mod replicas;
 mod terms;
 mod upstream;
+
+pub(crate) use fixture::SHORT;

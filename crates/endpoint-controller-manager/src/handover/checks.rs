@@ -1,0 +1,56 @@
+//! The look before a handover: `preflight`, for the flags and the user of ours as far as the cluster shows them.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::command::Swap;
+use super::observe::State;
+use crate::config::Config;
+use crate::diagnostics::cluster::Cluster;
+use crate::diagnostics::exit::Failure;
+use crate::diagnostics::preflight::{self, Check, DELETIONS, Status, Subject};
+use crate::options::{self, Parsed};
+use crate::version;
+
+/// The time in which controllers that run have written what was about to be written.
+const CONFIRM_AFTER: Duration = Duration::from_secs(5);
+
+/// The reason not to begin, if there is one: a check that failed, or something that a start would delete.
+///
+/// # Errors
+/// A line about what cannot be read.
+pub(super) async fn refusal(
+    cluster: &Cluster,
+    swap: &Swap,
+    state: &State,
+) -> Result<Option<String>, Failure> {
+    let account = state.account.as_ref();
+    let account =
+        account.and_then(|name| Subject::service_account(&format!("{}:{name}", swap.deployment[0])).ok());
+    let subject = account.unwrap_or(Subject::Caller);
+    let checks = preflight::run(cluster, &config(swap, &state.words)?, &subject, CONFIRM_AFTER).await?;
+    let is_reason = |check: &&Check| {
+        check.status == Status::Failed || check.status != Status::Ok && check.id == DELETIONS.name
+    };
+    let lines: Vec<String> = checks.iter().filter(is_reason).map(line).collect();
+    Ok((!lines.is_empty())
+        .then(|| format!("`preflight` says:\n{}\n--skip-checks goes on all the same", lines.join("\n"))))
+}
+
+fn line(check: &Check) -> String {
+    let remedy = check.remedy.as_ref().map(|remedy| format!("\n    -> {remedy}")).unwrap_or_default();
+    format!("  {}: {}{remedy}", check.id, check.message)
+}
+
+/// The configuration of ours; with a file that is not here, or unknown words, that of its controllers alone.
+fn config(swap: &Swap, words: &[String]) -> Result<Config, Failure> {
+    let names: Vec<&str> = swap.controllers.iter().map(|controller| controller.name()).collect();
+    let parse = |words: &[String]| {
+        let words = [version::NAME.to_owned()].into_iter().chain(words.iter().cloned());
+        match options::parse(words.map(OsString::from)) {
+            Parsed::Run(config) => Ok(*config),
+            Parsed::Print(message) | Parsed::Error(message) => Err(Failure::Input(message)),
+        }
+    };
+    parse(words).or_else(|_| parse(&[format!("--controllers={}", names.join(","))]))
+}

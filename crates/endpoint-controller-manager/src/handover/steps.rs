@@ -1,0 +1,302 @@
+//! The steps of a swap, as data: what each does, and the facts by which it is done. Pure.
+//!
+//! The facts are read anew before each decision, so that a command that was killed continues where it was. No step has a
+//! memory but the record on the Lease.
+
+use std::time::Duration;
+
+use super::facts::{CANARY, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
+use super::instructions as tell;
+
+/// A step.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    /// True if there is nothing left to do.
+    pub(super) is_done: fn(&Facts) -> bool,
+    /// What brings it closer to its end. Called only if it is not done.
+    pub(super) action: fn(&Facts, &Settings) -> Action,
+    /// The longest wait for it; none where the operator has to act.
+    pub(super) limit: Option<Duration>,
+}
+
+/// For what the programs and the API server do by themselves. A failover of kube-controller-manager takes 17 s.
+const SOON: Option<Duration> = Some(Duration::from_secs(120));
+
+/// What instructions name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// The manifest of kube-controller-manager on a control-plane node.
+    pub(super) manifest: String,
+    /// The manifest of ours, as a static pod.
+    pub(super) own_manifest: String,
+    /// The Lease of ours, as `namespace/name`.
+    pub(super) lease: String,
+    /// The Deployment of ours, as `namespace/name`.
+    pub(super) deployment: String,
+}
+
+/// What a step does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// The swap cannot go on.
+    Refuse(String),
+    /// A request.
+    Write(Write),
+    /// For the operator; done when the facts say so.
+    Instruct(String),
+    /// For the operator, who has to say that it is done, because the cluster does not show it.
+    Confirm { step: &'static str, text: String },
+    /// A Service, for which kube-controller-manager must write nothing.
+    Canary,
+    /// Nothing but time.
+    Wait(String),
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Write {
+    /// Holds our Lease, so that no replica of ours leads.
+    Hold,
+    /// Releases the held Lease to ours.
+    Release,
+    /// Scales the Deployment.
+    Scale(i32),
+    /// Writes the record of a rollback.
+    Record,
+}
+
+/// The steps in one direction.
+pub(super) fn steps(goal: Goal) -> &'static [Step] {
+    match goal {
+        Goal::Handover => &HANDOVER,
+        Goal::Rollback => &ROLLBACK,
+    }
+}
+
+/// The first step that is not done, with its number.
+pub(super) fn next(goal: Goal, facts: &Facts) -> Option<(usize, &'static Step)> {
+    steps(goal).iter().enumerate().find(|(_, step)| !(step.is_done)(facts))
+}
+
+static HANDOVER: [Step; 7] = [
+    Step {
+        name: "hold the Lease of endpoint-controller-manager",
+        is_done: |facts| {
+            let is_noted = facts.record.goal == Some(Goal::Handover);
+            is_noted && (facts.is_held() || facts.record.released && !facts.leads()) || is_over(facts)
+        },
+        action: |facts, settings| {
+            if facts.leads() {
+                return Action::Refuse(tell::leads_already(facts, settings));
+            }
+            Action::Write(Write::Hold)
+        },
+        limit: SOON,
+    },
+    Step {
+        name: "start endpoint-controller-manager, which waits for the Lease",
+        is_done: |facts| (facts.ours_is_ready() && refusal(facts).is_none()) || facts.leads(),
+        action: start,
+        limit: None,
+    },
+    Step {
+        name: "disable the controllers in the standbys of kube-controller-manager",
+        is_done: |facts| facts.leads() || standbys_are(facts, Facts::is_without),
+        action: |facts, settings| {
+            if !facts.has_pods() {
+                return Action::Confirm { step: STANDBYS, text: tell::disable_standbys(facts) };
+            }
+            change_standby(facts, settings, false)
+        },
+        limit: None,
+    },
+    Step {
+        name: "disable the controllers in the leader of kube-controller-manager",
+        is_done: |facts| facts.leads() || facts.built_ins_have_ended(),
+        action: |facts, settings| {
+            if !facts.has_pods() && !facts.is_confirmed(LEADER) {
+                return Action::Confirm { step: LEADER, text: tell::disable_leader(facts) };
+            }
+            change_leader(facts, settings, false)
+        },
+        limit: None,
+    },
+    Step {
+        name: "see by a canary that kube-controller-manager does not write (--canary-namespace)",
+        is_done: |facts| {
+            facts.leads() || is_released(facts) || !facts.wants_canary || facts.is_confirmed(CANARY)
+        },
+        action: |facts, _| {
+            // Without a leader, silence says nothing.
+            let is_led = facts.built_in.is_none() || facts.built_in_is_led();
+            if is_led { Action::Canary } else { Action::Wait("a kube-controller-manager to lead".to_owned()) }
+        },
+        limit: SOON,
+    },
+    Step {
+        name: "release the Lease to endpoint-controller-manager",
+        is_done: |facts| facts.leads() || is_released(facts),
+        action: |_, _| Action::Write(Write::Release),
+        limit: SOON,
+    },
+    Step {
+        name: "wait until endpoint-controller-manager leads",
+        is_done: Facts::leads,
+        action: |_, settings| Action::Wait(format!("a replica to acquire the Lease {}", settings.lease)),
+        limit: SOON,
+    },
+];
+
+static ROLLBACK: [Step; 6] = [
+    Step {
+        name: "note the rollback on the Lease of endpoint-controller-manager",
+        is_done: |facts| facts.record.goal == Some(Goal::Rollback),
+        action: |facts, _| {
+            if facts.lease.is_some() { Action::Write(Write::Record) } else { Action::Write(Write::Hold) }
+        },
+        limit: SOON,
+    },
+    Step {
+        name: "enable the controllers in the standbys of kube-controller-manager",
+        // Once both write, the next step is the urgent one. Without a leader, one with the controllers may follow at any time.
+        is_done: |facts| {
+            facts.both_write() || !facts.built_in_is_led() || standbys_are(facts, Facts::is_with)
+        },
+        action: |facts, settings| {
+            if !facts.has_pods() {
+                return Action::Confirm { step: STANDBYS, text: tell::enable_standbys(facts) };
+            }
+            if !facts.is_led_by_running_replica() {
+                return Action::Wait("a kube-controller-manager to lead, which is restarting".to_owned());
+            }
+            change_standby(facts, settings, true)
+        },
+        limit: None,
+    },
+    Step {
+        name: "stop endpoint-controller-manager",
+        is_done: Facts::ours_has_ended,
+        action: stop,
+        limit: None,
+    },
+    Step {
+        name: "hold its Lease, so that a replica that is started again waits",
+        is_done: Facts::is_held,
+        action: |_, _| Action::Write(Write::Hold),
+        limit: None,
+    },
+    Step {
+        name: "enable the controllers in the leader of kube-controller-manager",
+        is_done: |facts| {
+            if facts.has_pods() { facts.all(Facts::is_with) } else { facts.is_confirmed(LEADER) }
+        },
+        action: |facts, settings| {
+            if !facts.has_pods() {
+                return Action::Confirm { step: LEADER, text: tell::enable_leader(facts) };
+            }
+            change_leader(facts, settings, true)
+        },
+        limit: SOON,
+    },
+    Step {
+        name: "wait until a kube-controller-manager with the controllers leads",
+        is_done: Facts::built_in_leads,
+        action: |_, _| {
+            Action::Wait("kube-controller-manager to acquire its Lease, as in any failover".to_owned())
+        },
+        limit: None,
+    },
+];
+
+/// True once the Lease was released to ours, and no program holds it yet.
+fn is_released(facts: &Facts) -> bool {
+    facts.record.goal == Some(Goal::Handover) && facts.record.released && !facts.is_held()
+}
+
+/// True after a handover: ours leads, and no kube-controller-manager has the controllers.
+fn is_over(facts: &Facts) -> bool {
+    let released = facts.record.goal == Some(Goal::Handover) && facts.record.released;
+    let without = || facts.replicas.iter().all(|replica| !replica.flag.runs_any(&facts.controllers));
+    facts.leads() && if facts.has_pods() { without() } else { released }
+}
+
+/// The reason why the flags of ours do not fit, as far as they are known.
+fn refusal(facts: &Facts) -> Option<String> {
+    if facts.ours.is_unelected {
+        return Some(tell::is_unelected());
+    }
+    let differs = facts.ours.selected.as_ref().is_some_and(|selected| *selected != facts.controllers);
+    differs.then(|| tell::selects_others(facts))
+}
+
+/// True if all replicas but the leader are there and satisfy the predicate. Without a known leader, there are no standbys:
+/// each replica is changed as the leader is.
+fn standbys_are(facts: &Facts, is: fn(&Facts, &Replica) -> bool) -> bool {
+    if !facts.has_pods() {
+        return facts.is_confirmed(STANDBYS);
+    }
+    let Some(leader) = facts.leader() else { return true };
+    facts.absent.is_empty()
+        && facts.replicas.iter().all(|replica| replica.node == leader.node || is(facts, replica))
+}
+
+fn start(facts: &Facts, settings: &Settings) -> Action {
+    if let Some(reason) = refusal(facts) {
+        return Action::Refuse(reason);
+    }
+    match (facts.ours.form, facts.ours.deployment) {
+        (Form::Deployment, None) => Action::Instruct(tell::apply_deployment(settings)),
+        (Form::Deployment, Some(it)) if it.replicas == 0 => {
+            Action::Write(Write::Scale(facts.record.replicas.unwrap_or(2)))
+        }
+        (Form::Deployment, Some(_)) => {
+            Action::Wait(format!("the Deployment {} to be ready", settings.deployment))
+        }
+        (Form::StaticPods, _) if facts.ours.pods.is_empty() => {
+            Action::Instruct(tell::start_static_pods(settings))
+        }
+        (Form::StaticPods, _) => {
+            Action::Wait("the static pods of endpoint-controller-manager to be ready".to_owned())
+        }
+        (Form::Processes, _) => Action::Confirm { step: START, text: tell::start_processes() },
+    }
+}
+
+fn stop(facts: &Facts, settings: &Settings) -> Action {
+    match (facts.ours.form, facts.ours.deployment) {
+        (Form::Deployment, Some(it)) if it.replicas > 0 => Action::Write(Write::Scale(0)),
+        (Form::StaticPods, _) if !facts.ours.pods.is_empty() => {
+            Action::Instruct(tell::stop_static_pods(facts, settings))
+        }
+        (Form::Processes, _) if !facts.is_confirmed(STOP) => {
+            Action::Confirm { step: STOP, text: tell::stop_processes() }
+        }
+        _ => {
+            Action::Wait("endpoint-controller-manager to finish its writes and release its Lease".to_owned())
+        }
+    }
+}
+
+/// The next standby to change.
+fn change_standby(facts: &Facts, settings: &Settings, on: bool) -> Action {
+    let leader = facts.leader().map(|leader| leader.node.as_str());
+    next_change(facts, settings, on, |replica| Some(replica.node.as_str()) != leader)
+}
+
+/// The next replica to change, the leader last.
+fn change_leader(facts: &Facts, settings: &Settings, on: bool) -> Action {
+    next_change(facts, settings, on, |_| true)
+}
+
+fn next_change(facts: &Facts, settings: &Settings, on: bool, is_due: impl Fn(&Replica) -> bool) -> Action {
+    // A container that is being replaced has its new flags already.
+    if let Some(replica) = tell::due(facts, on).into_iter().find(|replica| is_due(replica)) {
+        return Action::Instruct(tell::edit_manifest(facts, settings, replica, on));
+    }
+    let is_changed = if on { Facts::is_with } else { Facts::is_without };
+    let mut open = facts.replicas.iter().filter(|replica| is_due(replica) && !is_changed(facts, replica));
+    match open.next().map(|replica| &replica.node).or(facts.absent.first()) {
+        Some(node) => Action::Wait(format!("kube-controller-manager on node {node} to run again")),
+        None => Action::Wait("the Lease of the kube-controller-manager that has ended to expire".to_owned()),
+    }
+}

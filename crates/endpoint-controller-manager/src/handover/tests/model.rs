@@ -1,0 +1,314 @@
+//! A cluster in seconds: control-plane nodes, both programs, both Leases. It acts as the operator says, and remembers what
+//! each process may still do.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::controllers::Controller;
+use crate::handover::drive::confirmed;
+use crate::handover::facts::{
+    Deployed, Facts, Form, Goal, HOLDER, LeaseFacts, Ours, Record, Replica, STANDBYS,
+};
+use crate::handover::flag_value::FlagValue;
+use crate::handover::steps::{Settings, Write};
+use crate::handover::write::{begun, nodes};
+
+/// What happens besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    None,
+    /// Seconds pass.
+    Time(u8),
+    /// The leader of kube-controller-manager is killed, and starts again.
+    BuiltInCrashes,
+    /// The leader of ours is killed, and starts again.
+    OursCrashes,
+}
+
+/// A process, by its identity.
+#[derive(Clone, Debug)]
+struct Process {
+    identity: String,
+    /// As started, whatever the manifest says now.
+    flag: FlagValue,
+    started: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Lease {
+    holder: String,
+    acquired: i64,
+    renewed: i64,
+    seconds: i64,
+}
+
+pub(super) struct Model {
+    now: i64,
+    number: usize,
+    is_seen: bool,
+    /// True if kube-controller-manager releases its Lease when it ends.
+    releases: bool,
+    nodes: Vec<(String, String, Option<Process>)>,
+    built_in: Option<Lease>,
+    ours: Vec<Process>,
+    replicas: i32,
+    lease: Option<Lease>,
+    record: Record,
+}
+
+/// Both programs' lease duration.
+const SECONDS: i64 = 15;
+
+impl Model {
+    pub(super) fn new(nodes: u8, releases: bool, is_seen: bool) -> Self {
+        let node = |number: u8| {
+            (format!("n{number}"), "--controllers=*,bootstrapsigner,tokencleaner".to_owned(), None)
+        };
+        let mut model = Self {
+            now: 1_700_000_000,
+            number: 0,
+            is_seen,
+            releases,
+            nodes: (0..nodes).map(node).collect(),
+            built_in: None,
+            ours: Vec::new(),
+            replicas: 0,
+            lease: None,
+            record: Record::default(),
+        };
+        for _ in 0..5 {
+            model.pass(Event::None);
+        }
+        model
+    }
+
+    /// A second of the cluster, after an event.
+    pub(super) fn pass(&mut self, event: Event) {
+        match event {
+            Event::None => {}
+            Event::Time(seconds) => (0..seconds).for_each(|_| self.second()),
+            Event::BuiltInCrashes => {
+                let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+                let led =
+                    |process: &&mut Option<Process>| process.as_ref().is_some_and(|it| it.identity == holder);
+                if let Some(process) = self.nodes.iter_mut().map(|(_, _, process)| process).find(led) {
+                    *process = None;
+                }
+            }
+            Event::OursCrashes => {
+                let holder = self.lease.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+                self.ours.retain(|process| process.identity != holder);
+            }
+        }
+        self.second();
+    }
+
+    fn second(&mut self) {
+        self.now += 1;
+        self.kubelets();
+        self.deployment();
+        let built_in: Vec<String> = self
+            .nodes
+            .iter()
+            .filter_map(|(_, _, process)| Some(process.as_ref()?.identity.clone()))
+            .collect();
+        self.built_in = elect(self.built_in.take(), &built_in, self.now);
+        let ours: Vec<String> = self.ours.iter().map(|process| process.identity.clone()).collect();
+        self.lease = elect(self.lease.take(), &ours, self.now);
+    }
+
+    /// A container with other flags than its manifest ends in one second, and the new one starts in the next.
+    fn kubelets(&mut self) {
+        for index in 0..self.nodes.len() {
+            let (name, manifest, process) = &mut self.nodes[index];
+            let wanted = FlagValue::of([manifest.as_str()]);
+            match process.as_ref().map(|process| process.flag == wanted) {
+                Some(true) => {}
+                Some(false) => {
+                    let ended = process.take().unwrap();
+                    release(&mut self.built_in, &ended, self.releases);
+                }
+                None => {
+                    self.number += 1;
+                    let identity = format!("{name}_{}", self.number);
+                    *process = Some(Process { identity, flag: wanted, started: self.now });
+                }
+            }
+        }
+    }
+
+    fn deployment(&mut self) {
+        let wanted = usize::try_from(self.replicas).unwrap();
+        while self.ours.len() > wanted {
+            let ended = self.ours.pop().unwrap();
+            release(&mut self.lease, &ended, true);
+        }
+        if self.ours.len() < wanted {
+            self.number += 1;
+            let identity = format!("ours_{}", self.number);
+            self.ours.push(Process { identity, flag: FlagValue::of([]), started: self.now });
+        }
+    }
+
+    pub(super) fn start_ours(&mut self) {
+        self.replicas = 2;
+    }
+
+    /// True if a process of kube-controller-manager with a controller leads.
+    pub(super) fn built_in_writes(&self) -> bool {
+        let holder = self.built_in.as_ref().map_or("", |lease| &lease.holder);
+        let processes = self.nodes.iter().filter_map(|(_, _, process)| process.as_ref());
+        processes.into_iter().any(|it| it.identity == holder && it.flag.runs_any(&Controller::ALL))
+    }
+
+    pub(super) fn ours_writes(&self) -> bool {
+        let holder = self.lease.as_ref().map_or("", |lease| &lease.holder);
+        self.ours.iter().any(|process| process.identity == holder)
+    }
+
+    pub(super) fn both_write(&self) -> bool {
+        self.built_in_writes() && self.ours_writes()
+    }
+
+    /// Fails if both write.
+    pub(super) fn check(&self, goal: Goal) -> Result<(), String> {
+        if self.both_write() {
+            Err(format!("two writers in {goal:?}: {:?} {:?}", self.nodes, self.lease))
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn settings() -> Settings {
+        Settings {
+            manifest: "kube-controller-manager.yaml".to_owned(),
+            own_manifest: "endpoint-controller-manager.yaml".to_owned(),
+            lease: "kube-system/endpoint-controller-manager".to_owned(),
+            deployment: "kube-system/endpoint-controller-manager".to_owned(),
+        }
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        let running = self.nodes.iter().filter_map(|(name, _, process)| Some((name, process.as_ref()?)));
+        let replicas: Vec<Replica> = running
+            .filter(|_| self.is_seen)
+            .map(|(name, process)| Replica {
+                node: name.clone(),
+                flag: process.flag.clone(),
+                started: Some(time(process.started)),
+            })
+            .collect();
+        let is_shown = |node: &&String| replicas.iter().any(|replica| replica.node == **node);
+        Facts {
+            controllers: Controller::ALL.to_vec(),
+            wants_canary: false,
+            lease: self.lease.as_ref().map(|lease| self.lease_facts(lease)),
+            built_in: self.built_in.as_ref().map(|lease| self.lease_facts(lease)),
+            absent: self.record.nodes.iter().filter(|node| !is_shown(node)).cloned().collect(),
+            replicas,
+            ours: Ours {
+                form: Form::Deployment,
+                deployment: Some(Deployed {
+                    replicas: self.replicas,
+                    is_ready: self.ours.len() == usize::try_from(self.replicas).unwrap(),
+                }),
+                pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
+                ready: self.ours.len(),
+                selected: Some(Controller::ALL.to_vec()),
+                is_unelected: false,
+            },
+            record: self.record.clone(),
+        }
+    }
+
+    fn lease_facts(&self, lease: &Lease) -> LeaseFacts {
+        LeaseFacts {
+            holder: lease.holder.clone(),
+            acquired: Some(time(lease.acquired)),
+            renewed: Some(time(lease.renewed)),
+            live: !lease.holder.is_empty() && self.now - lease.renewed < lease.seconds,
+        }
+    }
+
+    pub(super) fn write(&mut self, goal: Goal, write: Write) {
+        let facts = self.facts();
+        let (now, day) = (self.now, 86_400);
+        match write {
+            Write::Hold => {
+                self.record = begun(goal, &facts);
+                self.lease =
+                    Some(Lease { holder: HOLDER.to_owned(), acquired: now, renewed: now, seconds: day });
+            }
+            Write::Release => {
+                self.record.released = true;
+                self.lease = Some(Lease { holder: String::new(), acquired: now, renewed: now, seconds: 1 });
+            }
+            Write::Record => self.record = begun(goal, &facts),
+            Write::Scale(replicas) => self.replicas = replicas,
+        }
+        self.record.nodes = nodes(&facts);
+    }
+
+    /// Does what an instruction says: takes the value of the flag to the node.
+    pub(super) fn obey(&mut self, text: &str) {
+        let node = text.strip_prefix("On node ").and_then(|rest| rest.split(',').next()).unwrap();
+        let value = text.rsplit("|--controllers=").next().and_then(|rest| rest.split('|').next()).unwrap();
+        let (_, manifest, _) = self.nodes.iter_mut().find(|(name, _, _)| name == node).unwrap();
+        *manifest = format!("--controllers={value}");
+    }
+
+    /// Changes what cannot be seen, and says so.
+    pub(super) fn confirm(&mut self, step: &str, text: &str) {
+        let facts = self.facts();
+        let is_on = text.contains("remove");
+        let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
+        let host = holder.split('_').next().unwrap();
+        let of_step: BTreeSet<bool> = if step == STANDBYS { [false].into() } else { [false, true].into() };
+        for (name, manifest, process) in &mut self.nodes {
+            if of_step.contains(&(name == host)) {
+                // Restarted, even if nothing is to be changed.
+                if let Some(ended) = process.take() {
+                    release(&mut self.built_in, &ended, self.releases);
+                }
+                let flag = FlagValue::of([manifest.as_str()]);
+                let value =
+                    if is_on { flag.with(&facts.controllers) } else { flag.without(&facts.controllers) };
+                *manifest = format!("--controllers={value}");
+            }
+        }
+        // The operator waits for the restart.
+        (0..3).for_each(|_| self.second());
+        self.record = confirmed(&facts, step);
+        self.record.leader_renewal = self.built_in.as_ref().map(|lease| time(lease.renewed));
+    }
+}
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
+}
+
+/// One look of all candidates at a Lease: the holder renews; otherwise one of them takes a Lease that is free or expired.
+fn elect(lease: Option<Lease>, candidates: &[String], now: i64) -> Option<Lease> {
+    let turn = usize::try_from(now).unwrap() % candidates.len().max(1);
+    let taken = candidates.get(turn).map(|next| Lease {
+        holder: next.clone(),
+        acquired: now,
+        renewed: now,
+        seconds: SECONDS,
+    });
+    let Some(mut lease) = lease else { return taken };
+    if candidates.contains(&lease.holder) {
+        lease.renewed = now;
+    } else if lease.holder.is_empty() || now - lease.renewed >= lease.seconds {
+        return taken.or(Some(lease));
+    }
+    Some(lease)
+}
+
+fn release(lease: &mut Option<Lease>, ended: &Process, releases: bool) {
+    if let Some(lease) = lease.as_mut().filter(|lease| releases && lease.holder == ended.identity) {
+        lease.holder.clear();
+        lease.seconds = 1;
+    }
+}

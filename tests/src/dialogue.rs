@@ -1,0 +1,82 @@
+//! A program whose output is read line by line while it runs, and whose questions are answered.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+
+use crate::process::{dies_with_us, spawn};
+
+/// A running program. Dropping it kills it.
+#[derive(Debug)]
+pub struct Dialogue {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    /// Everything read so far, for messages.
+    text: String,
+}
+
+impl Dialogue {
+    /// Starts a program.
+    pub fn start(program: &Path, folder: &Path, args: &[String]) -> Self {
+        let mut command = dies_with_us(program);
+        command.args(args).current_dir(folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+        let (sender, lines) = mpsc::channel();
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let errors = sender.clone();
+        std::thread::spawn(move || {
+            BufReader::new(stdout.expect("a pipe"))
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|it| sender.send(it))
+        });
+        std::thread::spawn(move || {
+            BufReader::new(stderr.expect("a pipe"))
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|it| errors.send(it))
+        });
+        Self { child, stdin: stdin.expect("a pipe"), lines, text: String::new() }
+    }
+
+    /// The next line of its output, if there is one already.
+    pub fn line(&mut self) -> Option<String> {
+        let line = self.lines.try_recv().ok()?;
+        self.text.push_str(&line);
+        self.text.push('\n');
+        Some(line)
+    }
+
+    /// Writes a line to its input.
+    pub fn answer(&mut self, line: &str) {
+        // It may have ended.
+        let _ = writeln!(self.stdin, "{line}");
+    }
+
+    /// The exit status, once it has ended.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("asking for a child's status")
+    }
+
+    /// Kills it at once (SIGKILL).
+    pub fn kill(&mut self) {
+        // An error means that it has already exited; waiting reaps it in both cases.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Everything read so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Drop for Dialogue {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,206 @@
+//! `handover` and `rollback` with real processes of both programs: the test plays the operator, the kubelets and the
+//! Deployment's controller.
+//!
+//! `hack/handover-drill` sets `HANDOVER_ROUNDS`, the number of times that the writer changes both ways (2).
+
+mod nodes;
+mod operator;
+mod ours;
+
+use std::env;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as core;
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use serde_json::json;
+use tests::audit::{Mark, Request};
+use tests::barrier;
+use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::manager::Controller;
+use tests::scenario::{NAMESPACE, Pod, World};
+use tests::wait::LIMIT;
+use tests::{binaries, process};
+use tokio::task::JoinSet;
+
+use nodes::ControlPlaneNode;
+use operator::Site;
+use ours::Ours;
+
+const UPSTREAM: &str = "kube-controller-manager";
+const OURS: &str = "endpoint-controller-manager";
+
+/// Services with pods, and custom Endpoints, which all three controllers have handled.
+async fn settled(cluster: &Cluster) -> World {
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    let ports = json!([{"name": "http", "port": 80}]);
+    for (number, app) in ["web", "api", "db"].into_iter().enumerate() {
+        world.service(app, json!({}), json!({"selector": {"app": app}, "ports": ports})).await;
+        let pod = |index: u16| {
+            Pod::new(&format!("{app}-{index}"), app, u16::try_from(number).unwrap() * 10 + index)
+        };
+        world.pods((0..3).map(pod)).await;
+    }
+    world
+}
+
+/// Writes of Endpoints and slices, but for those of the barrier.
+fn writes(cluster: &Cluster, mark: Mark) -> Vec<Request> {
+    let mut requests = cluster.audit().since(mark);
+    let is_counted = |request: &Request| {
+        let resource = request.resource.split('/').next().unwrap_or_default();
+        request.is_write()
+            && ["endpoints", "endpointslices"].contains(&resource)
+            && request.namespace != barrier::NAMESPACE
+    };
+    requests.retain(is_counted);
+    requests
+}
+
+/// The duration in the line about the time without a writer.
+fn gap(text: &str) -> Duration {
+    let line = text.lines().find_map(|line| line.strip_prefix("Longest time without a writer: "));
+    let time = line.and_then(|line| line.split(',').next()).unwrap_or_else(|| panic!("no time in {text}"));
+    let (minutes, seconds) = time.rsplit_once('m').filter(|(_, rest)| *rest != "s").unwrap_or(("0", time));
+    if let Some(milliseconds) = time.strip_suffix("ms") {
+        return Duration::from_secs_f64(milliseconds.parse::<f64>().unwrap() / 1000.0);
+    }
+    let seconds: f64 = seconds.trim_end_matches('s').parse().unwrap_or_else(|_| panic!("{time}"));
+    Duration::from_secs_f64(minutes.parse::<f64>().unwrap() * 60.0 + seconds)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_writer_changes_both_ways_without_a_write() {
+    let rounds: usize = env::var("HANDOVER_ROUNDS").map_or(2, |text| text.parse().expect("HANDOVER_ROUNDS"));
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    cluster.allow_election().await;
+    let nodes = ControlPlaneNode::all(&cluster, false);
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: false };
+    site.tick().await;
+    let world = settled(&cluster).await;
+    world.settle().await;
+    let mut longest = [Duration::ZERO; 2];
+    for round in 1..=rounds {
+        // Every second time, the command is killed at each step.
+        let kills = round % 2 == 0;
+        for (index, (goal, writer)) in [("handover", OURS), ("rollback", UPSTREAM)].into_iter().enumerate() {
+            let mark = cluster.audit().mark();
+            let text = site.run(goal, kills, &[]).await;
+            world.settle().await;
+            let caused = writes(&cluster, mark);
+            assert!(caused.is_empty(), "{goal} {round} caused writes: {caused:#?}\n{text}");
+
+            let mark = cluster.audit().mark();
+            let is_ready = goal == "rollback";
+            world.ready("web-0", is_ready).await;
+            world.expect("web", "IPv4", 3, if is_ready { 3 } else { 2 }).await;
+            world.settle().await;
+            let written = writes(&cluster, mark);
+            assert!(
+                !written.is_empty() && written.iter().all(|it| it.program() == writer),
+                "{goal}: {written:#?}"
+            );
+            let gap = gap(&text);
+            println!(
+                "{goal} {round}{}: 0 writes, {:.1} s without a writer",
+                if kills { ", killed at each step" } else { "" },
+                gap.as_secs_f64()
+            );
+            if !kills {
+                longest[index] = longest[index].max(gap);
+            }
+        }
+    }
+    println!(
+        "{rounds} times both ways: 0 writes; longest time without a writer {:.1} s (handover), {:.1} s (rollback), where the \
+         command was not killed",
+        longest[0].as_secs_f64(),
+        longest[1].as_secs_f64()
+    );
+}
+
+/// Where the flags of kube-controller-manager cannot be seen, the operator confirms each change. A pod changes all the
+/// time: no write of one program is between two of the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plain_processes_never_write_together() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    cluster.allow_election().await;
+    let nodes = ControlPlaneNode::all(&cluster, true);
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: false };
+    site.tick().await;
+    let world = settled(&cluster).await;
+    world.settle().await;
+    let mark = cluster.audit().mark();
+    let _churn = churn(&cluster);
+    for goal in ["handover", "rollback"] {
+        let text = site.run(goal, false, &[]).await;
+        println!("{goal} of plain processes: {:.1} s without a writer", gap(&text).as_secs_f64());
+        world.sync().await;
+    }
+    let mut written = writes(&cluster, mark);
+    written.sort_by_key(|request| request.received);
+    let mut writers: Vec<&str> = written.iter().map(Request::program).collect();
+    writers.dedup();
+    assert_eq!(writers, [UPSTREAM, OURS, UPSTREAM]);
+}
+
+/// An operator who restarts kube-controller-manager with its old flags, where they cannot be seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_shows_that_the_old_writer_still_writes() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    cluster.allow_election().await;
+    let nodes = ControlPlaneNode::all(&cluster, true);
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: true };
+    site.tick().await;
+    let _world = settled(&cluster).await;
+    let canary = ["--canary-namespace=default"];
+    let text = site.run("handover", false, &canary).await;
+    assert!(text.contains("Refused: kube-controller-manager writes, though"), "{text}");
+    assert!(!text.contains("done: step 5 of 7"), "{text}");
+    // There, the same shows that the right program writes.
+    site.run("rollback", false, &canary).await;
+    let services: Api<core::Service> = Api::namespaced(cluster.client(), "default");
+    let names: Vec<_> = services.list(&ListParams::default()).await.unwrap().items;
+    assert!(names.iter().all(|it| it.metadata.name.as_deref() == Some("kubernetes")), "{names:?}");
+}
+
+/// Makes a pod ready and unready in turns, until it is dropped.
+fn churn(cluster: &Cluster) -> JoinSet<()> {
+    let pods: Api<core::Pod> = Api::namespaced(cluster.client(), NAMESPACE);
+    let mut churn = JoinSet::new();
+    churn.spawn(async move {
+        for status in ["False", "True"].into_iter().cycle() {
+            let change = json!({"status": {"conditions": [{"type": "Ready", "status": status}]}});
+            pods.patch_status("web-0", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    churn
+}
+
+/// A start would delete Endpoints without a Service: the handover does not begin, and says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handover_that_would_delete_is_refused() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let endpoints: Api<core::Endpoints> = Api::namespaced(cluster.client(), "default");
+    let object = json!({"metadata": {"name": "state"}, "subsets": [{"addresses": [{"ip": "10.9.0.1"}]}]});
+    endpoints.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    let mark = cluster.audit().mark();
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
+    let run = |words: &[&str]| {
+        let args: Vec<&str> = ["handover", &kubeconfig].iter().chain(words).copied().collect();
+        process::output(&binaries::endpoint_controller_manager(), &args, LIMIT)
+    };
+    let refused = run(&["--yes"]);
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{text}");
+    assert!(text.contains("start-up-deletions: ") && text.contains("default/state"), "{text}");
+
+    let planned = run(&["--dry-run", "--skip-checks"]);
+    let text = String::from_utf8_lossy(&planned.stdout);
+    assert_eq!(planned.status.code(), Some(0), "{text}");
+    assert!(text.contains("step 7 of 7: wait until endpoint-controller-manager leads (to do)"), "{text}");
+    // Without a terminal there is no answer.
+    assert_eq!(run(&["--skip-checks"]).status.code(), Some(1));
+    assert_eq!(cluster.audit().writes_since(mark, User::Admin).len(), 0);
+}

@@ -1,0 +1,136 @@
+//! The operator: runs the command, does what it prints, and may kill it at each step.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tests::binaries;
+use tests::cluster::{Cluster, User};
+use tests::dialogue::Dialogue;
+use tests::wait::LIMIT;
+
+use super::nodes::{ControlPlaneNode, MANIFESTS};
+use super::ours::Ours;
+
+/// What changes in the cluster without the command.
+pub(crate) struct Site<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) nodes: Vec<ControlPlaneNode>,
+    pub(crate) ours: Ours,
+    /// The operator restarts processes, and forgets their flags.
+    pub(crate) forgets: bool,
+}
+
+impl Site<'_> {
+    /// Lets kubelets and controllers do what is due.
+    pub(crate) async fn tick(&mut self) {
+        for node in &mut self.nodes {
+            node.tick(self.cluster).await;
+        }
+        self.ours.tick(self.cluster).await;
+    }
+
+    /// Runs `handover` or `rollback` to its end; with `kills`, kills it at the first sight of each line about a step, and
+    /// runs it again. Returns what its last run printed.
+    pub(crate) async fn run(&mut self, goal: &str, kills: bool, words: &[&str]) -> String {
+        let mut seen = BTreeSet::new();
+        let start = Instant::now();
+        loop {
+            let mut args = vec![
+                goal.to_owned(),
+                "--yes".to_owned(),
+                format!("--manifests={MANIFESTS}"),
+                format!("--kubeconfig={}", self.cluster.kubeconfig(User::Admin).display()),
+            ];
+            args.extend(words.iter().map(ToString::to_string));
+            let program = binaries::endpoint_controller_manager();
+            let mut command = Dialogue::start(&program, self.cluster.folder(), &args);
+            if self.follow(goal, &mut command, &mut seen, kills, start).await {
+                return command.text().to_owned();
+            }
+        }
+    }
+
+    /// Returns false if it was killed.
+    async fn follow(
+        &mut self,
+        goal: &str,
+        command: &mut Dialogue,
+        seen: &mut BTreeSet<String>,
+        kills: bool,
+        start: Instant,
+    ) -> bool {
+        let mut place = Place::None;
+        loop {
+            let ended = command.exited();
+            while let Some(line) = command.line() {
+                if line.contains("step ") && seen.insert(line.clone()) && kills && ended.is_none() {
+                    command.kill();
+                    return false;
+                }
+                if line == "  kubectl apply -k deploy/base" {
+                    Ours::apply(self.cluster).await;
+                } else if let Some(script) = line.strip_prefix("  new=") {
+                    self.execute(&place, &format!("new={script}"));
+                } else if line.starts_with("  ,-") {
+                    self.edit(&place, line.trim(), goal == "rollback").await;
+                    command.answer("yes");
+                } else {
+                    place = Place::named(&line).unwrap_or(place);
+                }
+            }
+            if let Some(status) = ended {
+                let expected = if self.forgets && goal == "handover" { 3 } else { 0 };
+                assert_eq!(status.code(), Some(expected), "{}", command.text());
+                return true;
+            }
+            self.tick().await;
+            assert!(start.elapsed() < 3 * LIMIT, "{}", command.text());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Runs a command as printed, on its node.
+    fn execute(&self, place: &Place, script: &str) {
+        let node =
+            self.nodes.iter().find(|node| place.includes(node.name())).unwrap_or_else(|| panic!("{place:?}"));
+        let status = Command::new("sh").args(["-c", script]).current_dir(node.folder()).status().unwrap();
+        assert!(status.success(), "{script}: {status}");
+    }
+
+    /// Edits the flags of processes, and waits until they run again.
+    async fn edit(&mut self, place: &Place, entries: &str, is_on: bool) {
+        let nodes = self.nodes.iter_mut().filter(|node| place.includes(node.name()));
+        let entries = if self.forgets { "" } else { entries };
+        nodes.for_each(|node| node.edit(entries, is_on));
+        self.tick().await;
+    }
+}
+
+/// The place that an instruction names.
+#[derive(Clone, Debug)]
+enum Place {
+    None,
+    On(String),
+    NotOn(String),
+}
+
+impl Place {
+    fn named(line: &str) -> Option<Self> {
+        let host = |rest: &str| rest.split([',', ':']).next().unwrap().to_owned();
+        if let Some(rest) = line.strip_prefix("On every control-plane node except ") {
+            return Some(Self::NotOn(host(rest)));
+        }
+        let at =
+            ["On node ", "At once, on ", "On "].into_iter().find_map(|start| line.strip_prefix(start))?;
+        Some(Self::On(host(at)))
+    }
+
+    fn includes(&self, node: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::On(host) => host == node,
+            Self::NotOn(host) => host != node,
+        }
+    }
+}

@@ -87,6 +87,13 @@ impl ApiClient {
         Self { leadership: Some(leadership), ..self }
     }
 
+    /// The same client without writes: each fails with [`ApiError::ReadOnly`] and is not sent.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.sender.read_only = true;
+        self
+    }
+
     /// The same client with a guard that it shares with other clients of the same API server: if an answer shows that
     /// the storage was restored from a backup, the list-watches of all these clients relist.
     #[must_use]

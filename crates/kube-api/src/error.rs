@@ -26,6 +26,9 @@ pub enum ApiError {
     /// [`ApiClient::with_leadership`](crate::ApiClient::with_leadership).
     #[error("not the leader")]
     NotLeader,
+    /// This client [only reads](crate::ApiClient::read_only).
+    #[error("refused to send a write: this client only reads")]
+    ReadOnly,
 }
 
 impl ApiError {
@@ -81,7 +84,8 @@ impl ApiError {
     /// True if no answer came, or one that says that the server is overloaded or failing (429, 5xx). The same request
     /// may succeed at any moment.
     pub fn is_unavailable(&self) -> bool {
-        self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
+        !matches!(self, Self::ReadOnly)
+            && self.status().is_none_or(|status| status.code >= 500 || status.code == 429)
     }
 
     /// True if the object doesn't exist.

@@ -45,13 +45,24 @@ pub(super) struct Sender {
     pub(super) shutdown: Option<watch::Receiver<bool>>,
     pub(super) tokens: Option<Arc<TokenCache>>,
     pub(super) metrics: Arc<ServerMetrics>,
+    /// Nothing but GET is sent.
+    pub(super) read_only: bool,
 }
 
 impl Sender {
     /// A sender without rate limit, shutdown and tokens, whose metrics are not registered anywhere.
     pub(super) fn new(client: kube::Client, encoding: Encoding, user_agent: HeaderValue) -> Self {
         let metrics = Arc::new(ClientMetrics::default().of_server(&Uri::default()));
-        Self { client, encoding, user_agent, limiter: None, shutdown: None, tokens: None, metrics }
+        Self {
+            client,
+            encoding,
+            user_agent,
+            limiter: None,
+            shutdown: None,
+            tokens: None,
+            metrics,
+            read_only: false,
+        }
     }
 
     /// Sends a request and reads the answer; again if the server asks for it, or if it was not reached at all. A write
@@ -127,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// Makes one try, and counts it. Adds the credentials of the service account, if there is one.
+    /// Makes one try, and counts it; every request of a client goes through here. Adds the credentials of the service account, if there is one.
     pub(super) async fn send(
         &self,
         method: &Method,
@@ -135,6 +146,9 @@ impl Sender {
         body: &Bytes,
         is_retry: bool,
     ) -> Result<Response<Body>, ApiError> {
+        if self.read_only && *method != Method::GET {
+            return Err(ApiError::ReadOnly);
+        }
         let authorization = match &self.tokens {
             Some(tokens) => Some((tokens, tokens.authorization().await?)),
             None => None,

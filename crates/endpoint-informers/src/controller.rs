@@ -137,6 +137,10 @@ pub trait Controller: Handler + 'static {
         None
     }
 
+    /// Records that a [policy](WritePolicy) leaves this key ([`Decision::Skip`]): no sync comes to forget what is kept for
+    /// it only.
+    fn skipped(&self, _key: &ObjectKey) {}
+
     /// Everything that this controller remembers between syncs beside its queue, in no particular order: its memory
     /// grows with this. For tests, which check that nothing is remembered of what is gone.
     ///
@@ -211,7 +215,7 @@ pub async fn run_with_policy<C: Controller>(
                     policy.synced(&key, synced.is_ok());
                     return synced;
                 }
-                Decision::Skip => {}
+                Decision::Skip => controller.skipped(&key),
                 Decision::After(delay) => controller.queue().add_after(key, delay),
             }
             Ok(())

@@ -148,6 +148,10 @@ impl Controller for EndpointsController {
         Some(&self.repairs)
     }
 
+    fn skipped(&self, key: &ObjectKey) {
+        self.leave(key);
+    }
+
     fn remembered(&self) -> Vec<Remembered> {
         let mut remembered = self.tracker.lock().remembered();
         let trigger_times = self.trigger_times.lock();

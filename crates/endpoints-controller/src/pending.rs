@@ -49,6 +49,19 @@ impl EndpointsController {
         }
     }
 
+    /// Forgets a Service that was deleted, of a key that a policy leaves, once its Endpoints are gone: others that are created
+    /// under its name are not its.
+    pub(crate) fn leave(&self, key: &ObjectKey) {
+        self.cache.read(|state| {
+            let stored = state.endpoints.get(&key.namespace, &key.name);
+            let mut tracker = self.tracker.lock();
+            let is_leftover = stored.is_some_and(|stored| tracker.orphan_of(key, &stored.uid).is_some());
+            if state.services.get(&key.namespace, &key.name).is_some() || !is_leftover {
+                tracker.adopt(key);
+            }
+        });
+    }
+
     fn read(&self, key: &ObjectKey, state: &State) -> Read {
         let stored = state.endpoints.get(&key.namespace, &key.name).cloned();
         let Some(service) = state.services.get(&key.namespace, &key.name) else {

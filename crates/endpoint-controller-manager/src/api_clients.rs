@@ -59,6 +59,7 @@ pub(crate) struct Clients<'a> {
     /// Without credentials, shared by controllers with service accounts of their own.
     anonymous: Option<kube::Client>,
     versions: VersionGuard,
+    read_only: bool,
 }
 
 impl<'a> Clients<'a> {
@@ -76,7 +77,12 @@ impl<'a> Clients<'a> {
         });
         let (connection, anonymous) = (connect(kube_config)?, anonymous.transpose()?);
         let versions = VersionGuard::default();
-        Ok(Self { config, identity, kube_config, connect, connection, anonymous, versions })
+        Ok(Self { config, identity, kube_config, connect, connection, anonymous, versions, read_only: false })
+    }
+
+    /// The same factory, whose clients send no writes.
+    pub(crate) fn read_only(self) -> Self {
+        Self { read_only: true, ..self }
     }
 
     /// A client with the credentials of the kubeconfig, without a rate limit.
@@ -108,7 +114,8 @@ impl<'a> Clients<'a> {
 
     fn over(&self, connection: &kube::Client, part: &str) -> ApiClient {
         let client = self.identity.client(connection.clone(), self.kube_config, self.config.encoding, part);
-        client.with_version_guard(self.versions.clone())
+        let client = client.with_version_guard(self.versions.clone());
+        if self.read_only { client.read_only() } else { client }
     }
 
     fn limited(&self, client: ApiClient) -> ApiClient {

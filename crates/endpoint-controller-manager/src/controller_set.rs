@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use crate::config::Config;
 use crate::controllers::Controller;
 use crate::other_writers::OtherWriters;
+use crate::shadow::Shadow;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).
@@ -36,39 +37,43 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) registry: &'a mut Registry,
     /// `None` if there can be none.
     pub(crate) other_writers: Option<&'a OtherWriters>,
+    /// Set if the controllers only compare.
+    pub(crate) shadow: Option<&'a Shadow>,
 }
 
 impl ControllerDeps<'_> {
     /// One controller, whose requests go through `client`.
     pub(crate) fn prepare(&mut self, which: Controller, client: ApiClient) -> ControllerTask {
-        let Self { config, cache, queues, registry, other_writers } = self;
-        let cache = Arc::clone(cache);
+        let (config, queues, cache) = (self.config, self.queues, Arc::clone(self.cache));
         match which {
             Controller::Endpoints => {
                 let parts = EndpointsController::new(config.endpoints, cache, client, queues);
-                task(parts, config, *other_writers)
+                self.task(which, parts)
             }
             Controller::EndpointSlice => {
                 let new = EndpointSliceController::new;
-                let parts = new(config.endpointslice, cache, client, queues, registry);
-                task(parts, config, *other_writers)
+                let parts = new(config.endpointslice, cache, client, queues, self.registry);
+                self.task(which, parts)
             }
             Controller::EndpointSliceMirroring => {
                 let new = EndpointSliceMirroringController::new;
-                let parts = new(config.mirroring, cache, client, queues, registry);
-                task(parts, config, *other_writers)
+                let parts = new(config.mirroring, cache, client, queues, self.registry);
+                self.task(which, parts)
             }
         }
     }
-}
 
-fn task<C: endpoint_informers::controller::Controller>(
-    parts: (Arc<C>, EventWriter),
-    config: &Config,
-    other_writers: Option<&OtherWriters>,
-) -> ControllerTask {
-    let policy = other_writers.and_then(|other_writers| other_writers.follow(&*parts.0));
-    ControllerTask::with_policy(parts, in_flight(config.rate.0), policy)
+    fn task<C: endpoint_informers::controller::Controller>(
+        &self,
+        which: Controller,
+        parts: (Arc<C>, EventWriter),
+    ) -> ControllerTask {
+        let policy = match self.shadow {
+            Some(shadow) => Some(shadow.follow(which, parts.0.queue(), self.cache)),
+            None => self.other_writers.and_then(|other_writers| other_writers.follow(&*parts.0)),
+        };
+        ControllerTask::with_policy(parts, in_flight(self.config.rate.0), policy)
+    }
 }
 
 #[cfg(test)]

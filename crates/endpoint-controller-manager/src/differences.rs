@@ -64,9 +64,7 @@ pub(crate) fn changes(before: &[Value], after: &[Value]) -> Vec<Change> {
         }
     }
     for (_, new) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
-        let mut fields = Vec::new();
-        compare(&mut fields, "", None, Some(&content(new, &SET_BY_SERVER)));
-        changes.push(change(Action::Create, new, fields));
+        changes.push(change(Action::Create, new, fields_created(new)));
     }
     changes.sort_by(|a, b| {
         let key = |change: &Change| (change.kind.clone(), change.namespace.clone(), change.name.clone());
@@ -79,6 +77,13 @@ pub(crate) fn changes(before: &[Value], after: &[Value]) -> Vec<Change> {
 pub(crate) fn fields_changed(old: &Value, new: &Value) -> Vec<FieldChange> {
     let mut fields = Vec::new();
     compare(&mut fields, "", Some(&content(old, &[])), Some(&content(new, &[])));
+    fields
+}
+
+/// The fields of a new object.
+pub(crate) fn fields_created(new: &Value) -> Vec<FieldChange> {
+    let mut fields = Vec::new();
+    compare(&mut fields, "", None, Some(&content(new, &SET_BY_SERVER)));
     fields
 }
 

@@ -32,6 +32,7 @@ pub mod process;
 mod process_metrics;
 mod runtimes;
 mod secure_serving;
+mod shadow;
 mod signals;
 mod simulate;
 mod strconv;

@@ -28,6 +28,7 @@ use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
+use crate::shadow::Shadow;
 use crate::signals::{self, StopSignals};
 use crate::takeover::TakeoverGate;
 use crate::{build_metrics, informers, leader_election, logging, version};
@@ -65,6 +66,7 @@ pub(crate) fn main(config: Config) -> ExitCode {
                 logs: Some(logs),
                 metrics: None,
                 memory: None,
+                shadow: None,
             };
             run(config, surroundings, StopSignals::listen().map_err(ManagerError::Runtime)?).await
         })
@@ -88,6 +90,8 @@ pub(crate) struct Surroundings {
     pub(crate) metrics: Option<oneshot::Sender<Arc<Registry>>>,
     /// Receives the memory of each controller.
     pub(crate) memory: Option<oneshot::Sender<Vec<Memory>>>,
+    /// Receives what the controllers would write, instead of the API server.
+    pub(crate) shadow: Option<Arc<Shadow>>,
 }
 
 /// Runs a process until `stop`.
@@ -142,12 +146,13 @@ impl Background {
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
     async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
-        let Surroundings { handles, connect, logs, metrics, memory } = surroundings;
+        let Surroundings { handles, connect, logs, metrics, memory, shadow } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
         let kube_config = connection::load(&config.api_server).await?;
         let clients = Clients::new(&config, &identity, &kube_config, &connect)?;
+        let clients = if shadow.is_some() { clients.read_only() } else { clients };
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
@@ -163,12 +168,16 @@ impl Manager {
         cache.register_metrics(&mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
+        if let Some(shadow) = &shadow {
+            shadow.register(&mut registry);
+        }
         let mut deps = ControllerDeps {
             config: &config,
             cache: &cache,
             queues: &queues,
             registry: &mut registry,
             other_writers: Some(&other_writers),
+            shadow: shadow.as_deref(),
         };
         let stopping = watch::Sender::new(false);
         let prepare = |which: &Controller| {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// A document of YAML.
 pub(crate) fn yaml(value: &impl Serialize) -> String {
@@ -18,6 +19,14 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     // Neither a tree nor memory can fail.
     let _ = value.serialize(&mut serializer);
     String::from_utf8(text).unwrap_or_default() + "\n"
+}
+
+/// A value on one line.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Columns three spaces apart, as kubectl has them.

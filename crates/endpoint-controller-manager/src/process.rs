@@ -77,6 +77,7 @@ impl Process {
             logs: None,
             metrics: Some(self.metrics),
             memory: Some(self.memory),
+            shadow: None,
         };
         Ok(manager::run(config, surroundings, stop).await?)
     }

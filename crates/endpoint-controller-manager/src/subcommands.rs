@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Command;
 
-use crate::{diagnostics, handover, options, simulate};
+use crate::{diagnostics, handover, options, shadow, simulate};
 
 /// A subcommand.
 struct Subcommand {
@@ -48,6 +48,12 @@ const ALL: &[Subcommand] = &[
         summary: "Check a cluster before this program takes over from kube-controller-manager, and after",
         command: diagnostics::preflight::command,
         run: diagnostics::preflight::main,
+    },
+    Subcommand {
+        name: shadow::NAME,
+        summary: "Compare a cluster with what the controllers would write, and write nothing",
+        command: shadow::command,
+        run: |words| shadow::main(words.iter().cloned()),
     },
     Subcommand {
         name: handover::HANDOVER,

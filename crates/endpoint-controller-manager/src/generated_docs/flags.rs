@@ -106,6 +106,11 @@ fn swap() -> String {
     subcommand("Swap flags", intro, &crate::handover::args())
 }
 
+fn shadow() -> String {
+    let intro = "`endpoint-controller-manager shadow` takes these beside all others; [shadow.md](shadow.md) describes it.";
+    subcommand("Shadow flags", intro, &crate::shadow::args())
+}
+
 #[test]
 fn flags_md_is_current() {
     let sections = GROUPS.chunk_by(|a, b| a.heading == b.heading).map(section);
@@ -117,6 +122,7 @@ fn flags_md_is_current() {
             + &explain()
             + &audit()
             + &preflight()
-            + &swap()),
+            + &swap()
+            + &shadow()),
     );
 }

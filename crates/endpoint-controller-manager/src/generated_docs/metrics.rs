@@ -141,6 +141,7 @@ fn metrics_md_is_current() {
             logs: Some(logs.metrics()),
             metrics: None,
             memory: None,
+            shadow: None,
         };
         let stop = StopSignals::listen().unwrap();
         tokio::select! {

@@ -51,6 +51,7 @@ impl Controllers {
             queues: &queues,
             registry: &mut registry,
             other_writers: None,
+            shadow: None,
         };
         let tasks: Vec<ControllerTask> =
             config.controllers.iter().map(|which| deps.prepare(*which, client(which.client()))).collect();

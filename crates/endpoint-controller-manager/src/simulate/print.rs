@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::differences::{Change, FieldChange};
 use crate::input::object::text;
-use crate::printing::{aligned, json as json_document, yaml};
+use crate::printing::{aligned, json as json_document, plain, yaml};
 
 /// A form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +93,6 @@ pub(crate) fn changes(changes: &[Change]) -> String {
         }
     }
     text
-}
-
-/// A value on one line.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// Changes as a list for programs.

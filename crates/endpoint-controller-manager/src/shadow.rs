@@ -1,0 +1,154 @@
+//! `shadow`: the controllers beside those of kube-controller-manager, which only compare.
+//!
+//! ```text
+//! informers ─> cache ─> handlers ─> queues ─> policy ─> pending writes ─> Differences ─> log, metrics, report
+//!                 └──── changes of slices and Endpoints ──^
+//! ```
+//!
+//! Informers, handlers and queues are those of the program. In place of each sync, its policy asks for the writes that the sync
+//! would make: none if the cluster is as this program would have it. Differences that outlast the grace period are named.
+//! Nothing is written: no policy ever allows a sync, there is no election, and the clients refuse to send writes.
+
+mod command;
+mod comparison;
+mod differences;
+mod found;
+mod metrics;
+mod report;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use controller_kit::key::ObjectKey;
+use controller_kit::queue::WorkQueue;
+use endpoint_informers::cache::Cache;
+use endpoint_informers::pending::WritePolicy;
+use kube_api::time::{Instant, sleep};
+use kube_api::{connect, error_chain};
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use tracing::info;
+
+use crate::controllers::Controller;
+use crate::manager::{self, ManagerError, Surroundings};
+use crate::options::{self, Parsed};
+use crate::runtimes::{Handles, Runtimes};
+use crate::signals::StopSignals;
+use crate::{logging, printing};
+use command::{Command, Format};
+use comparison::Comparison;
+use metrics::Metrics;
+use report::Report;
+
+#[cfg(test)]
+pub(crate) use command::args;
+pub(crate) use command::{NAME, command};
+
+/// The exit code if differences outlasted the grace period.
+const LASTING: u8 = 3;
+
+/// The comparisons of all controllers.
+pub(crate) struct Shadow {
+    grace: Duration,
+    started: Instant,
+    metrics: Metrics,
+    comparisons: Mutex<Vec<Arc<Comparison>>>,
+    cache: Mutex<Option<Arc<Cache>>>,
+}
+
+impl Shadow {
+    pub(crate) fn new(grace: Duration) -> Self {
+        let (metrics, comparisons, cache) = Default::default();
+        Self { grace, started: Instant::now(), metrics, comparisons, cache }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
+    }
+
+    /// The policy of a controller that reads this cache. The queue gets every key whose objects change.
+    pub(crate) fn follow(
+        &self,
+        which: Controller,
+        queue: &WorkQueue<ObjectKey>,
+        cache: &Arc<Cache>,
+    ) -> Arc<dyn WritePolicy> {
+        let comparison = Comparison::new(which, queue.clone(), self.grace, self.metrics.of(which.name()));
+        let comparison = Arc::new(comparison);
+        cache.attach(Arc::clone(&comparison) as _, |_| {});
+        self.comparisons.lock().push(Arc::clone(&comparison));
+        *self.cache.lock() = Some(Arc::clone(cache));
+        comparison
+    }
+
+    /// The report until now; `None` if nothing was compared.
+    fn report(&self) -> Option<Report> {
+        let services =
+            self.cache.lock().as_ref().map(|cache| cache.read(|state| state.services.iter().count()));
+        let controllers: Vec<_> =
+            self.comparisons.lock().iter().map(|comparison| comparison.summary()).collect();
+        let compared = controllers.iter().any(|controller| controller.totals.comparisons > 0);
+        compared.then(|| {
+            Report::new(self.grace, self.started.elapsed(), services.unwrap_or_default(), controllers)
+        })
+    }
+}
+
+/// Runs the subcommand with the words after its name.
+pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let command = match command::parse(words) {
+        Ok(command) => command,
+        Err(Parsed::Print(text)) => return options::print(&text),
+        Err(Parsed::Error(message)) => return options::print_error(&message),
+        Err(Parsed::Run(_)) => return ExitCode::FAILURE,
+    };
+    let Command { config, grace, length, format } = command;
+    let mut logs = logging::init(config.log_format, config.verbosity);
+    config.log();
+    let shadow = Arc::new(Shadow::new(grace));
+    let surroundings = |handles: Handles| Surroundings {
+        handles,
+        connect: Arc::new(connect),
+        logs: Some(logs.metrics()),
+        metrics: None,
+        memory: None,
+        shadow: Some(Arc::clone(&shadow)),
+    };
+    let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
+    let outcome = runtimes.and_then(|runtimes| {
+        runtimes.run(|handles| async {
+            let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
+            tokio::select! {
+                biased;
+                ended = manager::run(config, surroundings(handles), stop) => ended,
+                () = sleep(length) => {
+                    info!("The time of --for is over; exiting");
+                    Ok(())
+                }
+            }
+        })
+    });
+    let report = shadow.report();
+    if let Some(report) = &report {
+        print(report, format);
+    }
+    let failure = match (&outcome, &report) {
+        (Err(error), _) => error_chain(error),
+        (Ok(()), None) => "nothing was compared: the run ended before the caches were synced".to_owned(),
+        (Ok(()), Some(report)) if report.lasting() > 0 => return LASTING.into(),
+        (Ok(()), Some(_)) => return ExitCode::SUCCESS,
+    };
+    logs.write_line(&format!("Error: {failure}"));
+    ExitCode::FAILURE
+}
+
+fn print(report: &Report, format: Format) {
+    let text = match format {
+        Format::Text => report.text(),
+        Format::Json => printing::json(&report.json()),
+    };
+    // A reader that has gone away is not a failure.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+}

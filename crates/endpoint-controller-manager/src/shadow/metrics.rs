@@ -1,0 +1,108 @@
+//! The metrics of comparisons. Series exist, at zero, from the start.
+
+use kube_api::plain_counter::PlainCounter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::differences::Outcome;
+use super::found::Kind;
+
+type Labels = [(&'static str, &'static str); 1];
+type KindLabels = [(&'static str, &'static str); 2];
+
+/// The metrics of all controllers. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Metrics {
+    comparisons: Family<Labels, PlainCounter>,
+    recent: Family<Labels, Gauge>,
+    lasting: Family<KindLabels, Gauge>,
+    lasting_total: Family<KindLabels, PlainCounter>,
+    took: Family<Labels, Histogram, fn() -> Histogram>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let (comparisons, recent, lasting, lasting_total) = Default::default();
+        Self { comparisons, recent, lasting, lasting_total, took: Family::new_with_constructor(histogram) }
+    }
+}
+
+/// From 10 ms to 11 minutes.
+fn histogram() -> Histogram {
+    Histogram::new(std::iter::successors(Some(0.01), |bound| Some(bound * 4.0)).take(9))
+}
+
+impl Metrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("shadow");
+        registry.register(
+            "comparisons",
+            "[ALPHA] Number of comparisons of a Service with what the controller would write",
+            self.comparisons.clone(),
+        );
+        registry.register(
+            "recent_differences",
+            "[ALPHA] Number of objects that are not as the controller would have them, for less than the grace period",
+            self.recent.clone(),
+        );
+        registry.register(
+            "differences",
+            "[ALPHA] Number of objects that have not been as the controller would have them for longer than the grace \
+             period, by the write that the controller would make; unknown if it cannot decode an object",
+            self.lasting.clone(),
+        );
+        registry.register(
+            "lasting_differences",
+            "[ALPHA] Number of differences that outlasted the grace period, by the write that the controller would make",
+            self.lasting_total.clone(),
+        );
+        registry.register(
+            "difference_duration_seconds",
+            "[ALPHA] Time in seconds that differences took to end",
+            self.took.clone(),
+        );
+    }
+
+    /// The series of a controller.
+    pub(super) fn of(&self, controller: &'static str) -> OfController {
+        let metrics = OfController { all: self.clone(), controller };
+        for kind in Kind::ALL {
+            drop(metrics.all.lasting.get_or_create(&metrics.labels(kind)));
+            drop(metrics.all.lasting_total.get_or_create(&metrics.labels(kind)));
+        }
+        metrics
+    }
+}
+
+/// The metrics of one controller.
+pub(super) struct OfController {
+    all: Metrics,
+    controller: &'static str,
+}
+
+impl OfController {
+    fn labels(&self, kind: Kind) -> KindLabels {
+        [("controller", self.controller), ("kind", kind.name())]
+    }
+
+    /// Counts a comparison.
+    pub(super) fn count(&self, outcome: &Outcome) {
+        let controller = [("controller", self.controller)];
+        self.all.comparisons.get_or_create(&controller).inc();
+        let recent = i64::try_from(outcome.recent).unwrap_or(i64::MAX);
+        self.all.recent.get_or_create(&controller).set(recent);
+        for (lasting, _) in &outcome.lasting {
+            let labels = self.labels(lasting.identity.kind);
+            self.all.lasting.get_or_create(&labels).inc();
+            self.all.lasting_total.get_or_create(&labels).inc();
+        }
+        for ended in &outcome.ended {
+            self.all.lasting.get_or_create(&self.labels(ended.identity.kind)).dec();
+        }
+        for took in &outcome.took {
+            self.all.took.get_or_create(&controller).observe(took.as_secs_f64());
+        }
+    }
+}

@@ -25,6 +25,7 @@
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
 //! | [`two_writers`] | upstream and ours on the same objects at the same time |
+//! | [`shadow`] | `shadow` beside a manager, with the rights of deploy/shadow; random operations under it |
 //! | [`random`] | random operations instead of the workload, compared operation by operation |
 //!
 //! Everything waits on conditions with a limit (see [`wait`]) and panics with the reason, the last thing seen
@@ -59,6 +60,7 @@ pub mod random;
 pub mod recompute;
 pub mod scenario;
 pub mod settled;
+pub mod shadow;
 pub mod simulate;
 pub mod two_writers;
 pub mod wait;

@@ -15,6 +15,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt as _};
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -284,6 +285,21 @@ impl Cluster {
         self.bind("ClusterRole", &role.name_any(), &subject).await;
     }
 
+    /// Grants a user the rights of deploy/shadow, and waits until the authorizer has loaded them.
+    pub async fn allow_shadow(&self, user: User) {
+        let role: ClusterRole = documents("deploy/shadow/shadow.yaml")
+            .into_iter()
+            .find(|document| document["kind"] == "ClusterRole")
+            .map(|role| serde_json::from_value(role).expect("a role"))
+            .expect("a role in deploy/shadow");
+        let roles: Api<ClusterRole> = Api::all(self.client());
+        roles.create(&PostParams::default(), &role).await.expect("creating a role");
+        self.bind("ClusterRole", &role.name_any(), &subject(user)).await;
+        let services: Api<k8s_openapi::api::core::v1::Service> = Api::all(self.client_of(user).await);
+        let first = ListParams::default().limit(1);
+        wait::until("rights to read", LIMIT, || services.list(&first)).await;
+    }
+
     /// Binds a `ClusterRole`, or a Role of `kube-system`.
     async fn bind(&self, kind: &str, role: &str, subject: &Value) {
         let binding = json!({
@@ -368,11 +384,18 @@ fn subject(user: User) -> Value {
     json!({"apiGroup": RBAC, "kind": "User", "name": user.name()})
 }
 
-/// The only object of a manifest of the workspace.
+/// The first object of a manifest of the workspace.
 fn manifest<K: DeserializeOwned>(file: &str) -> K {
+    serde_json::from_value(documents(file).remove(0)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The objects of a manifest of the workspace.
+fn documents(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"));
-    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+    let documents = serde_yaml::Deserializer::from_str(&text);
+    let read = |document| Value::deserialize(document).unwrap_or_else(|error| panic!("{file}: {error}"));
+    documents.map(read).collect()
 }
 
 /// A temporary folder for the files of a cluster.

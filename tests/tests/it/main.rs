@@ -13,6 +13,7 @@
 //! | [`explain`] | what it says about Services and pods is what upstream wrote |
 //! | [`audit`] | no false alarm about what upstream wrote; repairs touch only objects of the controllers |
 //! | [`preflight`] | each planted fault is found, and nothing is written but access reviews |
+//! | [`shadow`] | no false alarm beside upstream, each planted difference named, and no write |
 //! | [`kubectl`] | the embedded API server answers kubectl as the real one |
 //! | [`handover`] | `handover` and `rollback` change the writer, with one writer at most and no write |
 //! | [`deploy`], [`example`] | manifests, rights, and the example of another project's controller |
@@ -45,6 +46,7 @@ mod parity;
 mod preflight;
 mod random_parity;
 mod serving;
+mod shadow;
 mod simulate;
 mod takeover;
 mod takeover_gate;

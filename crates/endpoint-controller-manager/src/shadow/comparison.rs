@@ -104,8 +104,13 @@ impl WritePolicy for Comparison {
     /// Never allows a sync.
     fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
         let found = found(&key.name, pending());
-        let outcome = self.differences.lock().compare(key, found, Instant::now());
-        self.metrics.count(&outcome);
+        let outcome = {
+            let mut differences = self.differences.lock();
+            let outcome = differences.compare(key, found, Instant::now());
+            // With the lock, so that the last comparison sets the gauges.
+            self.metrics.count(&outcome);
+            outcome
+        };
         self.log(&outcome);
         outcome.again.map_or(Decision::Skip, Decision::After)
     }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Command;
 
 use crate::{diagnostics, handover, options, shadow, simulate};
+use crate::{diagnostics, handover, options, simulate};
 
 /// A subcommand.
 struct Subcommand {

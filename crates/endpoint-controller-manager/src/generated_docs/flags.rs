@@ -124,5 +124,6 @@ fn flags_md_is_current() {
             + &preflight()
             + &swap()
             + &shadow()),
+            + &swap()),
     );
 }

@@ -55,7 +55,7 @@ async fn with_service_account_credentials_the_program_itself_writes_no_endpoints
     assert!(writes("endpointslicemirroring-controller").contains("endpointslices"));
 }
 
-/// OpenShift's admission plugin does not run here: the rights are compared with what it asks for.
+/// `OpenShift`'s admission plugin does not run here: the rights are compared with what it asks for.
 #[test]
 fn openshift_gets_a_right_for_each_controller() {
     let plain = with_components("base", &[]);
@@ -119,7 +119,7 @@ async fn monitors_verify_the_serving_certificate() {
     assert!(manager.stop().await.success());
 }
 
-/// The service account of the PodMonitor may read metrics.
+/// The service account of the `PodMonitor` may read metrics.
 async fn scrape(site: &Site, manager: &Manager) {
     let server = format!("https://127.0.0.1:{}", manager.port());
     let reader = format!("{ACCOUNT}-metrics-reader");

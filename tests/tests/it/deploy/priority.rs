@@ -1,4 +1,4 @@
-//! FlowSchemas: the API server serves our requests at the priority of kube-controller-manager's, and a flood of other
+//! `FlowSchemas`: the API server serves our requests at the priority of kube-controller-manager's, and a flood of other
 //! requests does not cost a leader its Lease.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ async fn our_requests_have_the_priority_of_kube_controller_manager() {
     has_priority(&site.cluster.client(), &by_token, "leader-election", "workload-high").await;
 }
 
-/// Waits until requests of `subject` have these priority levels, by FlowSchemas of ours if they are not the default.
+/// Waits until requests of `subject` have these priority levels, by `FlowSchemas` of ours if they are not the default.
 pub(crate) async fn has_priority(admin: &Client, subject: &Client, for_leases: &str, for_others: &str) {
     let subject = Pages::by(subject.clone());
     let schema_of = |level: &str| match level {
@@ -112,14 +112,14 @@ fn duration() -> Duration {
     minutes.map_or(Duration::from_secs(20), Duration::from_mins)
 }
 
-/// The Lease of the program without FlowSchemas.
+/// The Lease of the program without `FlowSchemas`.
 const UNPROTECTED: &str = "unprotected";
 /// Requests of the flood at a time: more than the API server's seats, and few for the machine, because each waits for
 /// an admission webhook that does not answer.
 const FLOOD: usize = 100;
 const SEATS: [&str; 2] = ["--max-requests-inflight=20", "--max-mutating-requests-inflight=20"];
 
-/// Two leaders and one flood: the static pod with its FlowSchemas, and a program with another user and without.
+/// Two leaders and one flood: the static pod with its `FlowSchemas`, and a program with another user and without.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_lease() {
     let static_pod = file(STATIC_POD)[0]["spec"].clone();
@@ -211,13 +211,12 @@ async fn allow(admin: &Client) {
     }
 }
 
-/// The options of a leader without FlowSchemas, with the durations of the other one.
+/// The options of a leader without `FlowSchemas`, with the durations of the other one.
 fn unprotected() -> ManagerOptions {
     ManagerOptions {
         user: User::EndpointControllers,
         leader_election: Some(LeaderElection::DEFAULT),
         flags: vec![format!("--leader-elect-resource-name={UNPROTECTED}")],
-        environment: Default::default(),
         ..ManagerOptions::of(&[Controller::EndpointSliceMirroring])
     }
 }
@@ -256,7 +255,7 @@ fn flood(client: &Client) -> JoinSet<()> {
     requests
 }
 
-/// The requests that the API server has dispatched, by FlowSchema.
+/// The requests that the API server has dispatched, by `FlowSchema`.
 async fn dispatched(admin: &Client) -> BTreeMap<String, f64> {
     let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
     let page = admin.request_text(request).await.unwrap();
@@ -273,5 +272,6 @@ async fn dispatched(admin: &Client) -> BTreeMap<String, f64> {
 
 /// Prints a figure. Not `eprintln!`, which is only shown if the test fails.
 fn report(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "{line}").unwrap();
 }

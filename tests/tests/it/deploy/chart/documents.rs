@@ -1,5 +1,7 @@
 //! The table of values in the chart's README, generated from its schema and defaults.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::super::manifests::file;
@@ -31,7 +33,7 @@ fn the_readme_has_the_values_of_the_schema() {
 fn rows(path: &str, schema: &Value, default: &Value, table: &mut String) {
     if let Some(description) = schema["description"].as_str() {
         let default = if path == "global" { String::new() } else { format!("`{default}`") };
-        table.push_str(&format!("| `{path}` | {default} | {} |\n", description.replace('|', "\\|")));
+        writeln!(table, "| `{path}` | {default} | {} |", description.replace('|', "\\|")).unwrap();
         return;
     }
     for (name, property) in schema["properties"].as_object().unwrap() {

@@ -315,7 +315,7 @@ fn after(goal: Goal) -> &'static str {
         }
         Goal::Rollback => {
             "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays held, for a \
-             day; once nothing can start it again: kubectl delete -k deploy/base, and delete the Lease\n"
+             day; once nothing can start it again: kubectl delete -k deploy/base, which deletes the Lease too\n"
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn workloads(facts: &Facts) -> Check {
         State::Hold if workloads.is_empty() => Check::warning(
             WORKLOADS,
             "The hold of the swap exists, and no Deployment or pod of this program that waits for it",
-            "Go on with the swap, unless the hold is of an earlier try: then delete the Lease",
+            "Go on with the swap, unless the hold is of an earlier try: then release the Lease, as deploy/disable-built-ins says",
         ),
         State::Hold => Check::ok(WORKLOADS, format!("The program waits for the end of the swap: {list}")),
         State::Free | State::Expired(_) if workloads.is_empty() => {

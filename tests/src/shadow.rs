@@ -1,18 +1,23 @@
 //! The subcommand `shadow` beside a manager, with the rights of deploy/shadow, and random operations under both.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
+use kube::ResourceExt as _;
+use kube::api::ListParams;
 use random_operations::Generator;
 use serde_json::Value;
 
 use crate::audit::{Mark, Request};
+use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::cluster::{Cluster, User};
 use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::metrics::{Exposition, Value as Number};
 use crate::pages::Pages;
 use crate::parity::Run;
 use crate::process::{Process, Usage};
-use crate::random::apply;
+use crate::random::{apply, delete_mirrored};
+use crate::scenario::World;
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
 
@@ -92,7 +97,7 @@ impl Shadow {
 
     /// Waits until nothing differs but what has outlasted the grace period.
     pub async fn at_rest(&self, limit: Duration) {
-        self.until_zero("shadow_recent_differences", limit).await;
+        self.until_zero(RECENT, limit).await;
     }
 
     /// Waits until all series of a gauge are zero.
@@ -154,11 +159,13 @@ pub struct Trace {
     pub grace: Duration,
 }
 
-/// The time that upstream gets to end its last differences: its back-off may be long.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The gauge of what differs and has not outlasted the grace period.
+const RECENT: &str = "shadow_recent_differences";
+/// The time that upstream gets to mirror without help (see the table of [`random`](crate::random)).
+const BEFORE_HELP: Duration = Duration::from_secs(4);
 
-/// Runs a trace.
-pub async fn run(trace: &Trace) -> End {
+/// Runs a trace. After each operation, all differences end. Returns also how often upstream needed help with mirrored slices.
+pub async fn run(trace: &Trace) -> (End, usize) {
     // Odd seeds have slices so small that Services need several of them.
     let max = if trace.seed.is_multiple_of(2) { 100 } else { 5 };
     let options = ManagerOptions {
@@ -174,10 +181,32 @@ pub async fn run(trace: &Trace) -> End {
     ];
     let shadow = Shadow::start(&run.cluster, &flags).await;
     let mut generator = Generator::new(trace.seed, trace.topology, true, true);
+    let mut helped = 0;
     for number in 0..trace.operations {
         apply(&run.world, number, &generator.step(), true).await;
+        let (start, mut help_after) = (Instant::now(), BEFORE_HELP);
+        while shadow.sum_of(RECENT).await > 0.0 {
+            if start.elapsed() > help_after {
+                delete_all_mirrored(&run.world).await;
+                helped += 1;
+                // A deletion makes its cache stale as well, so the time grows.
+                help_after = start.elapsed() * 2;
+            }
+            run.world.sync().await;
+        }
     }
     run.world.settle().await;
-    shadow.at_rest(PATIENCE).await;
-    shadow.end(&run.cluster).await
+    shadow.at_rest(trace.grace.max(LIMIT)).await;
+    (shadow.end(&run.cluster).await, helped)
+}
+
+/// Deletes all mirrored slices, so that upstream makes them anew.
+async fn delete_all_mirrored(world: &World) {
+    let query = ListParams::default().labels(&format!("{MANAGED_BY}={MIRRORED}"));
+    let slices = world.slices().list(&query).await.expect("listing slices");
+    let services: BTreeSet<String> =
+        slices.iter().filter_map(|slice| slice.labels().get(SERVICE_NAME).cloned()).collect();
+    for service in services {
+        delete_mirrored(world, &service).await;
+    }
 }

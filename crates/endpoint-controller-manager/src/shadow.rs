@@ -45,6 +45,8 @@ use report::Report;
 #[cfg(test)]
 pub(crate) use command::args;
 pub(crate) use command::{NAME, command};
+#[cfg(test)]
+pub(crate) use metrics::page as metrics_page;
 
 /// The exit code if differences outlasted the grace period.
 const LASTING: u8 = 3;

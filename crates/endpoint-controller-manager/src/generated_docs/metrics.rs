@@ -12,6 +12,7 @@ use crate::logging::Logs;
 use crate::manager::{self, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::{Handles, Runtimes};
+use crate::shadow;
 use crate::signals::StopSignals;
 
 /// For everything to have happened once that a metric counts.
@@ -59,6 +60,7 @@ fn controllers(name: &str) -> &'static str {
         ["endpoint", "slice", ..] => "endpointslice-controller",
         ["workqueue", ..] => "all, by `name`",
         ["foreign", "writes", ..] => "all, by `controller`",
+        ["shadow", ..] => "all, by `controller`",
         _ => "–",
     }
 }
@@ -80,9 +82,11 @@ fn document(metrics: &str, slis: &str) -> String {
          Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
          `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\
          Those of `deferred_writes` exist only with the feature gate `EndpointSliceCoalescing`.\n\n\
-         ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}",
+         ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
+         [`shadow`](shadow.md) has these beside the others.\n\n{}",
         table(metrics),
-        table(slis)
+        table(slis),
+        table(&shadow::metrics_page())
     )
 }
 

@@ -38,7 +38,7 @@ impl Metrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("shadow");
         registry.register(
-            "comparisons",
+            "comparisons_total",
             "[ALPHA] Number of comparisons of a Service with what the controller would write",
             self.comparisons.clone(),
         );
@@ -54,7 +54,7 @@ impl Metrics {
             self.lasting.clone(),
         );
         registry.register(
-            "lasting_differences",
+            "lasting_differences_total",
             "[ALPHA] Number of differences that outlasted the grace period, by the write that the controller would make",
             self.lasting_total.clone(),
         );
@@ -74,6 +74,18 @@ impl Metrics {
         }
         metrics
     }
+}
+
+/// A page with every metric.
+#[cfg(test)]
+pub(crate) fn page() -> String {
+    let (mut registry, mut page) = (Registry::default(), String::new());
+    let metrics = Metrics::default();
+    metrics.register(&mut registry);
+    let took = vec![std::time::Duration::from_secs(1)];
+    metrics.of("endpoints-controller").count(&Outcome { took, ..Outcome::default() });
+    prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+    page
 }
 
 /// The metrics of one controller.

@@ -438,3 +438,22 @@ async fn an_unreachable_server_is_named_as_the_cause() {
     assert!(error.starts_with("cannot reach the API server: "), "{error}");
     assert!(error.to_lowercase().contains("connection refused"), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_reads_sends_no_write() {
+    let script = Script::new([Step::new(Method::GET, SLICE, answer(Wire(Encoding::Json), 200, &slice()))]);
+    let client = client(Wire(Encoding::Json), &script).read_only();
+    let refused = [
+        client.create(SLICES, &slice()).await.map(drop),
+        client.update_for_metadata(SLICE, &slice()).await.map(drop),
+        client.patch::<EndpointSlice>(SLICE, &json!({})).await.map(drop),
+        client.delete(SLICE, &Preconditions::default()).await,
+        client.create_json(SLICES, &json!({})).await.map(drop),
+    ];
+    for refused in refused {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ApiError::ReadOnly) && !error.is_unavailable(), "{error}");
+    }
+    client.get::<EndpointSlice>(SLICE).await.unwrap();
+    script.played(LONG).await;
+}

@@ -13,6 +13,7 @@ mod options;
 mod report;
 mod scenarios;
 mod seed;
+mod shadow;
 mod tally;
 mod timeline;
 
@@ -40,6 +41,10 @@ async fn run(options: &Options) -> ExitCode {
         for controllers in &options.controllers {
             println!("\n{}", Box::pin(delegated::run(controllers, options)).await);
         }
+        return ExitCode::SUCCESS;
+    }
+    if options.shadow {
+        println!("\n{}", Box::pin(shadow::run(options)).await);
         return ExitCode::SUCCESS;
     }
     if options.timeline {

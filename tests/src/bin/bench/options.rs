@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// feature gate `EndpointControllerNameWellKnownLabel` on and off.
     #[arg(long)]
     pub(crate) delegated: bool,
+    /// Measure `shadow` beside upstream instead, and a normal run of ours, with all three controllers.
+    #[arg(long, conflicts_with = "delegated")]
+    pub(crate) shadow: bool,
     /// Measure named scenarios instead, with all three controllers and 5,000 requests a second for both; may be given
     /// several times. `all` stands for all of them.
     #[arg(long, value_name = "NAME", conflicts_with = "delegated")]
@@ -67,7 +70,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print a timeline of the start instead: caches, first write, writes a second, CPU of all processes.
-    #[arg(long, conflicts_with_all = ["delegated", "json"])]
+    #[arg(long, conflicts_with_all = ["delegated", "shadow", "json"])]
     pub(crate) timeline: bool,
 }
 

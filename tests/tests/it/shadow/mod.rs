@@ -33,9 +33,10 @@ async fn nothing_lasts_beside_upstream() {
             topology: variable("SHADOW_TOPOLOGY", false),
             grace: Duration::from_secs(variable("SHADOW_GRACE", 60)),
         };
-        let end = Box::pin(run(&trace)).await;
+        let (end, helped) = Box::pin(run(&trace)).await;
         println!(
-            "seed {seed}: {} operations, {} comparisons, {} differences, the longest {:.1} s; {} lasting",
+            "seed {seed}: {} operations, {} comparisons, {} differences, the longest {:.1} s; {} lasting; \
+             upstream needed help {helped} times",
             trace.operations,
             end.sum("comparisons"),
             end.sum("differences"),

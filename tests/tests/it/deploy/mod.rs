@@ -35,6 +35,7 @@ async fn the_api_server_accepts_all_manifests() {
     objects.extend(with_components("overlays/static-pod", &["pod-monitor", "openshift"]));
     objects.extend(file(STATIC_POD));
     objects.extend(file("disable-built-ins/hold.yaml"));
+    objects.extend(file("shadow/shadow.yaml"));
     for object in &objects {
         // The namespace and the priority classes are created shortly after the server is ready.
         wait::until(&name(object), LIMIT, || dry_run(&client, object)).await;
@@ -93,4 +94,7 @@ fn manifests_name_the_image_of_this_version() {
     assert_eq!(text(kustomization, "/images/0/name"), ACCOUNT);
     assert_eq!(text(&manifests::deployment(), "/containers/0/image"), image());
     assert_eq!(text(&file(STATIC_POD)[0], "/spec/containers/0/image"), image());
+    let shadow = file("shadow/shadow.yaml");
+    let shadow = shadow.iter().find(|object| text(object, "/kind") == "Deployment").unwrap();
+    assert_eq!(text(shadow, "/spec/template/spec/containers/0/image"), image());
 }

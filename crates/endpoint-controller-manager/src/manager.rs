@@ -11,7 +11,7 @@ use endpoint_informers::lifecycle::{
     ControllerTask, Lifecycle, LifecycleError, Memory, PendingElection, Phase,
 };
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
-use kube_api::{connect, error_chain};
+use kube_api::{ApiClient, connect, error_chain};
 use prometheus_client::registry::Registry;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -156,21 +156,15 @@ impl Manager {
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
-        register_metrics(&config, logs, &mut registry);
-        let election = match leader_election::pending(&config, &clients, &handles, &mut registry)? {
-            // Lists requested from now on may count for a new leader.
-            Some(election) => Some(election.observe().await?),
-            None => None,
-        };
+        register_metrics(&config, logs, shadow.as_deref(), &mut registry);
+        let election = leader_election::pending(&config, &clients, &handles, &mut registry)?;
+        let election = observed(election).await?;
         let queues = QueueMetrics::register(&mut registry);
         let watch_metrics = ListWatchMetrics::register(&mut registry, version::NAME);
         let cache = Arc::new(Cache::default());
         cache.register_metrics(&mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
-        if let Some(shadow) = &shadow {
-            shadow.register(&mut registry);
-        }
         let mut deps = ControllerDeps {
             config: &config,
             cache: &cache,
@@ -182,11 +176,8 @@ impl Manager {
         let stopping = watch::Sender::new(false);
         let prepare = |which: &Controller| {
             let client = clients.of_controller(*which).with_shutdown(stopping.subscribe());
-            let client = match &election {
-                Some(election) => client.with_leadership(election.leadership()),
-                None => client,
-            };
-            deps.prepare(*which, client)
+            let leadership = election.iter().map(PendingElection::leadership);
+            deps.prepare(*which, leadership.fold(client, ApiClient::with_leadership))
         };
         let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
         if let Some(memory) = memory {
@@ -252,14 +243,30 @@ impl Manager {
     }
 }
 
-/// Registers the metrics of the process, its build and its gates.
-fn register_metrics(config: &Config, logs: Option<LogMetrics>, registry: &mut Registry) {
+/// The same election, which has read the Lease: lists requested from now on may count for a new leader.
+async fn observed(election: Option<PendingElection>) -> Result<Option<PendingElection>, JoinError> {
+    match election {
+        Some(election) => Ok(Some(election.observe().await?)),
+        None => Ok(None),
+    }
+}
+
+/// Registers the metrics of the process, its build and its gates, and of the shadow that it may be.
+fn register_metrics(
+    config: &Config,
+    logs: Option<LogMetrics>,
+    shadow: Option<&Shadow>,
+    registry: &mut Registry,
+) {
     registry.register_collector(Box::new(ProcessMetrics));
     if let Some(logs) = logs {
         registry.register_collector(Box::new(logs));
     }
     config.gates.register(registry);
     build_metrics::register(registry, config.gates.versions());
+    if let Some(shadow) = shadow {
+        shadow.register(registry);
+    }
 }
 
 /// The gate that the configuration asks for.

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use clap::Command;
 
 use crate::{diagnostics, handover, options, shadow, simulate};
-use crate::{diagnostics, handover, options, simulate};
 
 /// A subcommand.
 struct Subcommand {

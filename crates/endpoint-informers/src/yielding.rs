@@ -8,8 +8,8 @@
 //!      └──── a Service is out of sync for the grace, without a foreign write ───┘
 //! ```
 //!
-//! Yielding, a Service that is in sync is synced as always, which writes nothing and keeps metrics and memories. One that is
-//! out of sync waits for the other writer:
+//! Yielding, a Service that is in sync is left alone: a sync would read the cache again, and could write a change that came
+//! after the look. Its metrics stay as they were. A Service that is out of sync waits for the other writer:
 //!
 //! * for the grace ([`GRACE`]), and again after each foreign write of its own objects;
 //! * then for as long as the other writer is busy and has not yet reached it. It has passed it when it has written a change

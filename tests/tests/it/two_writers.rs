@@ -60,7 +60,7 @@ async fn random_load_costs_no_more_writes_than_under_upstream_alone() {
 /// Times are printed, not asserted beyond what tells a wait from none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ours_acts_when_upstream_is_killed_and_yields_when_it_is_back() {
-    let rounds = rounds::run(number("TWO_WRITERS_ROUNDS", 2) as usize).await;
+    let rounds = Box::pin(rounds::run(number("TWO_WRITERS_ROUNDS", 2) as usize)).await;
     for (number, round) in rounds.iter().enumerate() {
         println!("round {number}: {round:?}");
         assert!(round.takeover < 2 * GRACE, "{round:?}");
@@ -70,5 +70,5 @@ async fn ours_acts_when_upstream_is_killed_and_yields_when_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_writes_are_counted_exactly() {
-    rounds::counts().await;
+    Box::pin(rounds::counts()).await;
 }

@@ -124,6 +124,5 @@ fn flags_md_is_current() {
             + &preflight()
             + &swap()
             + &shadow()),
-            + &swap()),
     );
 }

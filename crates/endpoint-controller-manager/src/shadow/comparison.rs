@@ -63,6 +63,12 @@ impl Comparison {
         }
     }
 
+    fn queue_if_known(&self, key: Option<ObjectKey>) {
+        if let Some(key) = key {
+            self.queue.add(key);
+        }
+    }
+
     fn managed_by(&self) -> Option<&'static str> {
         match self.which {
             Controller::Endpoints => None,
@@ -132,9 +138,9 @@ impl Handler for Comparison {
         }
         let (old_key, key) = (service_key(old), service_key(new));
         if old_key != key {
-            old_key.into_iter().for_each(|key| self.queue.add(key));
+            self.queue_if_known(old_key);
         }
-        key.into_iter().for_each(|key| self.queue.add(key));
+        self.queue_if_known(key);
     }
 
     fn endpoints(&self, change: &Change<CachedEndpoints>, _state: &State, is_initial_list: bool) {

@@ -158,6 +158,7 @@ impl Report {
             Value::Object(sides.collect::<Map<String, Value>>())
         };
         let name = if identity.is_generated { "generateName" } else { "name" };
+        let until = until.map(|until| ("until".to_owned(), Value::from(self.time(until))));
         let mut entry = json!({
             "controller": controller,
             "namespace": &*key.namespace,
@@ -169,8 +170,8 @@ impl Report {
             "moreFields": more,
             "since": self.time(*since),
         });
-        if let Some(until) = until {
-            entry["until"] = self.time(*until).into();
+        if let Value::Object(entry) = &mut entry {
+            entry.extend(until);
         }
         entry
     }

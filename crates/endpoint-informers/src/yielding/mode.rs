@@ -101,7 +101,9 @@ impl Mode {
         }
         if !out_of_sync {
             self.waiting.remove(key);
-            return decided(Decision::Sync);
+            // A sync would read the cache again, and could write a change that came meanwhile.
+            let in_sync = if self.turn == Turn::Yielding { Decision::Skip } else { Decision::Sync };
+            return decided(in_sync);
         }
         let new = Waiting { first: now, since: now, due: false };
         let waiting = self.waiting.entry(key.clone()).or_insert(new);

@@ -58,7 +58,7 @@ async fn slices_of_another_writer() -> Vec<EndpointSlice> {
 #[tokio::test(start_paused = true)]
 async fn a_start_alone_writes_after_the_grace() {
     let (harness, transitions) = start();
-    harness.api.advance(GRACE - MOMENT).await;
+    harness.api.advance(GRACE.checked_sub(MOMENT).unwrap()).await;
     assert_eq!(harness.api.requests(), crate::NONE);
     harness.api.advance(2 * MOMENT).await;
     assert_eq!(harness.api.requests().len(), 2);
@@ -73,7 +73,9 @@ async fn what_another_writer_makes_is_not_made_twice() {
     let slices = slices_of_another_writer().await;
     let (harness, transitions) = start();
     harness.api.advance(GRACE / 2).await;
-    slices.into_iter().for_each(|slice| harness.api.put(slice));
+    for slice in slices {
+        harness.api.put(slice);
+    }
     harness.api.advance(Duration::from_hours(1)).await;
     assert_eq!(harness.api.requests(), crate::NONE);
     assert_eq!((harness.foreign_writes(), &transitions.lock()[..]), (2, &[yields()][..]));
@@ -100,7 +102,7 @@ async fn one_foreign_write_is_yielded_to_and_what_it_leaves_wrong_is_written_aft
     harness.api.forget_requests();
     harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
     harness.api.pod(pod("db-2", "10.0.1.2", true));
-    harness.api.advance(GRACE - MOMENT).await;
+    harness.api.advance(GRACE.checked_sub(MOMENT).unwrap()).await;
     assert_eq!(harness.api.requests(), crate::NONE);
     harness.api.advance(LOOK + 2 * MOMENT).await;
     assert_eq!(harness.api.requests().len(), 2, "both Services");

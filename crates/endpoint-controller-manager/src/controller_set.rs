@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use crate::config::Config;
 use crate::controllers::Controller;
 use crate::other_writers::OtherWriters;
-use crate::shadow::Shadow;
+use crate::shadow::comparisons::Shadow;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
 /// that upstream's flags accept. With two busy controllers, one HTTP/2 connection still takes all requests (100).

@@ -17,6 +17,7 @@ mod flag_value;
 mod gap;
 mod instructions;
 mod observe;
+mod settings;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -49,9 +49,11 @@ pub fn main() -> ExitCode {
     if let Some(code) = diagnostics::plugin(&words).or_else(|| subcommands::main(&words)) {
         return code;
     }
-    match options::parse(words.into_iter()) {
-        options::Parsed::Run(config) => manager::main(*config),
-        options::Parsed::Print(text) => options::print(&text),
-        options::Parsed::Error(message) => options::print_error(&message),
+    let with_subcommands = |command: clap::Command| command.after_help(subcommands::summary());
+    match options::parse_extended(words.into_iter(), Vec::new(), with_subcommands) {
+        Ok((_, config)) => manager::main(config),
+        Err(options::Parsed::Run(config)) => manager::main(*config),
+        Err(options::Parsed::Print(text)) => options::print(&text),
+        Err(options::Parsed::Error(message)) => options::print_error(&message),
     }
 }

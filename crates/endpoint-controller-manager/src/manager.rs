@@ -28,7 +28,7 @@ use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
-use crate::shadow::Shadow;
+use crate::shadow::comparisons::Shadow;
 use crate::signals::{self, StopSignals};
 use crate::takeover::TakeoverGate;
 use crate::{build_metrics, informers, leader_election, logging, version};

@@ -11,6 +11,7 @@
 
 mod command;
 mod comparison;
+pub(crate) mod comparisons;
 mod differences;
 mod found;
 mod metrics;
@@ -39,6 +40,7 @@ use crate::signals::StopSignals;
 use crate::{logging, printing};
 use command::{Command, Format};
 use comparison::Comparison;
+use comparisons::Shadow;
 use metrics::Metrics;
 use report::Report;
 
@@ -50,53 +52,6 @@ pub(crate) use metrics::page as metrics_page;
 
 /// The exit code if differences outlasted the grace period.
 const LASTING: u8 = 3;
-
-/// The comparisons of all controllers.
-pub(crate) struct Shadow {
-    grace: Duration,
-    started: Instant,
-    metrics: Metrics,
-    comparisons: Mutex<Vec<Arc<Comparison>>>,
-    cache: Mutex<Option<Arc<Cache>>>,
-}
-
-impl Shadow {
-    pub(crate) fn new(grace: Duration) -> Self {
-        let (metrics, comparisons, cache) = Default::default();
-        Self { grace, started: Instant::now(), metrics, comparisons, cache }
-    }
-
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        self.metrics.register(registry);
-    }
-
-    /// The policy of a controller that reads this cache. The queue gets every key whose objects change.
-    pub(crate) fn follow(
-        &self,
-        which: Controller,
-        queue: &WorkQueue<ObjectKey>,
-        cache: &Arc<Cache>,
-    ) -> Arc<dyn WritePolicy> {
-        let comparison = Comparison::new(which, queue.clone(), self.grace, self.metrics.of(which.name()));
-        let comparison = Arc::new(comparison);
-        cache.attach(Arc::clone(&comparison) as _, |_| {});
-        self.comparisons.lock().push(Arc::clone(&comparison));
-        *self.cache.lock() = Some(Arc::clone(cache));
-        comparison
-    }
-
-    /// The report until now; `None` if nothing was compared.
-    fn report(&self) -> Option<Report> {
-        let services =
-            self.cache.lock().as_ref().map(|cache| cache.read(|state| state.services.iter().count()));
-        let controllers: Vec<_> =
-            self.comparisons.lock().iter().map(|comparison| comparison.summary()).collect();
-        let compared = controllers.iter().any(|controller| controller.totals.comparisons > 0);
-        compared.then(|| {
-            Report::new(self.grace, self.started.elapsed(), services.unwrap_or_default(), controllers)
-        })
-    }
-}
 
 /// Runs the subcommand with the words after its name.
 pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {

@@ -3,6 +3,7 @@
 mod completion;
 mod config;
 mod man;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -77,9 +78,14 @@ const ALL: &[Subcommand] = &[
         name: completion::NAME,
         summary: "Print a script that completes the command line in a shell",
         command: completion::command,
-        run: completion::main,
+        run: |words| completion::main(words, root()),
     },
-    Subcommand { name: man::NAME, summary: "Write man pages", command: man::command, run: man::main },
+    Subcommand {
+        name: man::NAME,
+        summary: "Write man pages",
+        command: man::command,
+        run: |words| man::main(words, root()),
+    },
 ];
 
 /// Runs the subcommand that the first word names, if any.
@@ -100,30 +106,29 @@ pub(crate) fn summary() -> String {
 /// The program with its subcommands, as completion and man pages show it.
 fn root() -> Command {
     let subcommands = ALL.iter().map(|subcommand| (subcommand.command)().name(subcommand.name));
-    options::command(Vec::new()).after_help(None).subcommands(subcommands)
-}
-
-/// Reads the words of a subcommand without flags of the program.
-///
-/// # Errors
-///
-/// The end of the process: after the help that was asked for, or a line about the word that is wrong.
-fn matches(command: Command, words: &[OsString]) -> Result<clap::ArgMatches, ExitCode> {
-    diagnostics::matches(command, words).map_err(|outcome| match outcome {
-        options::Parsed::Print(text) => options::print(&text),
-        options::Parsed::Error(message) => options::print_error(&message),
-        options::Parsed::Run(_) => ExitCode::FAILURE,
-    })
+    options::command(Vec::new()).subcommands(subcommands)
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     /// Checks of clap: no flag twice, no value without a name.
     #[test]
     fn commands_are_well_formed() {
         root().debug_assert();
+    }
+
+    #[test]
+    fn every_script_knows_subcommands_and_flags() {
+        for shell in clap_complete::Shell::value_variants() {
+            let script = completion::script(*shell, root());
+            for word in ["explain", "concurrent-endpoint-syncs", "all-namespaces"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
     }
 
     #[test]

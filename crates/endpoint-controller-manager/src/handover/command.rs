@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::facts::{Form, Goal};
-use super::steps::Settings;
+use super::settings::Settings;
 use crate::controllers::{self, Controller};
 use crate::diagnostics::flags::{self, Target};
 use crate::duration;

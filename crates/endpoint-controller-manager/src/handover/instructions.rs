@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, Replica};
 use super::flag_value::Form;
-use super::steps::Settings;
+use super::settings::Settings;
 
 fn names(facts: &Facts) -> String {
     facts.controllers.iter().map(|controller| controller.name()).collect::<Vec<_>>().join(", ")

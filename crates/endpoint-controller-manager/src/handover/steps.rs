@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::facts::{CANARY, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
 use super::instructions as tell;
+use super::settings::Settings;
 
 /// A step.
 pub(super) struct Step {
@@ -21,19 +22,6 @@ pub(super) struct Step {
 
 /// For what the programs and the API server do by themselves. A failover of kube-controller-manager takes 17 s.
 const SOON: Option<Duration> = Some(Duration::from_secs(120));
-
-/// What instructions name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
-    /// The manifest of kube-controller-manager on a control-plane node.
-    pub(super) manifest: String,
-    /// The manifest of ours, as a static pod.
-    pub(super) own_manifest: String,
-    /// The Lease of ours, as `namespace/name`.
-    pub(super) lease: String,
-    /// The Deployment of ours, as `namespace/name`.
-    pub(super) deployment: String,
-}
 
 /// What a step does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

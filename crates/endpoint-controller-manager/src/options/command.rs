@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::flag::Flag;
 use super::groups::{GROUPS, HELP, all};
-use crate::{subcommands, version};
+use crate::version;
 
 const ABOUT: &str = "Runs the endpoint controllers of kube-controller-manager in a process of their own";
 
@@ -21,7 +21,6 @@ pub(crate) fn build(own: Vec<Arg>) -> Command {
         .args_override_self(true)
         .args(own)
         .args(args)
-        .after_help(subcommands::summary())
 }
 
 /// Values have Go's syntax: `--flag` and `--flag=false` for a boolean; anything, also `-1` and `--x`, as the value of

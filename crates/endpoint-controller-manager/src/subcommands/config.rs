@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::builder::ValueParser;
 use clap::{Arg, Command};
 
-use super::matches;
+use super::words::matches;
 use crate::options::{self, Parsed};
 use crate::version;
 

@@ -9,7 +9,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, Command};
 use clap_mangen::Man;
 
-use super::{matches, root};
+use super::words::matches;
 use crate::options;
 
 /// The word that selects this subcommand.
@@ -30,14 +30,14 @@ pub(super) fn command() -> Command {
     Command::new(NAME).about(ABOUT).override_usage("endpoint-controller-manager man FOLDER").arg(folder)
 }
 
-/// Runs the subcommand with the words after its name.
-pub(super) fn main(words: &[OsString]) -> ExitCode {
+/// Runs the subcommand with the words after its name. `root` is the program with its subcommands.
+pub(super) fn main(words: &[OsString], root: Command) -> ExitCode {
     let matches = match matches(command(), words) {
         Ok(matches) => matches,
         Err(code) => return code,
     };
     let Some(folder) = matches.get_one::<PathBuf>("folder") else { return ExitCode::FAILURE };
-    match write(folder) {
+    match write(root, folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             options::print_error(&format!("cannot write man pages into {}: {error}", folder.display()))
@@ -45,8 +45,8 @@ pub(super) fn main(words: &[OsString]) -> ExitCode {
     }
 }
 
-fn write(folder: &Path) -> io::Result<()> {
-    let mut root = root().disable_help_subcommand(true);
+fn write(root: Command, folder: &Path) -> io::Result<()> {
+    let mut root = root.disable_help_subcommand(true);
     root.build();
     write_page(&root, folder)
 }

@@ -11,7 +11,8 @@ use crate::handover::facts::{
     Deployed, Facts, Form, Goal, HOLDER, LeaseFacts, Ours, Record, Replica, STANDBYS,
 };
 use crate::handover::flag_value::FlagValue;
-use crate::handover::steps::{Settings, Write};
+use crate::handover::settings::Settings;
+use crate::handover::steps::Write;
 use crate::handover::write::{begun, nodes};
 
 /// What happens besides.

@@ -54,7 +54,7 @@ impl Controller {
     }
 
     /// The client name at the end of the user agent.
-    pub(crate) fn client(self) -> &'static str {
+    pub fn client(self) -> &'static str {
         match self {
             Self::Endpoints => "/endpoint-controller",
             Self::EndpointSlice => "/endpointslice-controller",

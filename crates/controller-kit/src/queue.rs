@@ -22,6 +22,9 @@
 //! 6. A retry is a wait of its own beside that of rule 3. A sync that succeeds cancels the retry that was requested
 //!    before the sync began (client-go lets it run), and never a delayed add.
 //!
+//! 7. The oldest change of a key that has not been written is known ([`WorkQueue::written`]): each add begins one unless
+//!    one is there, it stays with the key through retries, and the sync that succeeds ends it.
+//!
 //! # Cost
 //!
 //! Adds and hand-outs are O(1), delayed ones O(log n) in the number of delayed keys. A key that is neither queued nor
@@ -32,7 +35,7 @@
 //! # Modules
 //!
 //! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
-//! a lock, a clock and wake-ups around it; `rest` waits for the end of work.
+//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `rest` waits for the end of work.
 //!
 //! # What is deliberately absent
 //!
@@ -40,6 +43,8 @@
 //! * A bound on length: the number of distinct keys is the bound.
 
 mod cause;
+mod change_metrics;
+mod changes;
 mod core;
 mod delays;
 mod key;
@@ -52,6 +57,7 @@ mod rest;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unwritten;
 
 use std::fmt;
 use std::ops::Deref;
@@ -63,6 +69,7 @@ use kube_api::time::{Instant, sleep_until};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+pub(crate) use self::cause::reason;
 pub use self::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
 use self::core::{Core, Next};
 pub use self::key::QueueKey;
@@ -113,12 +120,17 @@ impl<K: QueueKey> WorkQueue<K> {
         Self { shared: Arc::new(Shared::new(rate_limit, None)) }
     }
 
-    /// A queue whose series in `metrics` carry the label `name`.
-    pub fn with_metrics(name: &str, rate_limit: RateLimit, metrics: &QueueMetrics) -> Self {
+    /// A queue whose series in `metrics` carry the label `name`, and those about changes the label `controller`.
+    pub fn with_metrics(controller: &str, name: &str, rate_limit: RateLimit, metrics: &QueueMetrics) -> Self {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<K>>| {
+            let running = {
+                let shared = shared.clone();
+                move || shared.upgrade().map(|shared| shared.running())
+            };
             let shared = shared.clone();
-            let running = move || shared.upgrade().map(|shared| shared.running());
-            Shared::new(rate_limit, Some(metrics.of_queue(name, Box::new(running))))
+            let oldest = move || shared.upgrade().map(|shared| shared.oldest_change());
+            let series = metrics.of_queue(controller, name, Box::new(running), Box::new(oldest));
+            Shared::new(rate_limit, Some(series))
         });
         Self { shared }
     }
@@ -135,7 +147,7 @@ impl<K: QueueKey> WorkQueue<K> {
     }
 
     /// Adds a key that a worker holds again, behind the other keys of the priority it was taken with: it has more work
-    /// to do, and others come first.
+    /// to do, for the same change, and others come first.
     pub fn requeue(&self, key: K) {
         self.shared.with(|core, now| core.requeue(key, now));
     }
@@ -175,12 +187,17 @@ impl<K: QueueKey> WorkQueue<K> {
     /// by handlers.)
     pub fn retry(&self, key: K, causes: &[Cause]) {
         self.shared.with(|core, now| core.retry(key, causes, now));
+        self.shared.series.iter().for_each(|series| series.changes.retried(causes));
     }
 
-    /// Resets the count of `key`'s failures; to be called when a sync succeeds. Cancels the retry that was waiting when
-    /// the worker got the key, because the sync that succeeded is newer.
+    /// Resets the count of `key`'s failures; to be called when a sync succeeds, before its item is dropped. Cancels the
+    /// retry that was waiting when the worker got the key, because the sync that succeeded is newer. Its change counts as
+    /// [written](Self::written).
     pub fn forget(&self, key: &K) {
-        self.shared.with(|core, now| core.forget(key, now));
+        self.shared.end_change(|core, now| {
+            core.forget(key, now);
+            core.written(key)
+        });
     }
 
     /// The number of consecutive failures of `key`; of its fingerprints, the highest.

@@ -1,6 +1,7 @@
 //! Workers: take a key, sync it, and retry it if the sync failed.
 
 mod concurrency;
+mod running_sync;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,12 +12,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::{debug, error};
 
-pub use self::concurrency::{Concurrency, end_planning};
-use self::concurrency::{Turn, within};
+pub use self::concurrency::Concurrency;
+use self::running_sync::{Turn, within};
+pub use self::running_sync::{begin_write, end_planning};
 
 use crate::environment::spawn_in;
 use crate::key::ObjectKey;
-use crate::queue::{Cause, FailureReason, WorkQueue};
+use crate::queue::{Cause, WorkQueue, reason};
 use kube_api::error_chain;
 
 /// The error of a failed sync.
@@ -29,6 +31,11 @@ pub trait SyncError: std::error::Error + Send {
     fn is_transient(&self) -> bool {
         let causes = self.causes();
         !causes.is_empty() && !causes.iter().any(|cause| matches!(cause, Cause::Failure { .. }))
+    }
+
+    /// True if whatever can be written for the change has been, and only another change can resolve the error.
+    fn is_written(&self) -> bool {
+        false
     }
 }
 
@@ -88,11 +95,18 @@ async fn process<E, F, Fut>(
     Fut: Future<Output = Result<(), E>>,
 {
     // On the heap, so that idle workers are small.
-    let sync = Box::pin(within(turn, sync(key.clone())));
-    let causes = match AssertUnwindSafe(sync).catch_unwind().await {
+    let sync = AssertUnwindSafe(sync(key.clone())).catch_unwind();
+    let (outcome, writes) = Box::pin(within(turn, sync)).await;
+    if writes {
+        queue.needs_write(key);
+    }
+    let causes = match outcome {
         Ok(Ok(())) => return queue.forget(key),
         Ok(Err(error)) => {
             log(controller, key, &error);
+            if error.is_written() {
+                queue.written(key);
+            }
             error.causes()
         }
         Err(_) => {
@@ -104,22 +118,14 @@ async fn process<E, F, Fut>(
 }
 
 fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
-    let (causes, err) = (error.causes(), error_chain(error));
-    let failure = causes.iter().find(|cause| matches!(cause, Cause::Failure { .. }));
-    let reason = match failure.or(causes.first()) {
-        Some(Cause::StaleCache) => {
-            debug!(controller, key = %key, reason = "stale cache", err, "Cache is stale, waiting for it");
-            return;
+    let err = error_chain(error);
+    match reason(&error.causes()) {
+        reason @ "stale cache" => {
+            debug!(controller, key = %key, reason, err, "Cache is stale, waiting for it");
         }
-        Some(Cause::Conflict) => {
-            debug!(controller, key = %key, reason = "conflict", err, "Write conflicted, will retry");
-            return;
-        }
-        Some(Cause::Failure { reason: FailureReason::Refused, .. }) => "refused",
-        Some(Cause::Failure { reason: FailureReason::Unavailable, .. }) => "unavailable",
-        Some(Cause::Failure { reason: FailureReason::Other, .. }) | None => "failed",
-    };
-    error!(controller, key = %key, reason, err, "Error syncing, will retry");
+        reason @ "conflict" => debug!(controller, key = %key, reason, err, "Write conflicted, will retry"),
+        reason => error!(controller, key = %key, reason, err, "Error syncing, will retry"),
+    }
 }
 
 /// Moves initial keys that are out of sync from [`Priority::Low`](crate::queue::Priority::Low) to

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::key::ObjectKey;
 use crate::queue::Cause;
+use crate::worker::begin_write;
 use kube_api::{ApiClient, ApiError, Object, Preconditions};
 
 /// A namespaced kind that can be written.
@@ -81,7 +82,7 @@ impl WriteError {
     }
 }
 
-/// Writes objects through one client.
+/// Writes objects through one client. A sync that calls it has found something to write ([`begin_write`]).
 ///
 /// ```no_run
 /// use controller_kit::key::ObjectKey;
@@ -121,6 +122,7 @@ impl ObjectWriter {
         key: &ObjectKey,
         object: &T,
     ) -> Result<Option<ObjectMeta>, WriteError> {
+        begin_write();
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         match self.client.create_for_metadata(&collection::<T>(key), object).await {
@@ -141,6 +143,7 @@ impl ObjectWriter {
     /// Replaces the object if it has not changed since its resourceVersion. Returns of the stored one what
     /// [`Self::create`] does.
     pub async fn update<T: Writable>(&self, key: &ObjectKey, object: &T) -> Result<ObjectMeta, WriteError> {
+        begin_write();
         let versions = self.client.version_guard();
         let baseline = versions.baseline(T::URL_PATH_SEGMENT);
         let updated =
@@ -157,6 +160,7 @@ impl ObjectWriter {
         key: &ObjectKey,
         preconditions: &Preconditions,
     ) -> Result<(), WriteError> {
+        begin_write();
         match self.client.delete(&path::<T>(key), preconditions).await {
             Err(error) if !error.is_not_found() => {
                 Err(WriteError::new::<T>(Verb::Delete, key, self.fingerprint::<T>([]), error))

@@ -26,6 +26,7 @@ use crate::health::Health;
 use crate::logging::LogMetrics;
 use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
+use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
 use crate::shadow::comparisons::Shadow;
@@ -156,7 +157,7 @@ impl Manager {
         let reader = clients.unshared("shared-informers")?;
         wait_for_api_server(&reader, &kube_config).await?;
 
-        register_metrics(&config, logs, shadow.as_deref(), &mut registry);
+        register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
         let election = leader_election::pending(&config, &clients, &handles, &mut registry)?;
         let election = observed(election).await?;
         let queues = QueueMetrics::register(&mut registry);
@@ -256,8 +257,10 @@ fn register_metrics(
     config: &Config,
     logs: Option<LogMetrics>,
     shadow: Option<&Shadow>,
+    handles: &Handles,
     registry: &mut Registry,
 ) {
+    registry.register_collector(Box::new(TokioMetrics::of(handles)));
     registry.register_collector(Box::new(ProcessMetrics));
     if let Some(logs) = logs {
         registry.register_collector(Box::new(logs));

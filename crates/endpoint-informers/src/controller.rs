@@ -216,7 +216,7 @@ pub async fn run_with_policy<C: Controller>(
                     return synced;
                 }
                 Decision::Skip => controller.skipped(&key),
-                Decision::After(delay) => controller.queue().add_after(key, delay),
+                Decision::After(delay) => controller.queue().postpone(key, delay),
             }
             Ok(())
         }

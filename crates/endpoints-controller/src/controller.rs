@@ -74,7 +74,7 @@ impl EndpointsController {
         queues: &QueueMetrics,
     ) -> (Arc<Self>, EventWriter) {
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
-        let queue = WorkQueue::with_metrics(QUEUE_NAME, RateLimit::default(), queues);
+        let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, RateLimit::default(), queues);
         let repairs = Repairs::new(queue.clone(), client.field_manager());
         let controller = Self {
             config,

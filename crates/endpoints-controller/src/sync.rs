@@ -366,7 +366,7 @@ impl EndpointsController {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         // Each time, because an earlier addition of the key, such as a retry, replaces a later one.
         if let Some(rest) = self.tracker.lock().forget(key, Instant::now()) {
-            self.queue.add_after(key.clone(), rest);
+            self.queue.revisit(key.clone(), rest);
         }
         self.repairs.forget(key);
         drop(self.memories.take(key));

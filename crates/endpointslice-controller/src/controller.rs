@@ -20,6 +20,7 @@ use endpointslice::topology::TopologyCache;
 use endpointslice::trigger_times::TriggerTimes;
 use endpointslice::well_known::ENDPOINTSLICE_CONTROLLER;
 use kube_api::ApiClient;
+use kube_api::time::Instant;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
@@ -61,7 +62,9 @@ pub struct EndpointSliceController {
     pub(crate) deferrals: Option<Deferrals>,
     /// The memories of the last syncs.
     pub(crate) memories: Memories<Memory>,
-    /// The zones' shares of CPU have changed since [`Self::follow_nodes`] last queued Services.
+    /// The time at which the zones' shares of CPU first changed since [`Self::follow_nodes`] last queued Services.
+    pub(crate) shares_changed_at: Mutex<Option<Instant>>,
+    /// Wakes [`Self::follow_nodes`].
     pub(crate) shares_changed: Notify,
     pub(crate) metrics: Metrics,
 }
@@ -92,7 +95,7 @@ impl EndpointSliceController {
         }
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let rate_limit = RateLimit { base_delay: MIN_BACKOFF, ..RateLimit::default() };
-        let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
+        let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, rate_limit, queues);
         let delay = config.batch_period.max(SLICE_CHANGE_DELAY);
         let slices = SliceController::new(ENDPOINTSLICE_CONTROLLER, cache, client, recorder, queue, delay)
             .ignoring_annotations();
@@ -104,6 +107,7 @@ impl EndpointSliceController {
             topology: Mutex::default(),
             deferrals: config.coalescing.then(Deferrals::new),
             memories: Memories::new(config.remembered_from),
+            shares_changed_at: Mutex::default(),
             shares_changed: Notify::new(),
             metrics,
         };

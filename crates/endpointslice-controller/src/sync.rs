@@ -261,7 +261,7 @@ impl EndpointSliceController {
     fn finish_deferral(&self, key: &ObjectKey, deferral: Deferral, complete: bool) {
         let delay = self.deferrals.as_ref().and_then(|deferrals| deferrals.finish(key, deferral, complete));
         if let Some(delay) = delay {
-            self.slices.queue.add_after(key.clone(), delay);
+            self.slices.queue.postpone(key.clone(), delay);
         }
     }
 

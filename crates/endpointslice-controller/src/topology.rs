@@ -8,7 +8,7 @@ use endpoint_informers::cache::{Change, State};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::topology::TopologyEvent;
 use endpointslice::{Hints, Node, Service, SlicePlan};
-use kube_api::time::sleep;
+use kube_api::time::{Instant, sleep};
 
 use crate::controller::EndpointSliceController;
 
@@ -31,6 +31,7 @@ impl EndpointSliceController {
             Change::Deleted(node) => (Some(&**node), None),
         };
         if self.topology.lock().node_changed(before, now) {
+            self.shares_changed_at.lock().get_or_insert_with(Instant::now);
             self.shares_changed.notify_one();
         }
     }
@@ -41,9 +42,10 @@ impl EndpointSliceController {
         loop {
             self.shares_changed.notified().await;
             sleep(NODES_PERIOD).await;
+            let seen = self.shares_changed_at.lock().take().unwrap_or_else(Instant::now);
             let due: Vec<_> = self.topology.lock().due_services().cloned().collect();
             for (namespace, name) in due {
-                self.slices.queue.add(ObjectKey::new(namespace, name));
+                self.slices.queue.add_seen_at(ObjectKey::new(namespace, name), seen);
             }
         }
     }

@@ -69,7 +69,7 @@ impl EndpointSliceMirroringController {
         let (recorder, events) = Recorder::new(client.clone(), COMPONENT);
         let rate_limit =
             RateLimit { base_delay: MIN_BACKOFF, max_delay: MAX_BACKOFF, ..RateLimit::default() };
-        let queue = WorkQueue::with_metrics(QUEUE_NAME, rate_limit, queues);
+        let queue = WorkQueue::with_metrics(Self::NAME, QUEUE_NAME, rate_limit, queues);
         let (managed_by, delay) = (ENDPOINTSLICE_MIRRORING_CONTROLLER, config.batch_period);
         let slices = SliceController::new(managed_by, cache, client, recorder, queue, delay);
         (Arc::new(Self { config, slices, metrics, unfinished: Mutex::default() }), events)

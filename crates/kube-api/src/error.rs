@@ -114,6 +114,11 @@ impl ApiError {
         self.has_code(400) || self.has_code(422)
     }
 
+    /// True if the request was refused for lack of rights, or by a quota.
+    pub fn is_forbidden(&self) -> bool {
+        self.has_code(403)
+    }
+
     /// True if the namespace is being deleted, so nothing can be created in it any more.
     pub fn is_namespace_terminating(&self) -> bool {
         self.status().is_some_and(|status| status.causes.iter().any(|cause| cause == "NamespaceTerminating"))

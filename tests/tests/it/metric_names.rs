@@ -100,14 +100,24 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
 /// Metrics of ours alone. Upstream has the name `informer_store_resource_version`, but no series.
 const OURS_ONLY: &[&str] = &[
     "cache_lock_hold_seconds",
+    "change_write_duration_seconds",
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
     "endpoint_slice_controller_endpoints_updated_per_sync",
     "endpoint_slice_mirroring_controller_endpointslices_changed_per_sync",
     "endpoint_slice_mirroring_controller_syncs",
     "informer_store_resource_version",
+    "leader_election_expired_leases_total",
+    "list_watch_failures_total",
+    "list_watch_gaps_total",
     "list_watch_unreadable_objects_total",
     "log_lines_dropped_total",
+    "oldest_unwritten_change_age_seconds",
+    "sync_retries_total",
+    "tokio_alive_tasks",
+    "tokio_global_queue_depth",
+    "tokio_worker_busy_seconds_total",
+    "tokio_workers",
 ];
 
 /// The metrics of a manager with leader election and service accounts, as kubeadm runs it, after some work.

@@ -99,7 +99,7 @@ impl Elector {
         metrics: ElectionMetrics,
     ) -> (Self, Leadership) {
         let (state, leadership) = Leadership::new();
-        metrics.set_leading(lock.name(), false);
+        metrics.contends(lock.name());
         let events = LeaseEvents::new(recorder, lock.reference(None));
         let elector = Self {
             config,
@@ -229,12 +229,18 @@ impl Elector {
     /// Reads the Lease and, if our claim allows it, writes it.
     async fn attempt(&mut self) -> Result<Standing, ApiError> {
         self.read().await?;
-        match self.observed.as_ref().map(|known| known.claim(self.identity.as_str(), Instant::now())) {
+        let claim = self.observed.as_ref().map(|known| known.claim(self.identity.as_str(), Instant::now()));
+        match claim {
             Some(Claim::Wait(left)) => return Ok(Standing::Standby { left }),
             Some(Claim::Renew) => self.metrics.count_slow_path(self.lock.name()),
             Some(Claim::TakeOver) | None => {}
         }
-        self.write().await.map(|sent| Standing::Leader { sent })
+        let is_held = self.observed.as_ref().is_some_and(|known| !known.holder().is_empty());
+        let sent = self.write().await?;
+        if claim == Some(Claim::TakeOver) && is_held {
+            self.metrics.count_expired(self.lock.name());
+        }
+        Ok(Standing::Leader { sent })
     }
 
     async fn read(&mut self) -> Result<(), ApiError> {

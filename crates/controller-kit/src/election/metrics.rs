@@ -1,4 +1,4 @@
-//! The two `leader_election_*` metrics of every Kubernetes component.
+//! The two `leader_election_*` metrics of every Kubernetes component, and one of ours.
 
 use kube_api::plain_counter::PlainCounter;
 use prometheus_client::metrics::family::Family;
@@ -9,11 +9,13 @@ type Labels = [(&'static str, String); 1];
 
 /// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default not registered.
 ///
-/// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`).
+/// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`), except
+/// `leader_election_expired_leases_total`: a process that loses the Lease ends, so that its successor counts the loss.
 #[derive(Clone, Debug, Default)]
 pub struct ElectionMetrics {
     master_status: Family<Labels, Gauge>,
     slow_path: Family<Labels, PlainCounter>,
+    expired: Family<Labels, PlainCounter>,
 }
 
 impl ElectionMetrics {
@@ -32,7 +34,23 @@ impl ElectionMetrics {
              the lease. Please make sure to group by name",
             metrics.slow_path.clone(),
         );
+        registry.register(
+            "leader_election_expired_leases_total",
+            "[ALPHA] Number of times that this process acquired the lease because its holder had ceased to renew it. 'name' \
+             is the string used to identify the lease",
+            metrics.expired.clone(),
+        );
         metrics
+    }
+
+    /// Exposes the series of this Lease.
+    pub(super) fn contends(&self, lease: &str) {
+        self.set_leading(lease, false);
+        self.expired.get_or_create_owned(&labels(lease));
+    }
+
+    pub(super) fn count_expired(&self, lease: &str) {
+        self.expired.get_or_create_owned(&labels(lease)).inc();
     }
 
     pub(super) fn set_leading(&self, lease: &str, leading: bool) {

@@ -29,7 +29,9 @@ pub enum Cause {
 /// The kind of a [`Cause::Failure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureReason {
-    /// The API server refused a request.
+    /// The API server refused a request for lack of rights or quota (403).
+    Forbidden,
+    /// The API server refused a request for another reason.
     Refused,
     /// A request got no answer, or one that says the server is overloaded or failing. This says nothing about the key,
     /// so it is retried every [`RateLimit::max_unavailable_delay`](super::RateLimit::max_unavailable_delay) at least.
@@ -50,8 +52,26 @@ impl Cause {
 
     /// The failure of a request.
     pub fn of_request(fingerprint: u64, error: &ApiError) -> Self {
-        let unavailable = error.is_unavailable();
-        let reason = if unavailable { FailureReason::Unavailable } else { FailureReason::Refused };
+        let reason = if error.is_unavailable() {
+            FailureReason::Unavailable
+        } else if error.is_forbidden() {
+            FailureReason::Forbidden
+        } else {
+            FailureReason::Refused
+        };
         Self::Failure { fingerprint, reason }
+    }
+}
+
+/// The reason of a retry: that of a failure if there is one, for logs and metrics.
+pub(crate) fn reason(causes: &[Cause]) -> &'static str {
+    let failure = causes.iter().find(|cause| matches!(cause, Cause::Failure { .. }));
+    match failure.or(causes.first()) {
+        Some(Cause::StaleCache) => "stale cache",
+        Some(Cause::Conflict) => "conflict",
+        Some(Cause::Failure { reason: FailureReason::Forbidden, .. }) => "forbidden",
+        Some(Cause::Failure { reason: FailureReason::Refused, .. }) => "refused",
+        Some(Cause::Failure { reason: FailureReason::Unavailable, .. }) => "unavailable",
+        Some(Cause::Failure { reason: FailureReason::Other, .. }) | None => "failed",
     }
 }

@@ -12,6 +12,8 @@
 //!                                  └──────────── done ── dirty <── add ──┘
 //! ```
 
+mod changes;
+
 use std::time::{Duration, Instant};
 
 use super::cause::Cause;
@@ -22,6 +24,7 @@ use super::priority::Priority;
 use super::rate_limit::RateLimit;
 use super::ready::{Ready, ReadyKeys};
 use super::state::{Phase, QueueState};
+use super::unwritten::{Unwritten, merged};
 
 /// The longest delay (30 years); longer ones are cut to it, so that no `Instant` overflows.
 const LONGEST_DELAY: Duration = Duration::from_hours(30 * 365 * 24);
@@ -51,6 +54,18 @@ struct Processing {
     priority: Priority,
     /// Waits with lower sequence numbers began before the worker got the key.
     sequence: u64,
+    /// The change that the worker is to write.
+    change: Option<Unwritten>,
+    /// True if the rest of the change is left to the next hand-out.
+    continues: bool,
+}
+
+/// An add of a key that a worker holds.
+#[derive(Debug)]
+struct Again {
+    priority: Priority,
+    since: Instant,
+    change: Option<Unwritten>,
 }
 
 /// The state machine.
@@ -62,8 +77,8 @@ pub(super) struct Core<K> {
     ready: ReadyKeys<K>,
     /// Keys that workers hold.
     processing: Map<K, Processing>,
-    /// Keys added while a worker holds them, with priority and time.
-    dirty: Map<K, (Priority, Instant)>,
+    /// Keys added while a worker holds them.
+    dirty: Map<K, Again>,
     delays: Delays<K>,
     limiter: Limiter<K>,
     shut_down: bool,
@@ -93,23 +108,23 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
+    /// Adds a key because of a change that was seen now.
     pub(super) fn add(&mut self, key: K, priority: Priority, now: Instant) {
-        self.add_due(now);
-        if !self.shut_down {
-            self.insert(key, priority, now);
-        }
+        self.add_seen_at(now, key, priority, now);
     }
 
-    pub(super) fn requeue(&mut self, key: K, now: Instant) {
-        let priority = self.processing.get(&key).map_or(Priority::Normal, |processing| processing.priority);
-        self.add(key, priority, now);
+    pub(super) fn add_seen_at(&mut self, seen: Instant, key: K, priority: Priority, now: Instant) {
+        self.add_due(now);
+        if !self.shut_down {
+            self.insert(key, priority, now, Some(Unwritten::seen(seen)));
+        }
     }
 
     /// Raises the priority of a ready key.
     pub(super) fn promote(&mut self, key: &K, now: Instant) {
         self.add_due(now);
         if self.ready.is_low_priority(key) {
-            self.ready.push(key.clone(), Priority::Normal, now);
+            self.ready.push(key.clone(), Priority::Normal, now, None);
         }
     }
 
@@ -117,18 +132,34 @@ impl<K: QueueKey> Core<K> {
         self.ready.is_low_priority(key)
     }
 
+    /// Adds a key after `delay` because of a change that was seen now.
     pub(super) fn add_after(&mut self, key: K, priority: Priority, delay: Duration, now: Instant) {
+        self.add_later(key, priority, delay, Some(Unwritten::seen(now)), now);
+    }
+
+    fn add_later(
+        &mut self,
+        key: K,
+        priority: Priority,
+        delay: Duration,
+        change: Option<Unwritten>,
+        now: Instant,
+    ) {
         self.add_due(now);
         if self.shut_down {
             return;
         }
         self.retries += 1;
         if delay.is_zero() {
-            return self.insert(key, priority, now);
+            return self.insert(key, priority, now, change);
         }
         let deadline = later(now, delay);
         match self.delays.get(Wait::Add, &key) {
-            Some(old) if old.deadline <= deadline && priority <= old.priority => {}
+            Some(old) if old.deadline <= deadline && priority <= old.priority => {
+                if let (None, Some(change)) = (old.change, change) {
+                    self.delays.merge_change(Wait::Add, &key, change);
+                }
+            }
             Some(old) => {
                 self.delays.set(
                     Wait::Add,
@@ -136,9 +167,10 @@ impl<K: QueueKey> Core<K> {
                     old.deadline.min(deadline),
                     old.priority.max(priority),
                     false,
+                    merged(old.change, change),
                 );
             }
-            None => self.delays.set(Wait::Add, key, deadline, priority, false),
+            None => self.delays.set(Wait::Add, key, deadline, priority, false, change),
         }
     }
 
@@ -153,19 +185,26 @@ impl<K: QueueKey> Core<K> {
         self.retries += 1;
         let Retry { delay, priority, takes_token } = self.limiter.retry(&key, causes, now);
         let deadline = later(now, delay);
+        let mut change = self.processing.get_mut(&key).and_then(|processing| processing.change.take());
         match self.delays.get(Wait::Retry, &key) {
-            Some(Delay { deadline: earlier, priority, holds_token, .. }) if earlier <= deadline => {
+            Some(Delay { deadline: earlier, priority, holds_token, change: old, .. })
+                if earlier <= deadline =>
+            {
                 // Renews the sequence number, so that the success of an older sync doesn't end it.
-                return self.delays.set(Wait::Retry, key, earlier, priority, holds_token);
+                let change = merged(old, change);
+                return self.delays.set(Wait::Retry, key, earlier, priority, holds_token, change);
             }
-            Some(_) => self.cancel_retry(&key),
+            Some(old) => {
+                change = merged(old.change, change);
+                self.cancel_retry(&key);
+            }
             None => {}
         }
         let holds_token = takes_token && self.limiter.take_token(now);
         if delay.is_zero() {
-            return self.insert(key, priority, now);
+            return self.insert(key, priority, now, change);
         }
-        self.delays.set(Wait::Retry, key, deadline, priority, holds_token);
+        self.delays.set(Wait::Retry, key, deadline, priority, holds_token, change);
     }
 
     /// Cancels the retry unless it was requested after the worker got the key: such a retry is newer than this success.
@@ -195,9 +234,14 @@ impl<K: QueueKey> Core<K> {
         if is_deadline_waiter {
             self.deadline_waiter = false;
         }
-        if let Some((ready, priority)) = self.ready.pop() {
+        if let Some((ready, priority, change)) = self.ready.pop() {
             self.moves += 1;
-            let processing = Processing { since: now, priority, sequence: self.delays.next_sequence() };
+            // The sync reads what is delayed as well.
+            let delayed = self.delays.take_change(Wait::Add, &ready.key);
+            let failed = self.delays.take_change(Wait::Retry, &ready.key);
+            let change = merged(change, merged(delayed, failed));
+            let sequence = self.delays.next_sequence();
+            let processing = Processing { since: now, priority, sequence, change, continues: false };
             self.processing.insert(ready.key.clone(), processing);
             return Next::Ready(ready);
         }
@@ -247,9 +291,9 @@ impl<K: QueueKey> Core<K> {
     pub(super) fn done(&mut self, key: &K, now: Instant) -> Duration {
         self.add_due(now);
         let since = self.processing.remove(key).map_or(now, |processing| processing.since);
-        if let Some((key, (priority, since))) = self.dirty.remove_entry(key) {
+        if let Some((key, Again { priority, since, change })) = self.dirty.remove_entry(key) {
             self.moves += 1;
-            self.ready.push(key, priority, since);
+            self.ready.push(key, priority, since, change);
         }
         now.saturating_duration_since(since)
     }
@@ -319,21 +363,22 @@ impl<K: QueueKey> Core<K> {
 
     fn add_due(&mut self, now: Instant) {
         while let Some((key, delay)) = self.delays.pop_due(now) {
-            self.insert(key, delay.priority, delay.deadline);
+            self.insert(key, delay.priority, delay.deadline, delay.change);
         }
     }
 
-    fn insert(&mut self, key: K, priority: Priority, now: Instant) {
+    fn insert(&mut self, key: K, priority: Priority, now: Instant, change: Option<Unwritten>) {
         let new = if self.processing.contains_key(&key) {
             let mut new = false;
-            let dirty = self.dirty.entry(key).or_insert_with(|| {
+            let again = self.dirty.entry(key).or_insert_with(|| {
                 new = true;
-                (priority, now)
+                Again { priority, since: now, change: None }
             });
-            dirty.0 = dirty.0.max(priority);
+            again.priority = again.priority.max(priority);
+            again.change = merged(again.change, change);
             new
         } else {
-            let new = self.ready.push(key, priority, now);
+            let new = self.ready.push(key, priority, now, change);
             self.moves += u64::from(new);
             new
         };

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::key::{Map, QueueKey, shrink_if_empty};
 use super::priority::Priority;
+use super::unwritten::{Unwritten, merged};
 
 /// The kind of a wait. A key has at most one wait of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +32,8 @@ pub(super) struct Delay {
     pub(super) priority: Priority,
     /// True if this is a retry that holds a token of the shared bucket.
     pub(super) holds_token: bool,
+    /// The change that waits.
+    pub(super) change: Option<Unwritten>,
     /// Orders waits by the time of the last request for them.
     pub(super) sequence: u64,
 }
@@ -42,6 +45,26 @@ impl<K: QueueKey> Delays<K> {
 
     pub(super) fn get(&self, wait: Wait, key: &K) -> Option<Delay> {
         self.by_key.get(&(wait, key.clone())).copied()
+    }
+
+    /// Takes the change of a wait, which goes on.
+    pub(super) fn take_change(&mut self, wait: Wait, key: &K) -> Option<Unwritten> {
+        if self.by_key.is_empty() {
+            return None;
+        }
+        self.by_key.get_mut(&(wait, key.clone()))?.change.take()
+    }
+
+    /// Merges a change into a wait. Does nothing without the wait.
+    pub(super) fn merge_change(&mut self, wait: Wait, key: &K, change: Unwritten) {
+        if let Some(delay) = self.by_key.get_mut(&(wait, key.clone())) {
+            delay.change = merged(delay.change, Some(change));
+        }
+    }
+
+    /// The changes of the waits, in no order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Unwritten> {
+        self.by_key.values().filter_map(|delay| delay.change)
     }
 
     /// The delayed keys, in no order.
@@ -66,11 +89,13 @@ impl<K: QueueKey> Delays<K> {
         deadline: Instant,
         priority: Priority,
         holds_token: bool,
+        change: Option<Unwritten>,
     ) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.remove(wait, &key);
-        self.by_key.insert((wait, key.clone()), Delay { deadline, priority, holds_token, sequence });
+        let delay = Delay { deadline, priority, holds_token, change, sequence };
+        self.by_key.insert((wait, key.clone()), delay);
         self.by_deadline.insert((deadline, sequence), (wait, key));
     }
 
@@ -115,7 +140,7 @@ mod tests {
         let now = Instant::now();
         let mut delays = Delays::new();
         for key in 0..10_000 {
-            delays.set(Wait::Retry, key, now + Duration::from_secs(1), Priority::Normal, false);
+            delays.set(Wait::Retry, key, now + Duration::from_secs(1), Priority::Normal, false, None);
         }
         for key in 0..5_000 {
             assert!(delays.remove(Wait::Retry, &key).is_some());

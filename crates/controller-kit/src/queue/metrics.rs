@@ -1,4 +1,4 @@
-//! The seven `workqueue_*` metrics of every Kubernetes component, one series per queue name.
+//! The seven `workqueue_*` metrics of every Kubernetes component, one series per queue name, and those about changes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -16,6 +15,7 @@ use prometheus_client::registry::Registry;
 
 use kube_api::plain_counter::PlainCounter;
 
+use super::change_metrics::{ChangeMetrics, ChangeSeries, OldestChange, encode_gauge};
 use super::state::QueueState;
 
 type Labels = [(&'static str, String); 1];
@@ -24,8 +24,8 @@ type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 /// The metrics of all work queues of a process. Cheap to clone.
 ///
 /// Register once and hand it to [`WorkQueue::with_metrics`](super::WorkQueue::with_metrics); a queue's series exist,
-/// at zero, from that moment. Names, types, labels and buckets are those of `k8s.io/component-base`
-/// (`metrics/prometheus/workqueue`). Queues of the same name share their series.
+/// at zero, from that moment. Names, types, labels and buckets of `workqueue_*` are those of
+/// `k8s.io/component-base` (`metrics/prometheus/workqueue`). Queues of the same name share their series.
 #[derive(Debug, Clone)]
 pub struct QueueMetrics {
     depth: Family<Labels, Gauge>,
@@ -34,6 +34,7 @@ pub struct QueueMetrics {
     queue_duration: Histograms,
     work_duration: Histograms,
     running: Running,
+    changes: ChangeMetrics,
 }
 
 impl QueueMetrics {
@@ -46,6 +47,7 @@ impl QueueMetrics {
             queue_duration: Histograms::new_with_constructor(duration_histogram),
             work_duration: Histograms::new_with_constructor(duration_histogram),
             running: Running::default(),
+            changes: ChangeMetrics::register(registry),
         };
         registry.register(
             "workqueue_depth",
@@ -76,8 +78,15 @@ impl QueueMetrics {
         metrics
     }
 
-    /// The series of the queue `name`. `running` is called at each scrape until it returns `None`.
-    pub(super) fn of_queue(&self, name: &str, running: Source) -> Series {
+    /// The series of the queue `name` of a controller. `running` and `oldest` are called at each scrape until they return
+    /// `None`.
+    pub(super) fn of_queue(
+        &self,
+        controller: &str,
+        name: &str,
+        running: Source,
+        oldest: OldestChange,
+    ) -> Series {
         let labels = [("name", name.to_owned())];
         self.running.0.lock().entry(name.to_owned()).or_default().push(running);
         Series {
@@ -86,6 +95,7 @@ impl QueueMetrics {
             retries: self.retries.get_or_create_owned(&labels),
             queue_duration: self.queue_duration.get_or_create_owned(&labels),
             work_duration: self.work_duration.get_or_create_owned(&labels),
+            changes: self.changes.of_controller(controller, oldest),
         }
     }
 }
@@ -104,6 +114,7 @@ pub(super) struct Series {
     retries: PlainCounter,
     pub(super) queue_duration: Histogram,
     pub(super) work_duration: Histogram,
+    pub(super) changes: ChangeSeries,
 }
 
 impl Series {
@@ -151,29 +162,15 @@ impl Collector for Running {
             "workqueue_unfinished_work_seconds",
             "[BETA] Time in seconds that the keys being processed have taken so far, added up. \
              A value that keeps growing means stuck workers; its slope is their number.",
+            "name",
             unfinished,
         )?;
         encode_gauge(
             &mut encoder,
             "workqueue_longest_running_processor_seconds",
             "[BETA] Time in seconds that the longest running worker has been processing its key.",
+            "name",
             longest,
         )
     }
-}
-
-fn encode_gauge(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    values: Vec<(String, Duration)>,
-) -> fmt::Result {
-    if values.is_empty() {
-        return Ok(());
-    }
-    let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (queue, value) in values {
-        encoder.encode_family(&[("name", queue)])?.encode_gauge(&value.as_secs_f64())?;
-    }
-    Ok(())
 }

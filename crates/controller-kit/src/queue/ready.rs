@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::key::{KEPT_CAPACITY, Map, QueueKey};
 use super::priority::{NORMAL_PER_LOW, Priority};
+use super::unwritten::{Unwritten, merged};
 
 /// A key whose turn has come.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ struct Entry {
     priority: Priority,
     since: Instant,
     sequence: u64,
+    change: Option<Unwritten>,
 }
 
 impl<K: QueueKey> ReadyKeys<K> {
@@ -56,16 +58,24 @@ impl<K: QueueKey> ReadyKeys<K> {
     /// Appends `key` to the FIFO of `priority`, or promotes it to that priority.
     ///
     /// Returns whether the key was not queued before.
-    pub(super) fn push(&mut self, key: K, priority: Priority, since: Instant) -> bool {
+    pub(super) fn push(
+        &mut self,
+        key: K,
+        priority: Priority,
+        since: Instant,
+        change: Option<Unwritten>,
+    ) -> bool {
         match self.entries.get_mut(&key) {
-            Some(entry) if entry.priority < priority => {
-                entry.priority = priority;
-                self.normal.push_back(key);
-                self.outdated += 1;
-                self.sweep();
+            Some(entry) => {
+                entry.change = merged(entry.change, change);
+                if entry.priority < priority {
+                    entry.priority = priority;
+                    self.normal.push_back(key);
+                    self.outdated += 1;
+                    self.sweep();
+                }
                 false
             }
-            Some(_) => false,
             None => {
                 let sequence = self.next_sequence;
                 self.next_sequence += 1;
@@ -73,7 +83,7 @@ impl<K: QueueKey> ReadyKeys<K> {
                     Priority::Normal => self.normal.push_back(key.clone()),
                     Priority::Low => self.low.push_back((sequence, key.clone())),
                 }
-                self.entries.insert(key, Entry { priority, since, sequence });
+                self.entries.insert(key, Entry { priority, since, sequence, change });
                 true
             }
         }
@@ -83,8 +93,13 @@ impl<K: QueueKey> ReadyKeys<K> {
         self.entries.get(key).is_some_and(|entry| entry.priority == Priority::Low)
     }
 
+    /// The changes of the keys, in no order.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Unwritten> {
+        self.entries.values().filter_map(|entry| entry.change)
+    }
+
     /// Takes the next key: normal before low, but of nine keys at least one low if there is one.
-    pub(super) fn pop(&mut self) -> Option<(Ready<K>, Priority)> {
+    pub(super) fn pop(&mut self) -> Option<(Ready<K>, Priority, Option<Unwritten>)> {
         let low_waits = self.low.len() > self.outdated;
         let take_low = low_waits && (self.normal.is_empty() || self.normal_in_a_row >= NORMAL_PER_LOW);
         let key = if take_low { self.pop_low() } else { self.normal.pop_front() }?;
@@ -93,7 +108,7 @@ impl<K: QueueKey> ReadyKeys<K> {
         if self.entries.is_empty() {
             self.shrink();
         }
-        Some((Ready { key, since: entry.since }, entry.priority))
+        Some((Ready { key, since: entry.since }, entry.priority, entry.change))
     }
 
     #[cfg(test)]
@@ -141,18 +156,18 @@ mod tests {
         let now = Instant::now();
         let mut ready = ReadyKeys::new();
         for waiting in 0..100 {
-            ready.push(waiting, Priority::Low, now);
+            ready.push(waiting, Priority::Low, now, None);
         }
         for round in 0..10_000_u32 {
-            ready.push(1_000, Priority::Low, now);
-            ready.push(1_000, Priority::Normal, now);
+            ready.push(1_000, Priority::Low, now, None);
+            ready.push(1_000, Priority::Normal, now, None);
             // put back what the fairness rule lets through, so that the low FIFO never gets shorter
             loop {
                 let key = ready.pop().unwrap().0.key;
                 if key == 1_000 {
                     break;
                 }
-                ready.push(key, Priority::Low, now);
+                ready.push(key, Priority::Low, now, None);
             }
             assert!(ready.low.len() <= 2 * 101, "{} entries in round {round}", ready.low.len());
         }

@@ -1,5 +1,6 @@
 //! The public API of the queue, on a paused clock: time moves only when every task sleeps.
 
+mod changes;
 mod idle;
 mod interleavings;
 mod model;
@@ -723,7 +724,7 @@ fn metrics_exist_as_soon_as_the_queue_does() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
     assert!(!exposition(&registry).contains("workqueue"), "no queue, no series");
-    let _queue = WorkQueue::<u8>::with_metrics("endpoint_slice", one_second(), &metrics);
+    let _queue = WorkQueue::<u8>::with_metrics("c", "endpoint_slice", one_second(), &metrics);
     let text = exposition(&registry);
 
     for (name, kind) in [
@@ -765,7 +766,7 @@ fn metrics_exist_as_soon_as_the_queue_does() {
 async fn metrics_tell_what_happened() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
-    let queue = WorkQueue::with_metrics("q", one_second(), &metrics);
+    let queue = WorkQueue::with_metrics("c", "q", one_second(), &metrics);
     let value = |metric: &str| {
         let text = exposition(&registry);
         let line = format!("workqueue_{metric}{{name=\"q\"}} ");
@@ -808,8 +809,8 @@ async fn metrics_tell_what_happened() {
 fn queues_of_one_name_add_up() {
     let mut registry = Registry::default();
     let metrics = QueueMetrics::register(&mut registry);
-    let one = WorkQueue::with_metrics("q", one_second(), &metrics);
-    let other = WorkQueue::with_metrics("q", one_second(), &metrics);
+    let one = WorkQueue::with_metrics("c", "q", one_second(), &metrics);
+    let other = WorkQueue::with_metrics("c", "q", one_second(), &metrics);
     one.add(1);
     other.add(1);
     let text = exposition(&registry);

@@ -1,21 +1,10 @@
 //! The number of keys that are synced at the same time, in its two parts: those that are planned, and those whose requests
 //! are under way.
 
-use std::cell::Cell;
-
-use tokio::sync::OwnedSemaphorePermit;
-
-/// The right to plan; dropped when planning ends, and at the latest with the sync.
-pub(super) type Turn = OwnedSemaphorePermit;
-
-tokio::task_local! {
-    static TURN: Cell<Option<Turn>>;
-}
-
 /// The number of keys that are synced at the same time.
 ///
 /// A sync reads a cache and computes, which takes a processor, and then sends requests, which takes time only. At most
-/// [`planning`](Self::planning) syncs are in the first part; one that has called [`end_planning`] makes room for another.
+/// [`planning`](Self::planning) syncs are in the first part; one that has called [`end_planning`](super::end_planning) makes room for another.
 /// At most [`in_flight`](Self::in_flight) syncs are in either part: this bounds the plans in memory and the requests that
 /// the API server gets at the same time.
 ///
@@ -54,18 +43,4 @@ impl Concurrency {
     pub fn in_flight(self) -> usize {
         self.in_flight
     }
-}
-
-/// Declares that the running sync has made its plan, and has only requests left: another key may be planned meanwhile, up to
-/// [`Concurrency::in_flight`]. The key of this sync stays exclusive.
-///
-/// To be called before the first request, and not while a large plan is held. Does nothing outside a worker, or if it was
-/// called before.
-pub fn end_planning() {
-    let _ = TURN.try_with(Cell::take);
-}
-
-/// Runs a sync that has its turn.
-pub(super) fn within<F: Future>(turn: Turn, sync: F) -> impl Future<Output = F::Output> {
-    TURN.scope(Cell::new(Some(turn)), sync)
 }

@@ -1,15 +1,16 @@
 //! Workers on a paused clock.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
-use crate::queue::{Priority, RateLimit};
+use crate::queue::{FailureReason, Priority, QueueMetrics, RateLimit};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -278,6 +279,7 @@ fn log_lines_name_the_controller_the_key_and_the_reason() {
         (vec![Cause::Conflict], "DEBUG", "conflict"),
         (vec![Cause::Conflict, failure(FailureReason::Other)], "ERROR", "failed"),
         (vec![Cause::Conflict, failure(FailureReason::Refused)], "ERROR", "refused"),
+        (vec![failure(FailureReason::Forbidden)], "ERROR", "forbidden"),
         (vec![failure(FailureReason::Unavailable)], "ERROR", "unavailable"),
         (vec![], "ERROR", "failed"),
     ] {
@@ -290,4 +292,56 @@ fn log_lines_name_the_controller_the_key_and_the_reason() {
     }
     let line = logged(None);
     assert!(line.contains("controller=\"endpoints-controller\" key=ns/web-1 reason=\"panic\""), "{line}");
+}
+
+/// An error after which nothing more can be written.
+#[derive(Debug, thiserror::Error)]
+#[error("incomplete")]
+struct Incomplete;
+
+impl SyncError for Incomplete {
+    fn causes(&self) -> Vec<Cause> {
+        vec![Cause::FAILURE]
+    }
+
+    fn is_written(&self) -> bool {
+        true
+    }
+}
+
+/// The syncs of key `n` find something to write if `n` is odd; those of keys above 1 fail at the first attempt.
+#[tokio::test(start_paused = true)]
+async fn only_a_sync_that_writes_and_succeeds_is_measured() {
+    let mut registry = Registry::default();
+    let metrics = QueueMetrics::register(&mut registry);
+    let queue = WorkQueue::with_metrics("test", "q", RateLimit::default(), &metrics);
+    (0..4).for_each(|n| queue.add(key(n)));
+    let attempts = Arc::new(Mutex::new(BTreeMap::<ObjectKey, usize>::new()));
+    let seen = Arc::clone(&attempts);
+    let workers = tokio::spawn(run_workers("test", queue.clone(), 2, move |synced| {
+        let attempt = *seen.lock().entry(synced.clone()).and_modify(|n| *n += 1).or_insert(1);
+        async move {
+            sleep(SECOND).await;
+            if synced == key(1) || synced == key(3) {
+                begin_write();
+            }
+            let fails = attempt == 1 && (synced == key(2) || synced == key(3));
+            if fails { Err(Incomplete) } else { Ok(()) }
+        }
+    }));
+    queue.idle(9).await;
+    queue.shut_down();
+    workers.await.unwrap();
+    assert_eq!(attempts.lock().values().copied().collect::<Vec<_>>(), [1, 1, 2, 2]);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    for line in [
+        // Key 1 by success and key 3 by failing incompletely; the retry of key 3 has no change left.
+        "change_write_duration_seconds_count{controller=\"test\"} 2",
+        "change_write_duration_seconds_sum{controller=\"test\"} 3.0",
+        "sync_retries_total{controller=\"test\",reason=\"failed\"} 2",
+        "sync_retries_total{controller=\"test\",reason=\"conflict\"} 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
 }

@@ -122,6 +122,10 @@ async fn a_crash_is_noticed_within_the_lease_duration_and_a_retry_period() {
     let took = killed.elapsed();
     assert!((13 * SECOND..=17 * SECOND).contains(&took), "{took:?}");
     assert_eq!(server.violations(), [""; 0]);
+    for (candidate, expired) in [(&first, 0), (&second, 1)] {
+        let series = format!("leader_election_expired_leases_total{{name=\"controllers\"}} {expired}\n");
+        assert!(metrics(&candidate.registry).contains(&series), "{series}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -59,8 +59,11 @@ fn controllers(name: &str) -> &'static str {
         ["endpoint", "slice", "mirroring", ..] => "endpointslice-mirroring-controller",
         ["endpoint", "slice", ..] => "endpointslice-controller",
         ["workqueue", ..] => "all, by `name`",
-        ["foreign", "writes", ..] => "all, by `controller`",
-        ["shadow", ..] => "all, by `controller`",
+        ["change", "write", ..]
+         | ["foreign", "writes", ..]
+         | ["oldest", "unwritten", ..]
+         | ["shadow", ..]
+         | ["sync", "retries", ..] => "all, by `controller`",
         _ => "–",
     }
 }
@@ -82,6 +85,17 @@ fn document(metrics: &str, slis: &str) -> String {
          Names, types, labels and buckets are those of kube-controller-manager 1.36.3 wherever it has the metric. \
          `[ALPHA]`, `[BETA]`\nand `[STABLE]` are its stability levels. A metric with labels appears with its first series.\n\
          Those of `deferred_writes` exist only with the feature gate `EndpointSliceCoalescing`.\n\n\
+         ## From a change to its write\n\n\
+         `change_write_duration_seconds` is for a service level objective. It begins when the cache's handler queues a key for a\n\
+         change of a Service, pod, node, slice or Endpoints, deletions included; it ends when a sync that had something to write\n\
+         has succeeded. Of several changes that one sync writes, the oldest counts. Syncs that find nothing to write are not\n\
+         counted. It includes batching, queueing, the client's rate limit, the API server and all retries; it does not include\n\
+         the way of the event from the API server to this program. (Kubernetes' `last-change-trigger-time` begins at the\n\
+         change itself, but misses deletions: kubernetes#81360.) `hack/sli-agreement` compares it with a watcher outside.\n\n\
+         `oldest_unwritten_change_age_seconds` is computed at the scrape, from the keys that are queued, delayed, being synced\n\
+         or failing. What a broken watch has not delivered has no age: `list_watch_failures_total` and `list_watch_gaps_total`\n\
+         show that. No label has a value that a user of the cluster chooses. [deploy/monitoring](../deploy/monitoring/README.md)\n\
+         has alerts and a dashboard.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
          [`shadow`](shadow.md) has these beside the others.\n\n{}",
         table(metrics),

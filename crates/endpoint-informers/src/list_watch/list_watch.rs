@@ -109,6 +109,7 @@ impl<K: CachedResource> ListWatch<K> {
                 Ok(_) = restores.wait_for(|now| *now != handled.load(Ordering::Relaxed)) => {
                     info!(resource = K::RESOURCE, "Relisting because resourceVersions went back");
                     self.reflector.cache.storage_restored::<K>();
+                    self.reflector.require_list();
                     let now = Instant::now();
                     if last_restore.replace(now).is_some_and(|last| now - last < RESTORES_APART) {
                         self.not_before = self.not_before.max(now + backoff.next_delay());
@@ -176,7 +177,7 @@ impl<K: CachedResource> ListWatch<K> {
                 resource = K::RESOURCE,
                 "Relisting because nothing has confirmed the resourceVersion for long"
             );
-            self.reflector.resume = None;
+            self.reflector.require_list();
         }
         if self.reflector.resume.is_none() && self.reflector.fallback.is_paged() {
             self.reflector.list_in_pages().await?;
@@ -194,8 +195,9 @@ impl<K: CachedResource> ListWatch<K> {
                 self.reflector.fallback.streaming_broke();
             }
         }
+        self.reflector.metrics.failed();
         if error.requires_relist() {
-            self.reflector.resume = None;
+            self.reflector.require_list();
         }
         if error.is_expired() {
             info!(resource = K::RESOURCE, "Watch history expired, relisting");

@@ -27,13 +27,15 @@ struct InformerLabels {
 /// The metrics of all list-watches of the process. Clones share their values.
 ///
 /// The two `informer_*` metrics are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/fifo`), which has a
-/// third metric for a queue that doesn't exist here. `list_watch_unreadable_objects_total` has no counterpart upstream.
+/// third metric for a queue that doesn't exist here. The `list_watch_*` metrics have no counterpart upstream.
 #[derive(Clone, Debug)]
 pub struct ListWatchMetrics {
     name: &'static str,
     latency: Family<InformerLabels, Histogram, fn() -> Histogram>,
     resource_version: Family<InformerLabels, Gauge>,
     unreadable: Family<ResourceLabel, PlainCounter>,
+    failures: Family<ResourceLabel, PlainCounter>,
+    gaps: Family<ResourceLabel, PlainCounter>,
 }
 
 impl ListWatchMetrics {
@@ -56,6 +58,16 @@ impl ListWatchMetrics {
             "[ALPHA] Number of objects from lists and watches that could not be read and were left as they were",
             metrics.unreadable.clone(),
         );
+        registry.register(
+            "list_watch_failures_total",
+            "[ALPHA] Number of lists and watches that failed and were tried again, without watches that were resumed at once",
+            metrics.failures.clone(),
+        );
+        registry.register(
+            "list_watch_gaps_total",
+            "[ALPHA] Number of watches that could not be resumed where they had broken, so that a new list was required",
+            metrics.gaps.clone(),
+        );
         metrics
     }
 
@@ -63,10 +75,13 @@ impl ListWatchMetrics {
     pub(super) fn of_kind<K: Resource>(&self) -> Series {
         let (group, version) = group_and_version(K::PATH);
         let informer = InformerLabels { name: self.name, group, version, resource: K::RESOURCE };
+        let resource = ResourceLabel { resource: K::RESOURCE };
         Series {
             latency: self.latency.get_or_create_owned(&informer),
             resource_version: self.resource_version.get_or_create_owned(&informer),
-            unreadable: self.unreadable.get_or_create_owned(&ResourceLabel { resource: K::RESOURCE }),
+            unreadable: self.unreadable.get_or_create_owned(&resource),
+            failures: self.failures.get_or_create_owned(&resource),
+            gaps: self.gaps.get_or_create_owned(&resource),
         }
     }
 }
@@ -79,6 +94,8 @@ impl Default for ListWatchMetrics {
             latency: Family::new_with_constructor(latencies),
             resource_version: Family::default(),
             unreadable: Family::default(),
+            failures: Family::default(),
+            gaps: Family::default(),
         }
     }
 }
@@ -102,6 +119,8 @@ pub(super) struct Series {
     latency: Histogram,
     resource_version: Gauge,
     unreadable: PlainCounter,
+    failures: PlainCounter,
+    gaps: PlainCounter,
 }
 
 impl Series {
@@ -119,6 +138,14 @@ impl Series {
 
     pub(super) fn skipped(&self) {
         self.unreadable.inc();
+    }
+
+    pub(super) fn failed(&self) {
+        self.failures.inc();
+    }
+
+    pub(super) fn lost_history(&self) {
+        self.gaps.inc();
     }
 }
 

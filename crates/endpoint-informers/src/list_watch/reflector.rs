@@ -254,6 +254,13 @@ impl<K: CachedResource> Reflector<K> {
         }
     }
 
+    /// Ends the history that the cache shows: what happened since then is not known before a new list.
+    pub(super) fn require_list(&mut self) {
+        if self.resume.take().is_some() {
+            self.metrics.lost_history();
+        }
+    }
+
     /// Records that the cache shows this version: the next watch resumes from here.
     fn resume_from(&mut self, resource_version: String) {
         let restores = self.restores.load(Ordering::Relaxed);

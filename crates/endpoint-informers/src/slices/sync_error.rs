@@ -82,6 +82,10 @@ impl controller_kit::worker::SyncError for SyncError {
             }
         }
     }
+
+    fn is_written(&self) -> bool {
+        matches!(self, Self::Skipped(_))
+    }
 }
 
 impl From<StaleCache> for SyncError {

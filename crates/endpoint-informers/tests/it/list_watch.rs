@@ -130,6 +130,7 @@ async fn a_watch_resumes_from_the_last_event_or_bookmark() {
         assert_eq!(world.pods(), ["a 10.0.0.3", "c 10.0.0.4"]);
         let gaps = world.script.gaps();
         assert!(gaps.iter().all(|gap| (2.0..2.1).contains(gap)), "resumed at once, not {gaps:?}");
+        assert_eq!(world.gaps_and_failures(), [0, 0]);
     }
 }
 
@@ -173,6 +174,7 @@ async fn an_expired_watch_relists_and_reports_missed_changes() {
                 "-d 10.0.0.4",
             ];
             assert_eq!(world.changes()[4..], expected, "{wire:?}");
+            assert_eq!(world.gaps_and_failures(), [1, 1]);
         }
     }
 }
@@ -394,6 +396,7 @@ async fn other_rejections_keep_the_resource_version() {
             ];
             let world = World::play(wire, steps).await;
             assert!(world.script.gaps()[1..].iter().all(|gap| *gap >= 0.8));
+            assert_eq!(world.gaps_and_failures(), [0, 3]);
         }
     }
 }

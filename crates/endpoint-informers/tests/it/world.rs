@@ -127,9 +127,18 @@ impl World {
 
     /// The number of objects of a kind that could not be decoded, from the metrics.
     pub(crate) fn unreadable(&self, resource: &str) -> u64 {
+        self.counted("list_watch_unreadable_objects_total", resource)
+    }
+
+    /// The numbers of gaps and of failures of the watch of pods.
+    pub(crate) fn gaps_and_failures(&self) -> [u64; 2] {
+        ["list_watch_gaps_total", "list_watch_failures_total"].map(|metric| self.counted(metric, "pods"))
+    }
+
+    fn counted(&self, metric: &str, resource: &str) -> u64 {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let series = format!("list_watch_unreadable_objects_total{{resource=\"{resource}\"}} ");
+        let series = format!("{metric}{{resource=\"{resource}\"}} ");
         let value = text.lines().find_map(|line| line.strip_prefix(&series));
         value.expect("exposed from the beginning").parse().unwrap()
     }

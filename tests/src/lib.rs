@@ -53,6 +53,7 @@ pub mod observe;
 pub mod over_capacity;
 pub mod pages;
 pub mod parity;
+pub mod ports;
 pub mod process;
 pub mod program;
 pub mod proxy;
@@ -67,4 +68,3 @@ pub mod wait;
 pub mod workload;
 
 mod credentials;
-mod ports;

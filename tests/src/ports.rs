@@ -12,7 +12,7 @@ const RANGE: std::ops::Range<u32> = 10_000..32_000;
 const BLOCK: u32 = 500;
 
 /// `N` different ports on which nothing listens and that this process has not chosen lately.
-pub(crate) fn free<const N: usize>() -> [u16; N] {
+pub fn free<const N: usize>() -> [u16; N] {
     static CHOSEN: AtomicU32 = AtomicU32::new(0);
     let blocks = (RANGE.end - RANGE.start) / BLOCK;
     let first = RANGE.start + std::process::id() % blocks * BLOCK;

@@ -59,7 +59,12 @@ impl Comparison {
 
 /// The observations between two scrapes.
 pub(crate) fn since(before: &Histogram, after: &Histogram) -> Vec<(f64, f64)> {
-    after.buckets.iter().zip(&before.buckets).map(|((bound, after), (_, before))| (*bound, after - before)).collect()
+    after
+        .buckets
+        .iter()
+        .zip(&before.buckets)
+        .map(|((bound, after), (_, before))| (*bound, after - before))
+        .collect()
 }
 
 /// Prints all quantiles, and returns whether everything agrees.

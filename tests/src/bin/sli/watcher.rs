@@ -180,7 +180,8 @@ struct Endpoint {
 fn endpoint(pod: &Pod) -> Option<Endpoint> {
     let status = pod.status.as_ref()?;
     let conditions = status.conditions.iter().flatten();
-    let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let ready =
+        conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
     let terminating = pod.metadata.deletion_timestamp.is_some();
     Some(Endpoint { address: status.pod_ip.clone()?, ready, terminating })
 }

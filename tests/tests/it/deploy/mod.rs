@@ -5,6 +5,7 @@ mod built_ins;
 mod chart;
 mod components;
 pub(crate) mod manifests;
+mod monitoring;
 mod priority;
 mod rights;
 mod site;
@@ -46,7 +47,16 @@ async fn the_api_server_accepts_all_manifests() {
         .collect();
     assert_eq!(present, COMPONENTS.map(str::to_owned).into());
     let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
-    for kind in ["Deployment", "FlowSchema", "Pod", "PodMonitor", "ServiceMonitor", "RoleBinding", "Lease"] {
+    for kind in [
+        "Deployment",
+        "FlowSchema",
+        "Pod",
+        "PodMonitor",
+        "PrometheusRule",
+        "ServiceMonitor",
+        "RoleBinding",
+        "Lease",
+    ] {
         assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
     }
     // Guards against a server that does not validate: an unknown field is refused.
@@ -77,7 +87,7 @@ async fn restricted(client: &kube::Client) {
 /// prometheus-operator's own definitions of its kinds.
 async fn serve_monitors(client: &kube::Client) {
     let folder = binaries::tool("prometheus-operator").join("example/prometheus-operator-crd");
-    for kind in ["servicemonitors", "podmonitors"] {
+    for kind in ["servicemonitors", "podmonitors", "prometheusrules"] {
         let text =
             std::fs::read_to_string(folder.join(format!("monitoring.coreos.com_{kind}.yaml"))).unwrap();
         create(client, &manifests::documents(&text)[0]).await.unwrap();

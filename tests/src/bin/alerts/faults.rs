@@ -1,0 +1,169 @@
+//! The faults, and the alerts that each must raise.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+use tests::cluster::User;
+
+use crate::rules::FASTER;
+use crate::stage::Stage;
+use crate::{dashboard, runbooks};
+
+/// The beginning of all names.
+const PREFIX: &str = "EndpointControllerManager";
+
+/// The stage, and the alerts that have fired.
+struct Show {
+    stage: Stage,
+    fired: BTreeSet<String>,
+    blocks: usize,
+}
+
+/// Sets the stage, and does one fault after the other.
+pub(crate) async fn run() -> ExitCode {
+    let start = Instant::now();
+    let mut show = Show { stage: Stage::set().await, fired: BTreeSet::new(), blocks: 0 };
+    println!("`for` is divided by {FASTER}; scrapes and evaluations are every second\n");
+    let queries = dashboard::check(&mut show.stage).await;
+    println!("{queries} queries of the dashboard return series");
+    show.at_rest().await;
+    show.blocks += runbooks::run(&show.stage, "README").await;
+    println!("no alert at rest\n\n{:12}{:20}{}", "fires after", "alert", "fault");
+    show.rights_are_withdrawn().await;
+    show.another_client_writes().await;
+    show.api_server_restarts().await;
+    show.leaders_are_killed().await;
+    show.lease_is_forbidden().await;
+    show.all_replicas_end().await;
+    let missing: Vec<&String> =
+        show.stage.alerts.names.iter().filter(|name| !show.fired.contains(*name)).collect();
+    assert!(missing.is_empty(), "never fired: {missing:?}");
+    println!(
+        "\nall {} alerts fired, and {} blocks of commands ran, in {} s",
+        show.fired.len(),
+        show.blocks,
+        start.elapsed().as_secs()
+    );
+    ExitCode::SUCCESS
+}
+
+impl Show {
+    /// Checks that no alert is pending or firing.
+    async fn at_rest(&mut self) {
+        self.stage
+            .until("no alert at rest", async |stage| {
+                let alerts = stage.prometheus.alerts().await?;
+                if alerts.is_empty() { Ok(()) } else { Err(format!("{alerts:?}")) }
+            })
+            .await;
+    }
+
+    /// Checks that these alerts don't fire yet; to be called before their fault.
+    async fn silent(&self, alerts: &[&str]) {
+        let states = self.stage.prometheus.alerts().await.expect("alerts");
+        for alert in alerts {
+            let state = states.get(&format!("{PREFIX}{alert}"));
+            assert!(state.is_none_or(|state| state != "firing"), "{alert} fires before its fault");
+        }
+    }
+
+    /// Waits until these alerts fire, and runs their runbooks meanwhile.
+    async fn fire(&mut self, fault: &str, alerts: &[&str]) {
+        let start = Instant::now();
+        for alert in alerts {
+            let name = format!("{PREFIX}{alert}");
+            self.stage
+                .until(&name, async |stage| {
+                    let states = stage.prometheus.alerts().await?;
+                    if states.get(&name).is_some_and(|state| state == "firing") {
+                        Ok(())
+                    } else {
+                        Err(format!("only {states:?}"))
+                    }
+                })
+                .await;
+            println!("{:9.1} s {alert:20}{fault}", start.elapsed().as_secs_f64());
+            self.fired.insert(name);
+        }
+        for alert in alerts {
+            self.blocks += runbooks::run(&self.stage, &format!("{PREFIX}{alert}")).await;
+        }
+    }
+
+    /// Writes, lists and new watches are refused. A pod changes, and the standby starts anew.
+    async fn rights_are_withdrawn(&mut self) {
+        let alerts = ["WriteForbidden", "NotReady", "SyncErrors", "ListWatchFailing", "ChangeUnwritten"];
+        self.silent(&alerts).await;
+        let standby = 1 - self.stage.leader().await.expect("a leader");
+        self.stage.cluster.withdraw_roles(User::EndpointControllers).await;
+        self.stage.world.ready("web-0", false).await;
+        self.stage.replicas[standby].kill();
+        self.fire("its roles are withdrawn", &alerts).await;
+        self.stage.cluster.grant_roles(User::EndpointControllers).await;
+        self.stage
+            .until("everything is written", async |stage| {
+                stage.shows("max(oldest_unwritten_change_age_seconds) == 0").await?;
+                stage.shows("min(kubernetes_healthcheck{type=\"readyz\"}) == 1").await
+            })
+            .await;
+    }
+
+    async fn another_client_writes(&mut self) {
+        self.silent(&["ForeignWrites"]).await;
+        let slices = self.stage.world.slices_of("web", "IPv4").await.expect("slices");
+        let change = Patch::Merge(json!({"endpoints": []}));
+        let by = PatchParams { field_manager: Some("another".to_owned()), ..PatchParams::default() };
+        let name = slices[0].name_any();
+        self.stage.world.slices().patch(&name, &by, &change).await.expect("a foreign write");
+        self.fire("another client edits a slice", &["ForeignWrites"]).await;
+    }
+
+    /// After a restart its memory of changes begins later than the last one of nodes.
+    async fn api_server_restarts(&mut self) {
+        self.silent(&["ListWatchGap"]).await;
+        self.stage.cluster.stop_apiserver();
+        self.stage.cluster.start_apiserver().await;
+        self.fire("the API server restarts", &["ListWatchGap"]).await;
+    }
+
+    async fn leaders_are_killed(&mut self) {
+        self.silent(&["LeadershipLost"]).await;
+        for _ in 0..2 {
+            self.stage.until("a leader", async |stage| stage.leader().await.map(drop)).await;
+            let leader = self.stage.leader().await.expect("a leader");
+            self.stage.replicas[leader].kill();
+            let took_over = format!("the successor of replica {leader}");
+            self.stage
+                .until(&took_over, async |stage| {
+                    if stage.leader().await? == leader { Err("still the same".to_owned()) } else { Ok(()) }
+                })
+                .await;
+        }
+        self.fire("two leaders are killed", &["LeadershipLost"]).await;
+    }
+
+    async fn lease_is_forbidden(&mut self) {
+        self.silent(&["NoLeader"]).await;
+        let bindings: Api<RoleBinding> = Api::namespaced(self.stage.cluster.client(), "kube-system");
+        let all = bindings.list(&ListParams::default()).await.expect("the bindings").items;
+        let is_ours = |binding: &RoleBinding| binding.role_ref.name.contains("leader-election");
+        let mut binding = all.into_iter().find(is_ours).expect("the binding of the Lease's role");
+        bindings.delete(&binding.name_any(), &DeleteParams::default()).await.expect("deleting a binding");
+        self.fire("no replica may write the Lease", &["NoLeader"]).await;
+        binding.metadata.resource_version = None;
+        bindings.create(&PostParams::default(), &binding).await.expect("creating a binding");
+        self.stage.until("a leader", async |stage| stage.leader().await.map(drop)).await;
+    }
+
+    async fn all_replicas_end(&mut self) {
+        self.silent(&["Down"]).await;
+        self.stage.supervises = false;
+        self.stage.replicas.iter_mut().for_each(crate::replicas::Replica::kill);
+        self.fire("both replicas end", &["Down"]).await;
+    }
+}

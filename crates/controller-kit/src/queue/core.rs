@@ -161,16 +161,11 @@ impl<K: QueueKey> Core<K> {
                 }
             }
             Some(old) => {
-                self.delays.set(
-                    Wait::Add,
-                    key,
-                    old.deadline.min(deadline),
-                    old.priority.max(priority),
-                    false,
-                    merged(old.change, change),
-                );
+                let (deadline, priority) = (old.deadline.min(deadline), old.priority.max(priority));
+                let delay = Delay::new(deadline, priority, merged(old.change, change));
+                self.delays.set(Wait::Add, key, delay);
             }
-            None => self.delays.set(Wait::Add, key, deadline, priority, false, change),
+            None => self.delays.set(Wait::Add, key, Delay::new(deadline, priority, change)),
         }
     }
 
@@ -187,12 +182,10 @@ impl<K: QueueKey> Core<K> {
         let deadline = later(now, delay);
         let mut change = self.processing.get_mut(&key).and_then(|processing| processing.change.take());
         match self.delays.get(Wait::Retry, &key) {
-            Some(Delay { deadline: earlier, priority, holds_token, change: old, .. })
-                if earlier <= deadline =>
-            {
+            Some(old) if old.deadline <= deadline => {
                 // Renews the sequence number, so that the success of an older sync doesn't end it.
-                let change = merged(old, change);
-                return self.delays.set(Wait::Retry, key, earlier, priority, holds_token, change);
+                let delay = Delay { change: merged(old.change, change), ..old };
+                return self.delays.set(Wait::Retry, key, delay);
             }
             Some(old) => {
                 change = merged(old.change, change);
@@ -204,7 +197,8 @@ impl<K: QueueKey> Core<K> {
         if delay.is_zero() {
             return self.insert(key, priority, now, change);
         }
-        self.delays.set(Wait::Retry, key, deadline, priority, holds_token, change);
+        let delay = Delay { holds_token, ..Delay::new(deadline, priority, change) };
+        self.delays.set(Wait::Retry, key, delay);
     }
 
     /// Cancels the retry unless it was requested after the worker got the key: such a retry is newer than this success.

@@ -38,6 +38,13 @@ pub(super) struct Delay {
     pub(super) sequence: u64,
 }
 
+impl Delay {
+    /// A wait without a token.
+    pub(super) fn new(deadline: Instant, priority: Priority, change: Option<Unwritten>) -> Self {
+        Self { deadline, priority, holds_token: false, change, sequence: 0 }
+    }
+}
+
 impl<K: QueueKey> Delays<K> {
     pub(super) fn new() -> Self {
         Self { by_key: Map::default(), by_deadline: BTreeMap::new(), next_sequence: 0 }
@@ -81,22 +88,13 @@ impl<K: QueueKey> Delays<K> {
         self.next_sequence
     }
 
-    /// Sets the deadline of `key`, and replaces its wait of this kind. O(log n).
-    pub(super) fn set(
-        &mut self,
-        wait: Wait,
-        key: K,
-        deadline: Instant,
-        priority: Priority,
-        holds_token: bool,
-        change: Option<Unwritten>,
-    ) {
-        let sequence = self.next_sequence;
+    /// Begins a wait of `key`, which gets a new sequence number, and replaces its wait of this kind. O(log n).
+    pub(super) fn set(&mut self, wait: Wait, key: K, delay: Delay) {
+        let delay = Delay { sequence: self.next_sequence, ..delay };
         self.next_sequence += 1;
         self.remove(wait, &key);
-        let delay = Delay { deadline, priority, holds_token, change, sequence };
         self.by_key.insert((wait, key.clone()), delay);
-        self.by_deadline.insert((deadline, sequence), (wait, key));
+        self.by_deadline.insert((delay.deadline, delay.sequence), (wait, key));
     }
 
     /// Ends a wait before its deadline. O(log n).
@@ -140,7 +138,8 @@ mod tests {
         let now = Instant::now();
         let mut delays = Delays::new();
         for key in 0..10_000 {
-            delays.set(Wait::Retry, key, now + Duration::from_secs(1), Priority::Normal, false, None);
+            let delay = Delay::new(now + Duration::from_secs(1), Priority::Normal, None);
+            delays.set(Wait::Retry, key, delay);
         }
         for key in 0..5_000 {
             assert!(delays.remove(Wait::Retry, &key).is_some());

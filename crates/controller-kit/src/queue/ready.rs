@@ -65,28 +65,24 @@ impl<K: QueueKey> ReadyKeys<K> {
         since: Instant,
         change: Option<Unwritten>,
     ) -> bool {
-        match self.entries.get_mut(&key) {
-            Some(entry) => {
-                entry.change = merged(entry.change, change);
-                if entry.priority < priority {
-                    entry.priority = priority;
-                    self.normal.push_back(key);
-                    self.outdated += 1;
-                    self.sweep();
-                }
-                false
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.change = merged(entry.change, change);
+            if entry.priority < priority {
+                entry.priority = priority;
+                self.normal.push_back(key);
+                self.outdated += 1;
+                self.sweep();
             }
-            None => {
-                let sequence = self.next_sequence;
-                self.next_sequence += 1;
-                match priority {
-                    Priority::Normal => self.normal.push_back(key.clone()),
-                    Priority::Low => self.low.push_back((sequence, key.clone())),
-                }
-                self.entries.insert(key, Entry { priority, since, sequence, change });
-                true
-            }
+            return false;
         }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        match priority {
+            Priority::Normal => self.normal.push_back(key.clone()),
+            Priority::Low => self.low.push_back((sequence, key.clone())),
+        }
+        self.entries.insert(key, Entry { priority, since, sequence, change });
+        true
     }
 
     pub(super) fn is_low_priority(&self, key: &K) -> bool {

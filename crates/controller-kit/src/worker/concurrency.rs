@@ -34,7 +34,7 @@ impl Concurrency {
         Self { in_flight: in_flight.max(self.in_flight), ..self }
     }
 
-    /// The most syncs that have not called [`end_planning`].
+    /// The most syncs that have not called [`end_planning`](super::end_planning).
     pub fn planning(self) -> usize {
         self.planning
     }

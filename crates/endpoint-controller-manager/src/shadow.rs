@@ -20,28 +20,18 @@ mod report;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use controller_kit::key::ObjectKey;
-use controller_kit::queue::WorkQueue;
-use endpoint_informers::cache::Cache;
-use endpoint_informers::pending::WritePolicy;
-use kube_api::time::{Instant, sleep};
+use kube_api::time::sleep;
 use kube_api::{connect, error_chain};
-use parking_lot::Mutex;
-use prometheus_client::registry::Registry;
 use tracing::info;
 
-use crate::controllers::Controller;
 use crate::manager::{self, ManagerError, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::{Handles, Runtimes};
 use crate::signals::StopSignals;
 use crate::{logging, printing};
 use command::{Command, Format};
-use comparison::Comparison;
 use comparisons::Shadow;
-use metrics::Metrics;
 use report::Report;
 
 #[cfg(test)]

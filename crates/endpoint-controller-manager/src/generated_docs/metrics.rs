@@ -60,10 +60,10 @@ fn controllers(name: &str) -> &'static str {
         ["endpoint", "slice", ..] => "endpointslice-controller",
         ["workqueue", ..] => "all, by `name`",
         ["change", "write", ..]
-         | ["foreign", "writes", ..]
-         | ["oldest", "unwritten", ..]
-         | ["shadow", ..]
-         | ["sync", "retries", ..] => "all, by `controller`",
+        | ["foreign", "writes", ..]
+        | ["oldest", "unwritten", ..]
+        | ["shadow", ..]
+        | ["sync", "retries", ..] => "all, by `controller`",
         _ => "–",
     }
 }

@@ -40,13 +40,13 @@ struct Board {
 }
 
 impl Board {
-    fn record(&mut self, key: (Effect, String), record: impl FnOnce(&mut Awaited)) {
-        let Some(awaited) = self.awaited.get_mut(&key) else { return };
+    fn record(&mut self, key: &(Effect, String), record: impl FnOnce(&mut Awaited)) {
+        let Some(awaited) = self.awaited.get_mut(key) else { return };
         record(awaited);
         if let (Some(change), Some(effect)) = (awaited.change, awaited.effect) {
             let took = effect.saturating_duration_since(change).as_secs_f64();
             self.samples.entry(key.0).or_default().push(took);
-            self.awaited.remove(&key);
+            self.awaited.remove(key);
         }
     }
 }
@@ -79,7 +79,9 @@ impl Watcher {
             let zone = node.labels().get(ZONE).cloned();
             if zones.insert(node.name_any(), zone.clone()).is_some_and(|old| old != zone) {
                 let services = watcher.services();
-                services.iter().for_each(|service| watcher.changed(service, &[Effect::Slice]));
+                for service in &services {
+                    watcher.changed(service, &[Effect::Slice]);
+                }
             }
         });
         watcher.follow(
@@ -129,7 +131,7 @@ impl Watcher {
     fn changed(&self, service: &str, effects: &[Effect]) {
         let now = Instant::now();
         for effect in effects {
-            self.board.lock().record((*effect, service.to_owned()), |awaited| {
+            self.board.lock().record(&(*effect, service.to_owned()), |awaited| {
                 awaited.change.get_or_insert(now);
             });
         }
@@ -138,7 +140,7 @@ impl Watcher {
 
     fn took_effect(&self, service: String, effect: Effect) {
         let now = Instant::now();
-        self.board.lock().record((effect, service), |awaited| {
+        self.board.lock().record(&(effect, service), |awaited| {
             awaited.effect.get_or_insert(now);
         });
         self.progress.notify_waiters();

@@ -33,7 +33,7 @@ pub(crate) async fn run() -> ExitCode {
     println!("{queries} queries of the dashboard return series");
     show.at_rest().await;
     show.blocks += runbooks::run(&show.stage, "README").await;
-    println!("no alert at rest\n\n{:12}{:20}{}", "fires after", "alert", "fault");
+    println!("no alert at rest\n\n{:12}{:20}fault", "fires after", "alert");
     show.rights_are_withdrawn().await;
     show.another_client_writes().await;
     show.api_server_restarts().await;

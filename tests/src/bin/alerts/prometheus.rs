@@ -11,7 +11,7 @@ use tests::wait::{self, LIMIT};
 
 use crate::rules::Alerts;
 
-/// The job of the ServiceMonitor.
+/// The job of the `ServiceMonitor`.
 const JOB: &str = "endpoint-controller-manager";
 
 /// The server.

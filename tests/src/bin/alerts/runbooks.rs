@@ -21,7 +21,7 @@ pub(crate) fn blocks(text: &str) -> Vec<String> {
         match (&mut block, line) {
             (None, "```sh") => block = Some(String::new()),
             (Some(_), "```") => blocks.extend(block.take()),
-            (Some(block), line) => *block += &format!("{line}\n"),
+            (Some(block), line) => block.extend([line, "\n"]),
             (None, _) => {}
         }
     }

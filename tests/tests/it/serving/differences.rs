@@ -119,7 +119,11 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         what: "Sections of `/configz`",
         requests: &["GET /configz", "POST /configz", "PUT /configz", "DELETE /configz"],
         upstream: SECTIONS,
-        ours: &[".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true"],
+        // The comparison replaces numbers by 0.
+        ours: &[
+            ".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true",
+            ".kubecontrollermanager.config.k8s.io.Generic.TakeoverMaxWrites = -0",
+        ],
     },
     Difference {
         what: FLAGS,
@@ -135,7 +139,12 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             "DELETE /flagz",
         ],
         upstream: &[],
-        ours: &["config", "enable-pod-field-selector true", "user-agent-name <component>"],
+        ours: &[
+            "config",
+            "enable-pod-field-selector true",
+            "takeover-max-writes -0",
+            "user-agent-name <component>",
+        ],
     },
     Difference {
         what: FLAGS,
@@ -147,6 +156,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         ours: &[
             ".flags.config = \"\"",
             ".flags.enable-pod-field-selector = \"true\"",
+            ".flags.takeover-max-writes = \"-0\"",
             ".flags.user-agent-name = \"<component>\"",
         ],
     },

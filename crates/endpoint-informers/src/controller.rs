@@ -125,11 +125,12 @@ pub trait Controller: Handler + 'static {
     }
 
     /// The writes that a sync of this key would make, in no particular order; `None` if that is not known, because the cache
-    /// is stale or an object in it can't be decoded. Called beside the workers; must change nothing.
+    /// is stale or an object in it can't be decoded, or because the controller does not implement this. Called beside the
+    /// workers; must change nothing.
     ///
     /// Cost: that of planning all of the Service, and a copy of each object that would be written.
     fn pending_writes(&self, _key: &ObjectKey) -> Option<Vec<PendingWrite>> {
-        Some(Vec::new())
+        None
     }
 
     /// The foreign changes of this controller's objects, if it follows them.

@@ -15,6 +15,8 @@ use crate::server::Server;
 /// The writes that were foreseen so far, and those that came without.
 #[derive(Default)]
 pub(crate) struct Predictions {
+    /// Whether the controller foresees writes, by its first answer.
+    foresees: Option<bool>,
     foreseen: HashSet<String>,
     unforeseen: Vec<String>,
 }
@@ -22,7 +24,7 @@ pub(crate) struct Predictions {
 impl Predictions {
     /// Compares a write, as `METHOD name`.
     pub(crate) fn check(&mut self, request: &str) {
-        if !self.foreseen.contains(request) {
+        if self.foresees == Some(true) && !self.foreseen.contains(request) {
             self.unforeseen.push(request.to_owned());
         }
     }
@@ -44,7 +46,9 @@ impl<T: Served> WritePolicy for Predicting<T> {
         if decision != Decision::Sync {
             return decision;
         }
-        let writes = pending().unwrap_or_default();
+        let writes = pending();
+        self.server.lock().predictions.foresees.get_or_insert(writes.is_some());
+        let writes = writes.unwrap_or_default();
         let requests = writes.iter().map(|write| {
             let method = match write.verb() {
                 Verb::Create => "POST",

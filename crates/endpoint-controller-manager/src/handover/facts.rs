@@ -60,7 +60,7 @@ pub(super) struct Ours {
     pub(super) deployment: Option<Deployed>,
     /// The names of pods with our label, also of those that terminate.
     pub(super) pods: Vec<String>,
-    /// How many of them are ready.
+    /// The number of ready ones among them.
     pub(super) ready: usize,
     /// The controllers that `--controllers` of the pods selects; none if that is not known.
     pub(super) selected: Option<Vec<Controller>>,
@@ -76,7 +76,7 @@ pub(super) struct Deployed {
     pub(super) is_ready: bool,
 }
 
-/// What cannot be seen in the cluster, kept in an annotation of the Lease.
+/// The facts that the cluster does not show, kept in an annotation of the Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Record {

@@ -1,6 +1,6 @@
 //! Names in instructions for the operator.
 
-/// What instructions name.
+/// The names in instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The manifest of kube-controller-manager on a control-plane node.

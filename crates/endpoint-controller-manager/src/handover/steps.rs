@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub(super) name: &'static str,
     /// True if there is nothing left to do.
     pub(super) is_done: fn(&Facts) -> bool,
-    /// What brings it closer to its end. Called only if it is not done.
+    /// The action that brings it closer to its end. Called only if it is not done.
     pub(super) action: fn(&Facts, &Settings) -> Action,
     /// The longest wait for it; none where the operator has to act.
     pub(super) limit: Option<Duration>,
@@ -23,7 +23,7 @@ pub(super) struct Step {
 /// For what the programs and the API server do by themselves. A failover of kube-controller-manager takes 17 s.
 const SOON: Option<Duration> = Some(Duration::from_secs(120));
 
-/// What a step does next.
+/// The next action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// The swap cannot go on.

@@ -1,4 +1,4 @@
-//! Whose turn it is to write: this process, or another writer of the same objects. Pure; the clock is an argument.
+//! The turn to write: of this process, or of another writer of the same objects. Pure; the clock is an argument.
 
 use std::collections::HashMap;
 use std::mem;

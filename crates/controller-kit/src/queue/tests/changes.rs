@@ -11,7 +11,7 @@ use super::{QueueMetrics, RateLimit, Registry, SECOND, WorkQueue, one_second};
 
 type Key = u8;
 
-/// What a worker does at the end of a sync.
+/// The work at the end of a sync.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Succeed,

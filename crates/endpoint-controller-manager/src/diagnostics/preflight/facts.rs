@@ -1,4 +1,4 @@
-//! What was read of a cluster, before any judgement.
+//! The facts read of a cluster, before any judgement.
 
 use jiff::Timestamp;
 
@@ -63,7 +63,7 @@ pub(super) struct ManagerPod {
     pub(super) words: Vec<String>,
 }
 
-/// What this program would do after it has filled its cache.
+/// The writes and deletions of this program after it has filled its cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Takeover {
     /// Endpoints without a Service that its start deletes, with the reason.

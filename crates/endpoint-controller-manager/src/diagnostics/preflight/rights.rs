@@ -84,7 +84,7 @@ const OF_ELECTION: &[Rule] = &[
     rule("coordination.k8s.io", &["leases"], &["create"]).at(Place::LeaseNamespace),
     rule("", &["events"], &["create"]).at(Place::LeaseNamespace),
 ];
-/// What the program uses of `system:auth-delegator` and `extension-apiserver-authentication-reader`.
+/// The rights that the program uses of `system:auth-delegator` and `extension-apiserver-authentication-reader`.
 const OF_SERVING: &[Rule] = &[
     rule("authentication.k8s.io", &["tokenreviews"], &["create"]).only(SERVING),
     rule("authorization.k8s.io", &["subjectaccessreviews"], &["create"]).only(SERVING),
@@ -126,7 +126,7 @@ impl Need {
     }
 }
 
-/// What decides about rights, beside the configuration.
+/// The properties of the cluster that decide about rights, beside the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Present {
     /// The cluster is one of `OpenShift`, which asks for rights to `endpoints/restricted` and `endpointslices/restricted`.

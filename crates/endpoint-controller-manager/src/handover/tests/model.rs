@@ -15,7 +15,7 @@ use crate::handover::settings::Settings;
 use crate::handover::steps::Write;
 use crate::handover::write::{begun, nodes};
 
-/// What happens besides.
+/// The events besides.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     None,

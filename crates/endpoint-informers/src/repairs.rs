@@ -112,19 +112,6 @@ impl Repairs {
         }
     }
 
-    /// Records a version of an object of this Service during its sync, when it is not known yet which versions are our own
-    /// writes: as a foreign write if it is [by others](Self::is_by_others).
-    pub fn observe_during_sync(&self, key: &ObjectKey, managers: &LastManagers) {
-        if let Some(manager) = managers.without(&self.manager) {
-            self.count_foreign_write(key, manager);
-        }
-    }
-
-    /// True if these managers show that only other clients wrote last.
-    pub fn is_by_others(&self, managers: &LastManagers) -> bool {
-        managers.without(&self.manager).is_some()
-    }
-
     fn count_foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
         self.foreign_writes.inc();
         if let Some(policy) = self.policy.get() {

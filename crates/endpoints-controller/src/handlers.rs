@@ -49,12 +49,7 @@ impl Handler for EndpointsController {
             self.look_for_service(change.latest(), state);
         }
         let key = change.latest().key();
-        if self.deferred.defer_if_syncing(&key, change) {
-            if is_write_of_served(change, state) {
-                self.repairs.observe_during_sync(&key, &change.latest().last_managers);
-            }
-        } else {
-            self.count_foreign_write(change, state);
+        if !self.deferred.defer_if_syncing(&key, change) {
             self.handle(change, state);
         }
     }
@@ -100,14 +95,6 @@ impl EndpointsController {
         }
     }
 
-    /// Handles an event that was deferred. Those that only other field managers wrote are counted already.
-    pub(crate) fn handle_deferred(&self, change: &Change<CachedEndpoints>, state: &State) {
-        if !self.repairs.is_by_others(&change.latest().last_managers) {
-            self.count_foreign_write(change, state);
-        }
-        self.handle(change, state);
-    }
-
     fn count_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) {
         if is_write_of_served(change, state) {
             let object = change.latest();
@@ -115,8 +102,10 @@ impl EndpointsController {
         }
     }
 
-    /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends.
+    /// Handles a change of Endpoints. Changes during a sync of their key are handled when it ends: before that it is not
+    /// known which versions are our own writes.
     pub(crate) fn handle(&self, change: &Change<CachedEndpoints>, state: &State) {
+        self.count_foreign_write(change, state);
         let object = change.latest();
         let key = object.key();
         let deleted = matches!(change, Change::Deleted(_));

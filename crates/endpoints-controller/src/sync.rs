@@ -74,7 +74,7 @@ impl EndpointsController {
     pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
         let handle = |deferred: Vec<Change<CachedEndpoints>>| {
             for change in &deferred {
-                self.cache.read(|state| self.handle_deferred(change, state));
+                self.cache.read(|state| self.handle(change, state));
             }
         };
         self.repairs.begin_sync(key);

@@ -40,11 +40,6 @@ impl LastManagers {
         self.0.iter().find(|other| ***other != *manager)
     }
 
-    /// The last manager, if `manager` did not write in the same second.
-    pub fn without(&self, manager: &str) -> Option<&Arc<str>> {
-        self.0.first().filter(|_| self.0.iter().all(|other| **other != *manager))
-    }
-
     /// True if `manager` wrote last, and no other client in the same second.
     pub fn are_only(&self, manager: &str) -> bool {
         matches!(&*self.0, [only] if **only == *manager)

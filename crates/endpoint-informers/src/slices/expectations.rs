@@ -135,7 +135,7 @@ impl SliceExpectations {
         self.repairs.begin_sync(key);
         self.deferred.begin(key, |deferred| {
             for change in &deferred {
-                self.handle_deferred(change);
+                self.handle(change);
             }
             self.requeue_unfinished(key);
         })

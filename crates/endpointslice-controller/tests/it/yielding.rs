@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use controller_harness::{merged, object};
+use controller_harness::{TestApi, merged, object};
 use endpoint_informers::yielding::{GRACE, Transition, Yielding};
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -171,6 +171,34 @@ async fn foreign_writes_are_counted() {
         expected += counts;
         assert_eq!(harness.foreign_writes(), expected, "{what}");
     }
+}
+
+/// A write that only removes fields of others leaves no entry of its own, so that its version tells that it is ours. The watch
+/// shows it before the response does.
+#[tokio::test(start_paused = true)]
+async fn removing_a_label_that_another_client_set_is_no_foreign_write() {
+    let labelled = |labels: Value| service("web", json!({"metadata": {"labels": labels}}));
+    let fill = |api: &TestApi| {
+        api.node("node-1", "zone-a");
+        api.pod(pod("web-1", "10.0.0.1", true));
+        api.service(labelled(json!({"team": "a"})));
+    };
+    let first = Harness::start(Duration::ZERO, fill);
+    first.api.settle().await;
+    let mut slice = first.ours().remove(0);
+    slice.metadata.managed_fields = None;
+    let harness = Harness::start(Duration::ZERO, |api| {
+        fill(api);
+        api.put(slice);
+    });
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests(), [""; 0]);
+    harness.api.service(labelled(json!({})));
+    harness.api.settle().await;
+    assert_eq!(harness.api.requests().len(), 1);
+    let managers = harness.ours().remove(0).metadata.managed_fields.unwrap_or_default();
+    assert_eq!(managers.len(), 1, "{managers:?}");
+    assert_eq!(harness.foreign_writes(), 0);
 }
 
 fn slice(name: &str, more: &Value) -> EndpointSlice {

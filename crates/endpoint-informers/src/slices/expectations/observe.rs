@@ -19,19 +19,7 @@ impl SliceExpectations {
         if let Some(key) = service_key(change.latest())
             && self.deferred.defer_if_syncing(&key, change)
         {
-            if let Some(slice) = self.shown(change) {
-                self.repairs.observe_during_sync(&key, &slice.last_managers);
-            }
-        } else {
-            self.count_foreign_write(change);
-            self.handle(change);
-        }
-    }
-
-    /// Handles an event that was deferred. Those that only other field managers wrote are counted already.
-    pub(super) fn handle_deferred(&self, change: &Change<CachedSlice>) {
-        if !self.repairs.is_by_others(&change.latest().last_managers) {
-            self.count_foreign_write(change);
+            return;
         }
         self.handle(change);
     }
@@ -88,7 +76,10 @@ impl SliceExpectations {
         }
     }
 
+    /// Handles a change. Changes during a sync of their Service are handled when it ends: before that it is not known which
+    /// versions are our own writes.
     pub(super) fn handle(&self, change: &Change<CachedSlice>) {
+        self.count_foreign_write(change);
         match change {
             Change::Added(slice) => self.added(slice),
             Change::Updated { old, new } => self.updated(old, new),

@@ -16,7 +16,7 @@ use crate::metrics::{Exposition, Value as Number};
 use crate::pages::Pages;
 use crate::parity::Run;
 use crate::process::{Process, Usage};
-use crate::random::{apply, delete_mirrored};
+use crate::random::{DELETIONS, apply, delete_mirrored, recreate_endpoints};
 use crate::scenario::World;
 use crate::wait::{self, LIMIT};
 use crate::{binaries, ports};
@@ -185,9 +185,10 @@ pub async fn run(trace: &Trace) -> (End, usize) {
     for number in 0..trace.operations {
         apply(&run.world, number, &generator.step(), true).await;
         let (start, mut help_after) = (Instant::now(), BEFORE_HELP);
+        let mut help = Help::default();
         while shadow.sum_of(RECENT).await > 0.0 {
             if start.elapsed() > help_after {
-                delete_all_mirrored(&run.world).await;
+                help.give(&run.world).await;
                 helped += 1;
                 // A deletion makes its cache stale as well, so the time grows.
                 help_after = start.elapsed() * 2;
@@ -200,13 +201,25 @@ pub async fn run(trace: &Trace) -> (End, usize) {
     (shadow.end(&run.cluster).await, helped)
 }
 
-/// Deletes all mirrored slices, so that upstream makes them anew.
-async fn delete_all_mirrored(world: &World) {
-    let query = ListParams::default().labels(&format!("{MANAGED_BY}={MIRRORED}"));
-    let slices = world.slices().list(&query).await.expect("listing slices");
-    let services: BTreeSet<String> =
-        slices.iter().filter_map(|slice| slice.labels().get(SERVICE_NAME).cloned()).collect();
-    for service in services {
-        delete_mirrored(world, &service).await;
+/// Helps upstream after one operation, as the parity test does: see [`DELETIONS`].
+#[derive(Default)]
+struct Help {
+    given: usize,
+    services: BTreeSet<String>,
+}
+
+impl Help {
+    async fn give(&mut self, world: &World) {
+        self.given += 1;
+        let query = ListParams::default().labels(&format!("{MANAGED_BY}={MIRRORED}"));
+        let slices = world.slices().list(&query).await.expect("listing slices");
+        self.services.extend(slices.iter().filter_map(|slice| slice.labels().get(SERVICE_NAME).cloned()));
+        for service in &self.services {
+            if self.given > DELETIONS {
+                recreate_endpoints(world, service).await;
+            } else {
+                delete_mirrored(world, service).await;
+            }
+        }
     }
 }

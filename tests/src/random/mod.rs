@@ -34,10 +34,11 @@ mod report;
 mod run;
 pub mod view;
 
-pub(crate) use apply::{apply, delete_mirrored, touch};
+pub(crate) use apply::{apply, delete_mirrored, recreate_endpoints, touch};
 pub use apply::{operation, operation_in};
 pub use options::Options;
 pub use report::Report;
+pub(crate) use run::DELETIONS;
 pub use run::run;
 
 /// The default of the option for topology-aware hints.

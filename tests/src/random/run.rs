@@ -29,7 +29,7 @@ const BEFORE_HELP: Duration = Duration::from_secs(4);
 
 /// The number of times that slices of upstream are deleted to help it. If it sees such a deletion before it has recorded its
 /// own create, it waits for this slice for ever; only a deletion of the Endpoints makes it forget what it waits for.
-const DELETIONS: usize = 2;
+pub(crate) const DELETIONS: usize = 2;
 
 /// Both clusters and their common state.
 struct Race<'a> {

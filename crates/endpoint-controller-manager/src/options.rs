@@ -67,6 +67,26 @@ pub(crate) fn parse_extended(
     read.unwrap_or_else(|reason| Err(Parsed::Error(one_line(&reason))))
 }
 
+/// Shows in the help of a subcommand its own flags, which stand under `heading`, those of the controllers, and these of the
+/// program; and gives some of them other texts.
+pub(crate) fn show_flags(
+    command: Command,
+    heading: &str,
+    shown: &[&str],
+    texts: &[(&str, &'static str)],
+) -> Command {
+    command.mut_args(|arg| {
+        let name = arg.get_id().as_str().to_owned();
+        let under = arg.get_help_heading().unwrap_or_default();
+        let is_shown = under == heading || under.ends_with("-controller flags") || shown.contains(&&*name);
+        let arg = if is_shown { arg } else { arg.hide(true) };
+        match texts.iter().find(|(flag, _)| *flag == name) {
+            Some((_, text)) => arg.help(*text),
+            None => arg,
+        }
+    })
+}
+
 fn read(
     command: Command,
     arguments: impl Iterator<Item = OsString>,

@@ -145,3 +145,6 @@ fn remove_empty(value: &mut Value) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

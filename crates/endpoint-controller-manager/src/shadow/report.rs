@@ -176,3 +176,6 @@ impl Report {
         entry
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,15 +97,7 @@ pub(crate) fn command() -> Command {
 
 /// Makes a command of the program's into this one.
 fn shape(command: Command) -> Command {
-    let command = command.mut_args(|arg| {
-        let name = arg.get_id().as_str().to_owned();
-        let heading = arg.get_help_heading().unwrap_or_default().to_owned();
-        let is_shown =
-            heading == HEADING || heading.ends_with("-controller flags") || SHOWN.contains(&name.as_str());
-        let arg = if arg.is_hide_set() || !is_shown { arg.hide(true) } else { arg };
-        if name == "feature-gates" { arg.help(GATES) } else { arg }
-    });
-    command
+    options::show_flags(command, HEADING, &SHOWN, &[("feature-gates", GATES)])
         .about(ABOUT)
         .override_usage(format!(
             "{program} {NAME} -f FILE|FOLDER|- [-f ...] [flags]\n       {program} {NAME} --serve [-f ...] [flags]",

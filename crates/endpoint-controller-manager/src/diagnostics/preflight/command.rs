@@ -104,20 +104,9 @@ pub(crate) fn command() -> Command {
 
 /// Makes a command of the program's into this one.
 fn shape(command: Command) -> Command {
-    let command = command.mut_args(|arg| {
-        let name = arg.get_id().as_str().to_owned();
-        let heading = arg.get_help_heading().unwrap_or_default().to_owned();
-        let is_shown =
-            heading == HEADING || heading.ends_with("-controller flags") || SHOWN.contains(&name.as_str());
-        let arg = if arg.is_hide_set() || !is_shown { arg.hide(true) } else { arg };
-        match name.as_str() {
-            "feature-gates" => arg.help(GATES),
-            "kubeconfig" => arg.help(KUBECONFIG),
-            _ => arg,
-        }
-    });
+    let texts = [("feature-gates", GATES), ("kubeconfig", KUBECONFIG)];
     let usage = format!("{} {NAME} [--service-account NAMESPACE:NAME | --as USER] [flags]", version::NAME);
-    command.about(ABOUT).override_usage(usage).after_help(AFTER)
+    options::show_flags(command, HEADING, &SHOWN, &texts).about(ABOUT).override_usage(usage).after_help(AFTER)
 }
 
 /// The flags of its own.

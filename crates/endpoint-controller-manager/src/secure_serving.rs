@@ -1,5 +1,6 @@
 //! The HTTPS server: its pages, authentication and authorization.
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::Path;
 use std::sync::Arc;
@@ -121,8 +122,14 @@ pub(crate) fn pages(
             text.push_str(&disabled_metrics::without(all, &disabled));
             Ok(())
         })
-        .configz(GROUP, &config.configz)
-        .flagz(config.flags.iter().cloned());
+        .configz(GROUP, {
+            let configz = config.configz.clone();
+            move || configz.clone()
+        })
+        .flagz({
+            let flags: BTreeMap<String, String> = config.flags.iter().cloned().collect();
+            move || flags.clone()
+        });
     let pages = match other_writers.status() {
         Some(status) => pages.status("Other writers", status),
         None => pages,

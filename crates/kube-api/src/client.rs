@@ -71,10 +71,10 @@ impl ApiClient {
         self
     }
 
-    /// The same client with a rate limit on its requests.
+    /// The same client with a rate limit on its requests. Clients with the same limiter share it.
     #[must_use]
-    pub fn with_limit(mut self, limiter: RateLimiter) -> Self {
-        self.sender.limiter = Some(Arc::new(limiter));
+    pub fn with_limit(mut self, limiter: impl Into<Arc<RateLimiter>>) -> Self {
+        self.sender.limiter = Some(limiter.into());
         self
     }
 

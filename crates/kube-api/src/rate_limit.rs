@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::time::{Instant, sleep};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::token_bucket::{Rate, TokenBucket};
 
@@ -13,23 +14,47 @@ use crate::token_bucket::{Rate, TokenBucket};
 /// Follows tokio's clock, so tests can pause it.
 #[derive(Debug)]
 pub struct RateLimiter {
-    rate: Option<Rate>,
+    rate: watch::Sender<Option<Rate>>,
     bucket: Mutex<TokenBucket>,
 }
 
 impl RateLimiter {
     /// A limiter with a full bucket. A `qps` that is not positive means no limit.
     pub fn new(qps: f64, burst: u32) -> Self {
-        Self { rate: Rate::per_second(qps, burst), bucket: Mutex::default() }
+        Self { rate: watch::Sender::new(Rate::per_second(qps, burst)), bucket: Mutex::default() }
+    }
+
+    /// Changes the rate. If it is another one, the bucket is full again, and callers that wait take their tokens from it.
+    pub fn set_rate(&self, qps: f64, burst: u32) {
+        let rate = Rate::per_second(qps, burst);
+        self.rate.send_if_modified(|current| {
+            let changes = *current != rate;
+            if changes {
+                *self.bucket.lock() = TokenBucket::default();
+                *current = rate;
+            }
+            changes
+        });
     }
 
     /// Takes a token, and waits until it is available. A caller that is cancelled while waiting has used its token.
     pub async fn acquire(&self) {
-        let Some(rate) = self.rate else { return };
-        let wait = self.bucket.lock().take_within(Duration::MAX, rate, Instant::now().into_std());
-        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
-            sleep(wait).await;
+        while let Some(wait) = self.take() {
+            let mut rate = self.rate.subscribe();
+            tokio::select! {
+                biased;
+                () = sleep(wait) => return,
+                // Its sender is this limiter, so that only a new rate ends the wait.
+                _ = rate.changed() => {}
+            }
         }
+    }
+
+    /// Takes a token, and returns the time until it comes; none if it is there already.
+    fn take(&self) -> Option<Duration> {
+        let rate = (*self.rate.borrow())?;
+        let wait = self.bucket.lock().take_within(Duration::MAX, rate, Instant::now().into_std());
+        wait.filter(|wait| !wait.is_zero())
     }
 }
 
@@ -56,6 +81,26 @@ mod tests {
             limiter.acquire().await;
         }
         assert_eq!(later.elapsed(), Duration::ZERO, "an idle bucket fills up, but not beyond the burst");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_rate_also_ends_the_waits_of_the_old_one() {
+        let limiter = RateLimiter::new(0.001, 1);
+        limiter.acquire().await;
+        let start = Instant::now();
+        let waiting = async { tokio::join!(limiter.acquire(), limiter.acquire(), limiter.acquire()) };
+        let change = async {
+            sleep(Duration::from_secs(1)).await;
+            limiter.set_rate(0.001, 1);
+            sleep(Duration::from_secs(1)).await;
+            assert_eq!(start.elapsed().as_secs(), 2, "the same rate changes nothing");
+            limiter.set_rate(1.0, 2);
+        };
+        tokio::join!(waiting, change);
+        assert_eq!(start.elapsed().as_secs(), 3, "two tokens at once, one a second later");
+        limiter.set_rate(0.0, 0);
+        limiter.acquire().await;
+        assert_eq!(start.elapsed().as_secs(), 3, "no limit");
     }
 
     #[tokio::test(start_paused = true)]

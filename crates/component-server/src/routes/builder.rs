@@ -1,6 +1,6 @@
 //! The routes of a component, assembled one by one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -60,14 +60,20 @@ impl Routes {
         self.route("/metrics/slis", page)
     }
 
-    /// Adds `/configz`: the effective configuration, under the name of its API group.
-    pub fn configz(self, group: &str, configuration: &serde_json::Value) -> Self {
+    /// Adds `/configz`: the effective configuration, under the name of its API group. It is asked for at each request.
+    pub fn configz<F>(self, group: &'static str, configuration: F) -> Self
+    where
+        F: Fn() -> serde_json::Value + Clone + Send + Sync + 'static,
+    {
         self.route("/configz", configz::page(group, configuration))
     }
 
-    /// Adds `/flagz`: the value of every flag by name.
-    pub fn flagz(self, flags: impl IntoIterator<Item = (String, String)>) -> Self {
-        let page = zpages::flagz(Arc::clone(&self.info), flags.into_iter().collect());
+    /// Adds `/flagz`: the value of every flag by name. They are asked for at each request.
+    pub fn flagz<F>(self, flags: F) -> Self
+    where
+        F: Fn() -> BTreeMap<String, String> + Clone + Send + Sync + 'static,
+    {
+        let page = zpages::flagz(Arc::clone(&self.info), flags);
         self.route("/flagz", page)
     }
 

@@ -54,9 +54,12 @@ struct Status<'a> {
     paths: &'a [String],
 }
 
-pub(super) fn flagz(info: Arc<ComponentInfo>, flags: BTreeMap<String, String>) -> MethodRouter {
-    let flags = Arc::new(flags);
+pub(super) fn flagz<F>(info: Arc<ComponentInfo>, flags: F) -> MethodRouter
+where
+    F: Fn() -> BTreeMap<String, String> + Clone + Send + Sync + 'static,
+{
     any(move |headers: HeaderMap, uri: Uri| async move {
+        let flags = flags();
         let text = || {
             flags.iter().fold(header(&info, "flagz"), |mut text, (name, value)| {
                 let _ = writeln!(text, "{name}={value}"); // into a String: cannot fail

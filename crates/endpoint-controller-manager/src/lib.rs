@@ -30,6 +30,7 @@ mod other_writers;
 mod printing;
 pub mod process;
 mod process_metrics;
+mod reload;
 mod runtime_metrics;
 mod runtimes;
 mod secure_serving;

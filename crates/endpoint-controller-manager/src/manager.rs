@@ -13,6 +13,7 @@ use endpoint_informers::lifecycle::{
 use endpoint_informers::list_watch::{Informers, ListWatchMetrics};
 use kube_api::{ApiClient, connect, error_chain};
 use prometheus_client::registry::Registry;
+use tokio::signal::unix::Signal;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::info;
@@ -26,6 +27,7 @@ use crate::health::Health;
 use crate::logging::LogMetrics;
 use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
+use crate::reload::Reloader;
 use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
@@ -104,7 +106,9 @@ pub(crate) async fn run(
     info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.
     let work = surroundings.handles.work.clone();
-    let start = spawn_on(&work, Manager::start(config, surroundings));
+    // As early as the other signals.
+    let hangups = config.file.is_some().then(signals::hangups).transpose().map_err(ManagerError::Runtime)?;
+    let start = spawn_on(&work, Manager::start(config, surroundings, hangups));
     let manager = tokio::select! {
         biased;
         manager = start => manager??,
@@ -129,8 +133,8 @@ struct Manager {
 /// Tasks that run until the process ends.
 struct Background {
     watches: Informers,
-    /// Empty if nothing is served.
-    server: JoinSet<String>,
+    /// The server and the reloads of the configuration, where there are any.
+    tasks: JoinSet<String>,
 }
 
 impl Background {
@@ -139,14 +143,18 @@ impl Background {
         tokio::select! {
             biased;
             ended = self.watches.ended() => ended,
-            Some(ended) = self.server.join_next() => ended.unwrap_or_else(|error| error.to_string()),
+            Some(ended) = self.tasks.join_next() => ended.unwrap_or_else(|error| error.to_string()),
         }
     }
 }
 
 impl Manager {
     /// Connects, listens, and waits until the caches are synced.
-    async fn start(config: Config, surroundings: Surroundings) -> Result<Self, ManagerError> {
+    async fn start(
+        config: Config,
+        surroundings: Surroundings,
+        hangups: Option<Signal>,
+    ) -> Result<Self, ManagerError> {
         let Surroundings { handles, connect, logs, metrics, memory, shadow } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
@@ -158,6 +166,7 @@ impl Manager {
         wait_for_api_server(&reader, &kube_config).await?;
 
         register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
+        let reloader = Reloader::new(&config, clients.limits(), &mut registry);
         let election = leader_election::pending(&config, &clients, &handles, &mut registry)?;
         let election = observed(election).await?;
         let queues = QueueMetrics::register(&mut registry);
@@ -181,10 +190,7 @@ impl Manager {
             deps.prepare(*which, leadership.fold(client, ApiClient::with_leadership))
         };
         let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
-        if let Some(memory) = memory {
-            // Nothing is lost if the receiver is gone.
-            let _ = memory.send(controllers.iter().map(ControllerTask::memory).collect());
-        }
+        offer(memory, || controllers.iter().map(ControllerTask::memory).collect());
 
         let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
         informers::start(&mut watches, &config);
@@ -195,16 +201,16 @@ impl Manager {
             health.watch_election(election);
         }
         let takeover = takeover_gate(&config, &health, election.as_ref(), &handles)?;
-        let mut server = JoinSet::new();
+        let mut tasks = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = secure_serving::pages(&config, &health, &other_writers, registry);
-            server.spawn_on(serving.run(pages), &handles.server);
-        } else if let Some(metrics) = metrics {
-            // Nothing is lost if the receiver is gone.
-            let _ = metrics.send(registry);
+            let pages = secure_serving::pages(&config, &reloader.shown(), &health, &other_writers, registry);
+            tasks.spawn_on(serving.run(pages), &handles.server);
+        } else {
+            offer(metrics, || registry);
         }
-        let mut background = Background { watches, server };
+        reloader.start(hangups, &mut tasks, &handles.control);
+        let mut background = Background { watches, tasks };
         tokio::select! {
             biased;
             () = caches.synced() => {}
@@ -241,6 +247,14 @@ impl Manager {
             released = lifecycle.stop() => outcome.and(released.map_err(ManagerError::from)),
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
+    }
+}
+
+/// Sends a value that may be asked for.
+fn offer<T>(receiver: Option<oneshot::Sender<T>>, value: impl FnOnce() -> T) {
+    if let Some(receiver) = receiver {
+        // Nothing is lost if the receiver is gone.
+        let _ = receiver.send(value());
     }
 }
 

@@ -22,13 +22,13 @@ pub(crate) mod values;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
-use crate::config::Config;
+use crate::config::{Config, ConfigFile};
 use crate::version;
 pub(crate) use command::build as command;
 use complete::complete;
@@ -98,7 +98,7 @@ fn read(
         }
         Err(error) => return Err(usage_error::message(&error)),
     };
-    let mut values = FlagValues::new(&matches);
+    let values = FlagValues::new(&matches);
     // Errors are found again below, together with those of the file.
     let settings = values.settings(&mut Errors::default());
     match settings.version {
@@ -106,18 +106,30 @@ fn read(
         VersionRequest::Line => return Ok(Err(Parsed::Print(version::line()))),
         VersionRequest::Raw => return Ok(Err(Parsed::Print(version::raw()))),
     }
-    let path = settings.config_file;
-    let mut ignored_fields = Vec::new();
-    if !path.is_empty() {
-        let file = config_file::read(Path::new(&path))?;
-        let named = |field: &str| format!("{path}: {field}");
-        ignored_fields.extend(file.without_effect.iter().map(|field| named(field)));
-        for config_file::Field { path, flag, text } in file.fields {
-            let checked = values.set_from_file(flag, &text, named(path));
-            checked.map_err(|error| format!("{}: {error}", named(path)))?;
-        }
+    let config = if settings.config_file.is_empty() {
+        complete(&values, Vec::new())?
+    } else {
+        let path = PathBuf::from(settings.config_file);
+        let config = with_file(&path, values.clone())?;
+        let reread = {
+            let path = path.clone();
+            move || with_file(&path, values.clone()).map_err(|reason| one_line(&reason))
+        };
+        Config { file: Some(ConfigFile::new(path, reread)), ..config }
+    };
+    Ok(Ok((matches, config)))
+}
+
+/// The configuration of a file beneath the values of a command line.
+fn with_file(path: &Path, mut values: FlagValues) -> Result<Config, String> {
+    let file = config_file::read(path)?;
+    for config_file::Field { path: field, line, flag, text } in file.fields {
+        let named = format!("{}: {field}", config_file::place(path, line));
+        let checked = values.set_from_file(flag, &text, named.clone());
+        checked.map_err(|error| format!("{named}: {error}"))?;
     }
-    Ok(Ok((matches, complete(&values, ignored_fields)?)))
+    let ignored = file.without_effect.iter().map(|field| format!("{}: {field}", path.display())).collect();
+    complete(&values, ignored)
 }
 
 /// A message without the line breaks and terminal codes that the input may have brought into it.

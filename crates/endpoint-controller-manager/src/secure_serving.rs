@@ -1,6 +1,5 @@
 //! The HTTPS server: its pages, authentication and authorization.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use kube_api::RateLimiter;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use crate::api_clients::ClientIdentity;
@@ -21,6 +21,7 @@ use crate::connection::{self, ConnectionError};
 use crate::health::Health;
 use crate::options::config_file::GROUP;
 use crate::other_writers::OtherWriters;
+use crate::reload::Shown;
 use crate::{disabled_metrics, logging, version};
 
 /// Rate of reviews at the API server (`k8s.io/apiserver` `server/options`).
@@ -105,11 +106,13 @@ async fn reviews(
 /// The pages of the server (`cmd/kube-controller-manager/app/controllermanager.go` `Run`).
 pub(crate) fn pages(
     config: &Config,
+    shown: &watch::Receiver<Shown>,
     health: &Health,
     other_writers: &OtherWriters,
     registry: Arc<Registry>,
 ) -> Routes {
     let slis = Slis::new();
+    let (configz, flagz) = (shown.clone(), shown.clone());
     let (disabled, disabled_slis) = (config.disabled_metrics.clone(), config.disabled_metrics.clone());
     let pages = Routes::new(facts(config))
         .health("healthz", health.healthz.clone(), slis.clone())
@@ -122,14 +125,8 @@ pub(crate) fn pages(
             text.push_str(&disabled_metrics::without(all, &disabled));
             Ok(())
         })
-        .configz(GROUP, {
-            let configz = config.configz.clone();
-            move || configz.clone()
-        })
-        .flagz({
-            let flags: BTreeMap<String, String> = config.flags.iter().cloned().collect();
-            move || flags.clone()
-        });
+        .configz(GROUP, move || configz.borrow().configz.clone())
+        .flagz(move || flagz.borrow().flags.iter().cloned().collect());
     let pages = match other_writers.status() {
         Some(status) => pages.status("Other writers", status),
         None => pages,

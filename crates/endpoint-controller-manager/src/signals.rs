@@ -1,4 +1,4 @@
-//! SIGTERM, SIGINT and SIGUSR2.
+//! SIGTERM, SIGINT, SIGUSR2 and SIGHUP.
 
 use std::future::pending;
 
@@ -15,6 +15,11 @@ pub(crate) fn approval() -> std::io::Result<watch::Receiver<bool>> {
         }
     });
     Ok(approved)
+}
+
+/// Requests to reload the configuration file. Without this SIGHUP ends the process.
+pub(crate) fn hangups() -> std::io::Result<Signal> {
+    signal(SignalKind::hangup())
 }
 
 /// Receives the requests to stop while it exists; without it signals end the process at once.

@@ -97,10 +97,13 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
 ];
 
-/// Metrics of ours alone. Upstream has the name `informer_store_resource_version`, but no series.
+/// Metrics of ours alone, except `config_restart_required`, which has series while there is a reason. Upstream has the name `informer_store_resource_version`, but no series.
 const OURS_ONLY: &[&str] = &[
     "cache_lock_hold_seconds",
     "change_write_duration_seconds",
+    "config_last_reload_success_timestamp_seconds",
+    "config_last_reload_successful",
+    "config_reloads_total",
     "endpoint_slice_controller_addresses_skipped_per_sync",
     "endpoint_slice_controller_endpoints_sync_duration",
     "endpoint_slice_controller_endpoints_updated_per_sync",

@@ -1,7 +1,7 @@
 //! `docs/flags.md`.
 
 use super::{REFRESH, assert_current, code, row};
-use crate::options::flag::{Effect, Flag, Kind};
+use crate::options::flag::{Effect, Flag, Kind, OnChange};
 use crate::options::groups::{GROUPS, Group};
 
 fn head() -> String {
@@ -11,7 +11,8 @@ fn head() -> String {
          Flags have the names, forms and defaults of kube-controller-manager 1.36.3, so its command line can be copied: \
          `_` stands\nfor `-`, the last of several values counts, and numbers, durations (`1m30s`) and booleans have Go's \
          syntax. A flag takes\nprecedence over the configuration file (`--config`), and the file over the default. \
-         \"Field\" is the key in that file and\nunder `/configz`.\n"
+         \"Field\" is the key in that file and\nunder `/configz`; \
+         one that is reloaded takes effect without a restart ([configuration.md](configuration.md)).\n"
     )
 }
 
@@ -27,7 +28,9 @@ fn values(flag: &Flag) -> String {
         Kind::Duration(_) => "duration".to_owned(),
         Kind::List(_) => format!("{name}, comma-separated"),
         Kind::Repeated(_) => format!("{name}, may be repeated"),
-        Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Quantity => name.to_owned(),
+        Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Level(_) | Kind::Quantity => {
+            name.to_owned()
+        }
     }
 }
 
@@ -44,6 +47,7 @@ fn table<'a>(flags: impl Iterator<Item = &'a Flag>) -> String {
     let line = |flag: &Flag| {
         let more = if flag.choices.is_some() { "; `--help` lists them" } else { "" };
         let (default, key) = (optional_code(flag.default), optional_code(flag.key.unwrap_or_default()));
+        let key = if flag.on_change == OnChange::Reload { key + ", reloaded" } else { key };
         row(&[&name(flag), &default, &values(flag), &(flag.description() + more), &key])
     };
     let head = row(&["Flag", "Default", "Values", "Description", "Field"]) + "|---|---|---|---|---|\n";

@@ -2,6 +2,7 @@
 //!
 //! It has the shape of upstream's `KubeControllerManagerConfiguration` (`kubecontrollermanager.config.k8s.io/v1alpha1`),
 //! which upstream shows under `/configz` and reads from no file. Each field with an effect is the value of a flag.
+//! docs/configuration.md describes it.
 
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use serde_yaml::Value as Yaml;
 
 use super::flag::{Flag, Kind};
 use super::groups::all;
+use crate::input::position;
 
 /// The group of the configuration.
 pub(crate) const GROUP: &str = "kubecontrollermanager.config.k8s.io";
@@ -28,30 +30,63 @@ pub(super) struct File {
 pub(super) struct Field {
     /// Its path, such as `Generic.LeaderElection.leaseDuration`.
     pub(super) path: &'static str,
+    /// The line of the file, from 1.
+    pub(super) line: Option<usize>,
     pub(super) flag: &'static Flag,
     /// Its value as the flag takes it.
     pub(super) text: String,
 }
 
-/// Reads a file, YAML or JSON. The error is one line that begins with the file.
-pub(super) fn read(path: &Path) -> Result<File, String> {
-    let named = |reason: String| format!("{}: {reason}", path.display());
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("--config: cannot read {}: {error}", path.display()))?;
-    parse(&text).map_err(named)
+/// The reason for which a file is refused.
+#[derive(Debug)]
+struct Fault {
+    /// The path of a field; none if it is about the whole file, or says the place itself.
+    field: Option<String>,
+    reason: String,
 }
 
-fn parse(text: &str) -> Result<File, String> {
-    let document: Yaml = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+impl Fault {
+    fn of(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { field: Some(field.into()), reason: reason.into() }
+    }
+
+    fn of_file(reason: impl Into<String>) -> Self {
+        Self { field: None, reason: reason.into() }
+    }
+}
+
+/// Reads a file, YAML or JSON. The error is one line that begins with the file and the line in it.
+pub(super) fn read(path: &Path) -> Result<File, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("--config: cannot read {}: {error}", path.display()))?;
+    let line = |field: &str| position::line(&text, 1, "", field);
+    let mut file = parse(&text).map_err(|Fault { field, reason }| match field {
+        Some(field) => format!("{}: {field}: {reason}", place(path, line(&field))),
+        None => format!("{}: {reason}", path.display()),
+    })?;
+    for field in &mut file.fields {
+        field.line = line(field.path);
+    }
+    Ok(file)
+}
+
+/// A file and a line in it, as compilers write them.
+pub(super) fn place(path: &Path, line: Option<usize>) -> String {
+    let path = path.display();
+    line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
+}
+
+fn parse(text: &str) -> Result<File, Fault> {
+    let document: Yaml = serde_yaml::from_str(text).map_err(|error| Fault::of_file(error.to_string()))?;
     let mut file = File::default();
     let Yaml::Mapping(document) = document else {
-        return Err(format!("must be an object of kind {KIND}"));
+        return Err(Fault::of_file(format!("must be an object of kind {KIND}")));
     };
     for (name, expected) in [("apiVersion", API_VERSION), ("kind", KIND)] {
         match document.get(name) {
             Some(Yaml::String(found)) if found == expected => {}
-            Some(found) => return Err(format!("{name}: must be {expected}, is {}", shown(found))),
-            None => return Err(format!("{name}: must be {expected}")),
+            Some(found) => return Err(Fault::of(name, format!("must be {expected}, is {}", shown(found)))),
+            None => return Err(Fault::of(name, format!("must be {expected}"))),
         }
     }
     for (key, value) in &document {
@@ -65,8 +100,9 @@ fn parse(text: &str) -> Result<File, String> {
 
 impl File {
     /// Takes one field, or all fields of a section.
-    fn take(&mut self, section: &str, key: &Yaml, value: &Yaml) -> Result<(), String> {
-        let name = key.as_str().ok_or_else(|| format!("{} is not a name", path_of(section, &shown(key))))?;
+    fn take(&mut self, section: &str, key: &Yaml, value: &Yaml) -> Result<(), Fault> {
+        let not_a_name = || Fault::of_file(format!("{} is not a name", path_of(section, &shown(key))));
+        let name = key.as_str().ok_or_else(not_a_name)?;
         let path = path_of(section, name);
         if let Some((flag, path)) = fields().find(|(_, field)| *field == path) {
             return self.set(flag, path, value);
@@ -76,32 +112,36 @@ impl File {
             return Ok(());
         }
         if !is_section(&path) {
-            return Err(format!("{path}: unknown field"));
+            return Err(Fault::of(path, "unknown field"));
         }
         match value {
             Yaml::Null => Ok(()),
             Yaml::Mapping(fields) => fields.iter().try_for_each(|(key, value)| self.take(&path, key, value)),
-            other => Err(format!("{path}: must be an object, is {}", shown(other))),
+            other => Err(Fault::of(path, format!("must be an object, is {}", shown(other)))),
         }
     }
 
     /// Null is the same as absent, as in Go.
-    fn set(&mut self, flag: &'static Flag, path: &'static str, value: &Yaml) -> Result<(), String> {
+    fn set(&mut self, flag: &'static Flag, path: &'static str, value: &Yaml) -> Result<(), Fault> {
         let text = match (flag.kind, value) {
             (_, Yaml::Null) => return Ok(()),
             (Kind::Bool(_), Yaml::Bool(on)) => on.to_string(),
-            (Kind::Int(_) | Kind::Count { .. } | Kind::Float(_), Yaml::Number(number)) => number.to_string(),
+            (Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::Level(_), Yaml::Number(number)) => {
+                number.to_string()
+            }
             (Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_), Yaml::String(text)) => {
                 text.clone()
             }
             (Kind::List(_), Yaml::Sequence(items)) => {
                 let texts: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
-                let wrong = || format!("{path}: must be a list of strings, is {}", shown(value));
+                let wrong = || Fault::of(path, format!("must be a list of strings, is {}", shown(value)));
                 texts.ok_or_else(wrong)?.join(",")
             }
-            (kind, other) => return Err(format!("{path}: must be {}, is {}", expected(kind), shown(other))),
+            (kind, other) => {
+                return Err(Fault::of(path, format!("must be {}, is {}", expected(kind), shown(other))));
+            }
         };
-        self.fields.push(Field { path, flag, text });
+        self.fields.push(Field { path, line: None, flag, text });
         Ok(())
     }
 }
@@ -119,7 +159,7 @@ fn fields() -> impl Iterator<Item = (&'static Flag, &'static str)> {
 fn expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool(_) => "true or false",
-        Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) => "a number",
+        Kind::Int(_) | Kind::Count { .. } | Kind::Float(_) | Kind::Level(_) => "a number",
         Kind::List(_) | Kind::Repeated(_) => "a list of strings",
         Kind::Text(_) | Kind::Checked(_) | Kind::Parsed(_) | Kind::Duration(_) | Kind::Quantity => "a string",
     }

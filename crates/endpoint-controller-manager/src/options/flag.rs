@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::parse::is_zero_quantity;
 use super::settings::Settings;
 use crate::duration::{format_go_duration, parse_go_duration};
-use crate::strconv::{parse_bool, parse_f64, parse_i32};
+use crate::strconv::{parse_bool, parse_f64, parse_i32, parse_u32};
 
 /// An entry of the tables in [`groups`](super::groups). The parser, `--help`, `/configz`, `/flagz`, the configuration
 /// file and `docs/flags.md` are all made from it.
@@ -20,6 +20,7 @@ pub(crate) struct Flag {
     pub(crate) kind: Kind,
     /// Path of the field in `KubeControllerManagerConfiguration` that has this value.
     pub(crate) key: Option<&'static str>,
+    pub(crate) on_change: OnChange,
     pub(crate) effect: Effect,
     pub(crate) short: Option<char>,
     /// Not listed by `--help`, as upstream does with deprecated flags.
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
         set: fn(&mut Settings, u32),
     },
     Float(fn(&mut Settings, f64)),
+    /// A level of klog.
+    Level(fn(&mut Settings, u32)),
     Duration(fn(&mut Settings, Duration)),
     Text(fn(&mut Settings, &str)),
     /// Text with a meaning of its own, checked together with the other settings.
@@ -59,6 +62,17 @@ pub(crate) enum Kind {
     List(fn(&mut Settings, Vec<String>)),
     /// An amount of memory, which only flags without support have.
     Quantity,
+}
+
+/// The effect of a field of the configuration file that changes while the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnChange {
+    /// The new value applies at once.
+    Reload,
+    /// The new value applies at the next start, and until then no other one of the file does.
+    Restart,
+    /// Neither value has an effect, as the flag has none.
+    Nothing,
 }
 
 /// The effect of a flag.
@@ -85,6 +99,7 @@ impl Flag {
             help,
             kind,
             key: None,
+            on_change: OnChange::Restart,
             effect: Effect::Applies,
             short: None,
             hidden: false,
@@ -109,8 +124,8 @@ impl Flag {
         Self { effect: Effect::Unsupported(reason), ..Self::new(name, default, "", kind) }
     }
 
-    pub(super) const fn key(self, key: &'static str) -> Self {
-        Self { key: Some(key), ..self }
+    pub(super) const fn key(self, key: &'static str, on_change: OnChange) -> Self {
+        Self { key: Some(key), on_change, ..self }
     }
 
     pub(super) const fn short(self, short: char) -> Self {
@@ -177,6 +192,7 @@ impl Flag {
                 return Ok(in_range(parse_i32(text)?, min, max).map(|number| set(settings, number)));
             }
             Kind::Float(set) => set(settings, parse_f64(text)?),
+            Kind::Level(set) => set(settings, parse_u32(text)?),
             Kind::Duration(set) => set(settings, parse_go_duration(self.unsigned(text))?),
             Kind::Text(set) => set(settings, text),
             Kind::Checked(set) => return Ok(set(settings, text).map_err(|error| format!(": {error}"))),
@@ -200,7 +216,7 @@ impl Flag {
         match self.kind {
             Kind::Bool(_) => parse_bool(text) == Ok(false),
             Kind::Quantity => is_zero_quantity(text) == Ok(true),
-            Kind::Count { .. } | Kind::Int(_) | Kind::Float(_) | Kind::Duration(_) => {
+            Kind::Count { .. } | Kind::Int(_) | Kind::Float(_) | Kind::Level(_) | Kind::Duration(_) => {
                 ["0", "0s"].contains(&text)
             }
             _ => text.is_empty(),
@@ -232,6 +248,7 @@ impl Flag {
             Kind::Bool(_) => "BOOL",
             Kind::Int(_) | Kind::Count { .. } => "N",
             Kind::Float(_) => "NUMBER",
+            Kind::Level(_) => "LEVEL",
             Kind::Duration(_) => "DURATION",
             Kind::List(_) => "NAMES",
             Kind::Quantity => "QUANTITY",
@@ -268,6 +285,7 @@ impl Flag {
             Kind::Bool(_) => parse_bool(text).ok().map(Value::from),
             Kind::Int(_) | Kind::Count { .. } => parse_i32(text).ok().map(Value::from),
             Kind::Float(_) => parse_f64(text).ok().map(number),
+            Kind::Level(_) => parse_u32(text).ok().map(Value::from),
             Kind::Duration(_) => {
                 parse_go_duration(text).ok().map(|duration| format_go_duration(duration).into())
             }

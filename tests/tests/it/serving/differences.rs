@@ -122,6 +122,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         // The comparison replaces numbers by 0.
         ours: &[
             ".kubecontrollermanager.config.k8s.io.Generic.EnablePodFieldSelector = true",
+            ".kubecontrollermanager.config.k8s.io.Generic.Logging.verbosity = 0",
             ".kubecontrollermanager.config.k8s.io.Generic.TakeoverMaxWrites = -0",
         ],
     },

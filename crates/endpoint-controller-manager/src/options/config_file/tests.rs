@@ -59,6 +59,7 @@ fn configz_has_upstreams_shape() {
                 },
                 "Controllers": ["endpoints-controller", "-endpointslice-mirroring-controller"],
                 "Debugging": {"enableProfiling": true, "enableContentionProfiling": false},
+                "Logging": {"verbosity": 0},
                 "LeaderMigrationEnabled": false
             },
             "KubeCloudShared": {"UseServiceAccountCredentials": false},

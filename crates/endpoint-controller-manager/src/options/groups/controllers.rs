@@ -2,6 +2,7 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Count, Duration};
+use crate::options::flag::OnChange::Restart;
 
 pub(super) const ENDPOINTS: &[Flag] = &[
     Flag::new(
@@ -15,14 +16,14 @@ pub(super) const ENDPOINTS: &[Flag] = &[
             set: |settings, workers| settings.endpoints.workers = workers as usize,
         },
     )
-    .key("EndpointController.ConcurrentEndpointSyncs"),
+    .key("EndpointController.ConcurrentEndpointSyncs", Restart),
     Flag::new(
         "endpoint-updates-batch-period",
         "0s",
         "Time that a pod change waits for further changes before Endpoints are updated",
         Duration(|settings, time| settings.endpoints.batch_period = time),
     )
-    .key("EndpointController.EndpointUpdatesBatchPeriod"),
+    .key("EndpointController.EndpointUpdatesBatchPeriod", Restart),
 ];
 
 pub(super) const ENDPOINT_SLICE: &[Flag] = &[
@@ -32,21 +33,21 @@ pub(super) const ENDPOINT_SLICE: &[Flag] = &[
         "Number of Services that the endpointslice-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
         Count { min: 1, max: 50, set: |settings, workers| settings.endpointslice.workers = workers as usize },
     )
-    .key("EndpointSliceController.ConcurrentServiceEndpointSyncs"),
+    .key("EndpointSliceController.ConcurrentServiceEndpointSyncs", Restart),
     Flag::new(
         "endpointslice-updates-batch-period",
         "0s",
         "Time that a pod change waits for further changes before EndpointSlices are updated",
         Duration(|settings, time| settings.endpointslice.batch_period = time),
     )
-    .key("EndpointSliceController.EndpointUpdatesBatchPeriod"),
+    .key("EndpointSliceController.EndpointUpdatesBatchPeriod", Restart),
     Flag::new(
         "max-endpoints-per-slice",
         "100",
         "Maximum number of endpoints in an EndpointSlice",
         Count { min: 1, max: 1000, set: |settings, max| settings.endpointslice.max_endpoints = max as usize },
     )
-    .key("EndpointSliceController.MaxEndpointsPerSlice"),
+    .key("EndpointSliceController.MaxEndpointsPerSlice", Restart),
 ];
 
 pub(super) const ENDPOINT_SLICE_MIRRORING: &[Flag] = &[
@@ -56,19 +57,19 @@ pub(super) const ENDPOINT_SLICE_MIRRORING: &[Flag] = &[
         "Number of Endpoints that the endpointslice-mirroring-controller plans concurrently; more of them wait for writes if kube-api-qps allows",
         Count { min: 1, max: 50, set: |settings, workers| settings.mirroring.workers = workers as usize },
     )
-    .key("EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs"),
+    .key("EndpointSliceMirroringController.MirroringConcurrentServiceEndpointSyncs", Restart),
     Flag::new(
         "mirroring-endpointslice-updates-batch-period",
         "0s",
         "Time that a change of a mirrored EndpointSlice waits for further changes before it is reconciled",
         Duration(|settings, time| settings.mirroring.batch_period = time),
     )
-    .key("EndpointSliceMirroringController.MirroringEndpointUpdatesBatchPeriod"),
+    .key("EndpointSliceMirroringController.MirroringEndpointUpdatesBatchPeriod", Restart),
     Flag::new(
         "mirroring-max-endpoints-per-subset",
         "1000",
         "Maximum number of addresses of a subset that are mirrored",
         Count { min: 1, max: 1000, set: |settings, max| settings.mirroring.max_endpoints = max as usize },
     )
-    .key("EndpointSliceMirroringController.MirroringMaxEndpointsPerSubset"),
+    .key("EndpointSliceMirroringController.MirroringMaxEndpointsPerSubset", Restart),
 ];

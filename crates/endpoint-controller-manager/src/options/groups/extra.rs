@@ -2,6 +2,7 @@
 
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Int, Text};
+use crate::options::flag::OnChange::Restart;
 use crate::version;
 
 pub(super) const FLAGS: &[Flag] = &[
@@ -21,7 +22,7 @@ pub(super) const FLAGS: &[Flag] = &[
          endpoints.kubernetes.io/last-change-trigger-time",
         Bool(|settings, on| settings.select_pods = on),
     )
-    .key("Generic.EnablePodFieldSelector"),
+    .key("Generic.EnablePodFieldSelector", Restart),
     Flag::new(
         "takeover-max-writes",
         "-1",
@@ -30,7 +31,7 @@ pub(super) const FLAGS: &[Flag] = &[
          the process waits for SIGUSR2 or a restart with a higher number; if negative, there is no limit",
         Int(|settings, writes| settings.takeover_max_writes = usize::try_from(writes).ok()),
     )
-    .key("Generic.TakeoverMaxWrites"),
+    .key("Generic.TakeoverMaxWrites", Restart),
     Flag::new(
         "user-agent-name",
         version::NAME,

@@ -4,6 +4,7 @@ use crate::controllers;
 use crate::gates;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Checked, Duration, Float, Int, List, Repeated};
+use crate::options::flag::OnChange::{Reload, Restart};
 
 pub(super) const DEBUGGING: &[Flag] = &[Flag::new(
     "profiling",
@@ -11,7 +12,7 @@ pub(super) const DEBUGGING: &[Flag] = &[Flag::new(
     "Serve /debug/flags/v, which changes the log level of the running process (there is no /debug/pprof/)",
     Bool(|settings, on| settings.server.profiling = on),
 )
-.key("Generic.Debugging.enableProfiling")];
+.key("Generic.Debugging.enableProfiling", Restart)];
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -29,7 +30,7 @@ pub(super) const FLAGS: &[Flag] = &[
         List(|settings, names| settings.controllers = names),
     )
     .canonical(controllers::canonical)
-    .key("Generic.Controllers"),
+    .key("Generic.Controllers", Restart),
     Flag::new(
         "emulated-version",
         "",
@@ -55,7 +56,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "Burst of requests to the API server, for each controller",
         Int(|settings, burst| settings.burst = burst),
     )
-    .key("Generic.ClientConnection.burst"),
+    .key("Generic.ClientConnection.burst", Reload),
     Flag::new(
         "kube-api-content-type",
         "application/vnd.kubernetes.protobuf",
@@ -66,7 +67,7 @@ pub(super) const FLAGS: &[Flag] = &[
         }),
     )
     .value_name("TYPE")
-    .key("Generic.ClientConnection.contentType"),
+    .key("Generic.ClientConnection.contentType", Restart),
     Flag::new(
         "kube-api-qps",
         "20",
@@ -74,7 +75,7 @@ pub(super) const FLAGS: &[Flag] = &[
          value no limit",
         Float(|settings, qps| settings.qps = qps),
     )
-    .key("Generic.ClientConnection.qps"),
+    .key("Generic.ClientConnection.qps", Reload),
     Flag::new(
         "min-compatibility-version",
         "",
@@ -89,5 +90,5 @@ pub(super) const FLAGS: &[Flag] = &[
         "Send the requests of each controller with the credentials of its own service account",
         Bool(|settings, on| settings.use_service_account_credentials = on),
     )
-    .key("KubeCloudShared.UseServiceAccountCredentials"),
+    .key("KubeCloudShared.UseServiceAccountCredentials", Restart),
 ];

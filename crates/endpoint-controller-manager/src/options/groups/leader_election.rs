@@ -5,6 +5,7 @@ use controller_kit::election;
 use crate::config::LeaderElection;
 use crate::options::flag::Flag;
 use crate::options::flag::Kind::{Bool, Duration, Text};
+use crate::options::flag::OnChange::Restart;
 use crate::options::settings::LeaderElectionSettings;
 use crate::version;
 
@@ -16,14 +17,14 @@ pub(super) const FLAGS: &[Flag] = &[
          single replica",
         Bool(|settings, on| settings.leader_election.enabled = on),
     )
-    .key("Generic.LeaderElection.leaderElect"),
+    .key("Generic.LeaderElection.leaderElect", Restart),
     Flag::new(
         "leader-elect-lease-duration",
         "15s",
         "Time that other replicas wait after the last renewal they have seen before one of them acquires the Lease",
         Duration(|settings, time| settings.leader_election.lease_duration = time),
     )
-    .key("Generic.LeaderElection.leaseDuration"),
+    .key("Generic.LeaderElection.leaseDuration", Restart),
     Flag::new(
         "leader-elect-renew-deadline",
         "10s",
@@ -31,7 +32,7 @@ pub(super) const FLAGS: &[Flag] = &[
          --leader-elect-lease-duration",
         Duration(|settings, time| settings.leader_election.renew_deadline = time),
     )
-    .key("Generic.LeaderElection.renewDeadline"),
+    .key("Generic.LeaderElection.renewDeadline", Restart),
     Flag::new(
         "leader-elect-resource-lock",
         "leases",
@@ -39,7 +40,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, resource| resource.clone_into(&mut settings.leader_election.resource_lock)),
     )
     .value_name("RESOURCE")
-    .key("Generic.LeaderElection.resourceLock"),
+    .key("Generic.LeaderElection.resourceLock", Restart),
     Flag::new(
         "leader-elect-resource-name",
         version::NAME,
@@ -47,7 +48,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, name| name.clone_into(&mut settings.leader_election.name)),
     )
     .value_name("NAME")
-    .key("Generic.LeaderElection.resourceName"),
+    .key("Generic.LeaderElection.resourceName", Restart),
     Flag::new(
         "leader-elect-resource-namespace",
         "kube-system",
@@ -55,14 +56,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Text(|settings, namespace| namespace.clone_into(&mut settings.leader_election.namespace)),
     )
     .value_name("NAMESPACE")
-    .key("Generic.LeaderElection.resourceNamespace"),
+    .key("Generic.LeaderElection.resourceNamespace", Restart),
     Flag::new(
         "leader-elect-retry-period",
         "2s",
         "Time between attempts to acquire or renew the Lease",
         Duration(|settings, time| settings.leader_election.retry_period = time),
     )
-    .key("Generic.LeaderElection.retryPeriod"),
+    .key("Generic.LeaderElection.retryPeriod", Restart),
 ];
 
 /// The election, or none if it is off: its other flags are not checked then, as upstream does.

@@ -2,8 +2,8 @@
 
 use crate::config::LogFormat;
 use crate::options::flag::Flag;
-use crate::options::flag::Kind::{Bool, Checked, Parsed, Quantity, Repeated};
-use crate::strconv::parse_u32;
+use crate::options::flag::Kind::{Bool, Checked, Level, Quantity, Repeated};
+use crate::options::flag::OnChange::Reload;
 
 const BUFFERED: &str = "logs are not buffered";
 const SPLIT: &str = "all logs go to stderr";
@@ -31,12 +31,9 @@ pub(super) const FLAGS: &[Flag] = &[
         "v",
         "0",
         "Log level: 4 and up log each sync, 6 each watch event, 8 also the HTTP libraries",
-        Parsed(|settings, level| {
-            settings.verbosity = parse_u32(level)?;
-            Ok(())
-        }),
+        Level(|settings, level| settings.verbosity = level),
     )
-    .value_name("LEVEL")
+    .key("Generic.Logging.verbosity", Reload)
     .short('v'),
     Flag::unsupported("vmodule", "", Repeated(|_, _| Ok(())), "-v applies to all files")
         .value_name("PATTERN=N")

@@ -220,12 +220,17 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn wrong_files_are_refused_in_one_line_that_names_the_field() {
+fn wrong_files_are_refused_in_one_line_that_names_the_line_and_the_field() {
     for (sections, reason) in FILES {
         let (folder, flag) = file(sections);
         let path = folder.path().join("manager.yaml").display().to_string();
+        let line = match (reason.contains("is not a name"), sections.contains("apiVersion")) {
+            (true, _) => "",
+            (false, true) => ":1",
+            (false, false) => ":3",
+        };
         let said = refused(&flag);
-        assert_eq!(said.strip_prefix(&format!("{path}: ")), Some(*reason), "{sections}: {said}");
+        assert_eq!(said.strip_prefix(&format!("{path}{line}: ")), Some(*reason), "{sections}: {said}");
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) async fn run() -> ExitCode {
     show.at_rest().await;
     show.blocks += runbooks::run(&show.stage, "README").await;
     println!("no alert at rest\n\n{:12}{:20}fault", "fires after", "alert");
+    show.configuration_is_wrong().await;
+    show.shadow_has_other_flags().await;
     show.rights_are_withdrawn().await;
     show.another_client_writes().await;
     show.api_server_restarts().await;
@@ -93,6 +95,26 @@ impl Show {
         for alert in alerts {
             self.blocks += runbooks::run(&self.stage, &format!("{PREFIX}{alert}")).await;
         }
+    }
+
+    async fn configuration_is_wrong(&mut self) {
+        self.silent(&["ConfigReloadFailed"]).await;
+        self.stage.replicas[0].configure("Generic: {ClientConnection: {qps: fast}}\n");
+        self.fire("a configuration file is wrong", &["ConfigReloadFailed"]).await;
+        self.stage.replicas[0].configure("");
+        self.stage
+            .until("the file is in force", async |stage| {
+                stage.shows("min(config_last_reload_successful) == 1").await
+            })
+            .await;
+    }
+
+    /// It would split a slice of three endpoints.
+    async fn shadow_has_other_flags(&mut self) {
+        self.silent(&["ShadowDifferences"]).await;
+        self.stage.shadow.supervise();
+        self.fire("a shadow has another slice size", &["ShadowDifferences"]).await;
+        self.stage.shadow.kill();
     }
 
     /// Writes, lists and new watches are refused. A pod changes, and the standby starts anew.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`rules`] | the alerts, with `for` divided by [`rules::FASTER`] |
 //! | [`prometheus`] | the server, its queries, and the states of alerts |
-//! | [`replicas`] | two replicas at fixed ports, restarted whenever they end, as a kubelet does |
+//! | [`replicas`] | two replicas at fixed ports, restarted whenever they end, as a kubelet does, and a shadow |
 //! | [`stage`] | all of them together, and the workload |
 //! | [`faults`] | the faults one after the other, and the alerts that each must raise |
 //! | [`runbooks`] | the commands of a runbook |

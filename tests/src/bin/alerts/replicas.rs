@@ -1,4 +1,4 @@
-//! Two replicas, which a stand-in for the kubelet restarts.
+//! Two replicas, which a stand-in for the kubelet restarts, and a shadow.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,10 @@ use tests::cluster::{Cluster, User};
 use tests::pages::Pages;
 use tests::ports;
 use tests::process::Process;
+use tests::shadow;
 use tokio::time::timeout;
+
+const CONFIG: &str = "config.yaml";
 
 /// A replica at a fixed port.
 pub(crate) struct Replica {
@@ -22,19 +25,44 @@ pub(crate) struct Replica {
 impl Replica {
     /// A replica that does not run yet. It asks the API server about its clients, as in a cluster.
     pub(crate) fn new(cluster: &Cluster, number: usize) -> Self {
-        let [port] = ports::free();
-        let folder = cluster.folder().join(format!("replica-{number}"));
-        std::fs::create_dir_all(&folder).expect("creating a folder");
         let kubeconfig = cluster.kubeconfig(User::EndpointControllers);
-        let mut args: Vec<String> = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"]
-            .map(|flag| format!("--{flag}={}", kubeconfig.display()))
-            .to_vec();
+        let args = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"]
+            .map(|flag| format!("--{flag}={}", kubeconfig.display()));
+        let mut replica = Self::with_args(cluster, &format!("replica-{number}"), args.to_vec());
+        replica.configure("");
+        replica.args.push(format!("--config={}", replica.folder.join(CONFIG).display()));
+        replica
+    }
+
+    /// A shadow that does not run yet, and makes smaller slices than the replicas.
+    pub(crate) fn shadow(cluster: &Cluster) -> Self {
+        let args = vec![
+            "shadow".to_owned(),
+            format!("--kubeconfig={}", cluster.kubeconfig(shadow::USER).display()),
+            "--authentication-skip-lookup=true".to_owned(),
+            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics".to_owned(),
+            "--max-endpoints-per-slice=1".to_owned(),
+            "--grace=2s".to_owned(),
+        ];
+        Self::with_args(cluster, "shadow", args)
+    }
+
+    fn with_args(cluster: &Cluster, name: &str, mut args: Vec<String>) -> Self {
+        let [port] = ports::free();
+        let folder = cluster.folder().join(name);
+        std::fs::create_dir_all(&folder).expect("creating a folder");
         args.extend([
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             format!("--cert-dir={}", folder.display()),
         ]);
         Self { port, folder, args, process: None, pages: Pages::anonymous(port) }
+    }
+
+    /// Writes its configuration file, with these sections.
+    pub(crate) fn configure(&self, sections: &str) {
+        let head = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n";
+        std::fs::write(self.folder.join(CONFIG), format!("{head}{sections}")).expect("writing a file");
     }
 
     pub(crate) fn address(&self) -> String {

@@ -13,6 +13,7 @@ use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::Controller;
 use tests::ports;
 use tests::scenario::{Pod, World};
+use tests::shadow;
 use tests::wait::{self, LIMIT};
 use tokio::time::sleep;
 
@@ -30,6 +31,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) struct Stage {
     pub(crate) prometheus: Prometheus,
     pub(crate) replicas: Vec<Replica>,
+    /// Not running.
+    pub(crate) shadow: Replica,
     pub(crate) supervises: bool,
     pub(crate) world: World,
     pub(crate) cluster: Cluster,
@@ -43,19 +46,24 @@ impl Stage {
         cluster.allow_delegation().await;
         cluster.allow_election().await;
         let token = token(&cluster).await;
+        cluster.allow_shadow(shadow::USER).await;
         let mut replicas: Vec<Replica> = (0..2).map(|number| Replica::new(&cluster, number)).collect();
+        let mut shadow = Replica::shadow(&cluster);
         let authorities = wait::until("certificates", LIMIT, || {
-            replicas.iter_mut().for_each(Replica::supervise);
-            let certificates: Result<String, String> = replicas.iter().map(Replica::certificate).collect();
+            replicas.iter_mut().chain([&mut shadow]).for_each(Replica::supervise);
+            let certificates: Result<String, String> =
+                replicas.iter().chain([&shadow]).map(Replica::certificate).collect();
             async { certificates }
         })
         .await;
-        let targets: Vec<String> = replicas.iter().map(Replica::address).collect();
+        // Only its certificate was needed yet.
+        shadow.kill();
+        let targets: Vec<String> = replicas.iter().chain([&shadow]).map(Replica::address).collect();
         let scrape = Scrape { targets: &targets, token: &token, authorities: &authorities };
         let [port] = ports::free();
         let prometheus = Prometheus::start(cluster.folder(), port, &alerts, &scrape).await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
-        let mut stage = Self { prometheus, replicas, supervises: true, world, cluster, alerts };
+        let mut stage = Self { prometheus, replicas, shadow, supervises: true, world, cluster, alerts };
         stage.work().await;
         stage
     }

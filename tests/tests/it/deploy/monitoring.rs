@@ -1,4 +1,4 @@
-//! `deploy/monitoring`: both forms of the alerts are the same, Prometheus' own tool accepts them and runs their unit tests,
+//! `deploy/monitoring`: all forms of the alerts are the same, Prometheus' own tool accepts them and runs their unit tests,
 //! each has a runbook, and nothing names a metric that does not exist. `hack/alerts` makes them fire.
 
 use std::collections::BTreeSet;
@@ -37,13 +37,15 @@ fn prometheus_accepts_the_alerts_and_runs_their_tests() {
 }
 
 #[test]
-fn both_forms_of_the_alerts_are_the_same() {
+fn all_forms_of_the_alerts_are_the_same() {
     let rule = file("overlays/monitoring/rules.yaml").remove(0);
     assert_eq!(
         (text(&rule, "/apiVersion"), text(&rule, "/kind")),
         ("monitoring.coreos.com/v1", "PrometheusRule")
     );
-    assert_eq!(rule["spec"], file("monitoring/alerts.yaml").remove(0));
+    let alerts = file("monitoring/alerts.yaml").remove(0);
+    assert_eq!(rule["spec"], alerts);
+    assert_eq!(file("chart/files/alerts.yaml").remove(0), alerts);
 }
 
 #[test]

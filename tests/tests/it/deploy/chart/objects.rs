@@ -25,12 +25,6 @@ fn assert_equal(values: &Value, expected: Vec<Value>) {
     }
 }
 
-/// The chart monitors, and leaves alerts to `deploy/monitoring`.
-fn without_alerts(mut objects: Vec<Value>) -> Vec<Value> {
-    objects.retain(|object| text(object, "/kind") != "PrometheusRule");
-    objects
-}
-
 #[test]
 fn the_defaults_are_the_base() {
     assert_equal(&json!({}), kustomization("base"));
@@ -51,11 +45,14 @@ fn each_option_is_the_component_of_that_name() {
         assert_equal(&values, with_components("base", &[component]));
     }
     let monitor = json!({"enabled": true});
-    assert_equal(&json!({"serviceMonitor": monitor}), without_alerts(kustomization("overlays/monitoring")));
+    let monitored = json!({"serviceMonitor": monitor, "prometheusRule": monitor});
+    assert_equal(&monitored, kustomization("overlays/monitoring"));
     let secret = json!({"secretName": format!("{ACCOUNT}-serving")});
     assert_equal(
-        &json!({"serviceMonitor": monitor, "podMonitor": monitor, "servingCertificate": secret}),
-        without_alerts(with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"])),
+        &json!({
+            "serviceMonitor": monitor, "prometheusRule": monitor, "podMonitor": monitor, "servingCertificate": secret,
+        }),
+        with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"]),
     );
 }
 

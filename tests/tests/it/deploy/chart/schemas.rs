@@ -25,7 +25,7 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
     let enabled = json!({"enabled": true});
     let everything = json!({
         "lease": {"hold": true}, "networkPolicy": enabled, "openshift": enabled, "podMonitor": enabled, "preflight": enabled,
-        "serviceMonitor": enabled, "servingCertificate": {"secretName": "serving"},
+        "serviceMonitor": enabled, "prometheusRule": enabled, "servingCertificate": {"secretName": "serving"},
         "serviceAccountCredentials": {"enabled": true, "createAccounts": true},
     });
     let mut objects = template(SYSTEM, &json!({}));

@@ -52,6 +52,7 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"servingCertificate": {"secretName": "Serving"}}), "/servingCertificate/secretName"),
         (json!({"serviceMonitor": {"enable": true}}), "/serviceMonitor"),
         (json!({"podMonitor": {"labels": {"release": 1}}}), "/podMonitor/labels/release"),
+        (json!({"prometheusRule": {"enabled": "yes"}}), "/prometheusRule/enabled"),
     ]
 }
 

@@ -35,7 +35,8 @@
 //! # Modules
 //!
 //! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
-//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `rest` waits for the end of work.
+//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `rest` waits for the end of work;
+//! `key_state` is for pages.
 //!
 //! # What is deliberately absent
 //!
@@ -48,6 +49,7 @@ mod changes;
 mod core;
 mod delays;
 mod key;
+mod key_state;
 mod limiter;
 mod metrics;
 mod priority;
@@ -73,6 +75,7 @@ pub(crate) use self::cause::reason;
 pub use self::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
 use self::core::{Core, Next};
 pub use self::key::QueueKey;
+pub use self::key_state::{KeyState, LastError, MAX_ERROR_BYTES, MAX_ERRORS};
 pub use self::metrics::QueueMetrics;
 use self::metrics::Series;
 pub use self::priority::{NORMAL_PER_LOW, Priority};
@@ -208,6 +211,17 @@ impl<K: QueueKey> WorkQueue<K> {
     /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
     pub fn failing(&self) -> Vec<K> {
         self.shared.core.lock().failing().cloned().collect()
+    }
+
+    /// The state of a key; none if nothing is known about it, because its last sync succeeded and nothing has changed since.
+    pub fn key_state(&self, key: &K) -> Option<KeyState> {
+        self.shared.core.lock().key_state(key, Instant::now().into_std())
+    }
+
+    /// Keeps the error of a sync for [`key_state`](Self::key_state), after its [`retry`](Self::retry). Nothing is kept of a
+    /// key that did not fail, or if [`MAX_ERRORS`] others have theirs kept.
+    pub fn keep_error(&self, key: &K, causes: &[Cause], text: &str) {
+        self.shared.core.lock().keep_error(key, reason(causes), text, Instant::now().into_std());
     }
 
     /// The number of keys ready to be handed out, without delayed keys and those to be processed again.

@@ -100,26 +100,27 @@ async fn process<E, F, Fut>(
     if writes {
         queue.needs_write(key);
     }
-    let causes = match outcome {
+    let (causes, err) = match outcome {
         Ok(Ok(())) => return queue.forget(key),
         Ok(Err(error)) => {
-            log(controller, key, &error);
+            let (causes, err) = (error.causes(), error_chain(&error));
+            log(controller, key, &causes, &err);
             if error.is_written() {
                 queue.written(key);
             }
-            error.causes()
+            (causes, err)
         }
         Err(_) => {
             error!(controller, key = %key, reason = "panic", "Sync panicked, will retry");
-            vec![Cause::FAILURE]
+            (vec![Cause::FAILURE], "the sync panicked; the log has the message".to_owned())
         }
     };
     queue.retry(key.clone(), &causes);
+    queue.keep_error(key, &causes, &err);
 }
 
-fn log(controller: &str, key: &ObjectKey, error: &impl SyncError) {
-    let err = error_chain(error);
-    match reason(&error.causes()) {
+fn log(controller: &str, key: &ObjectKey, causes: &[Cause], err: &str) {
+    match reason(causes) {
         reason @ "stale cache" => {
             debug!(controller, key = %key, reason, err, "Cache is stale, waiting for it");
         }

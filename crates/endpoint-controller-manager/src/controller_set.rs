@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use crate::config::Config;
 use crate::controllers::Controller;
 use crate::other_writers::OtherWriters;
+use crate::service_states::ControllerQueues;
 use crate::shadow::comparisons::Shadow;
 
 /// The most syncs of a controller that wait for the API server at the same time, unless its flag says more: the highest number
@@ -37,6 +38,8 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) registry: &'a mut Registry,
     /// `None` if there can be none.
     pub(crate) other_writers: Option<&'a OtherWriters>,
+    /// Receives the queue of each controller.
+    pub(crate) states: &'a ControllerQueues,
     /// Set if the controllers only compare.
     pub(crate) shadow: Option<&'a Shadow>,
 }
@@ -68,6 +71,7 @@ impl ControllerDeps<'_> {
         which: Controller,
         parts: (Arc<C>, EventWriter),
     ) -> ControllerTask {
+        self.states.follow(C::NAME, parts.0.queue().clone());
         let policy = match self.shadow {
             Some(shadow) => Some(shadow.follow(which, parts.0.queue(), self.cache)),
             None => self.other_writers.and_then(|other_writers| other_writers.follow(&*parts.0)),

@@ -31,6 +31,7 @@ use crate::reload::Reloader;
 use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
+use crate::service_states::{ControllerQueues, ServicePages};
 use crate::shadow::comparisons::Shadow;
 use crate::signals::{self, StopSignals};
 use crate::takeover::TakeoverGate;
@@ -174,6 +175,7 @@ impl Manager {
         let cache = Arc::new(Cache::default());
         cache.register_metrics(&mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
+        let states = ControllerQueues::default();
         let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
         let mut deps = ControllerDeps {
             config: &config,
@@ -181,6 +183,7 @@ impl Manager {
             queues: &queues,
             registry: &mut registry,
             other_writers: Some(&other_writers),
+            states: &states,
             shadow: shadow.as_deref(),
         };
         let stopping = watch::Sender::new(false);
@@ -192,7 +195,7 @@ impl Manager {
         let controllers: Vec<ControllerTask> = config.controllers.iter().map(prepare).collect();
         offer(memory, || controllers.iter().map(ControllerTask::memory).collect());
 
-        let mut watches = Informers::new(reader, cache).with_metrics(watch_metrics);
+        let mut watches = Informers::new(reader, Arc::clone(&cache)).with_metrics(watch_metrics);
         informers::start(&mut watches, &config);
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
@@ -205,7 +208,8 @@ impl Manager {
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
             let pages = secure_serving::pages(&config, &reloader.shown(), &health, &other_writers, registry);
-            tasks.spawn_on(serving.run(pages), &handles.server);
+            let services = ServicePages::new(states, cache, phase.subscribe());
+            tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {
             offer(metrics, || registry);
         }

@@ -6,6 +6,7 @@
 //! | [`endpoints`], [`mirroring`], [`delegation`] | one controller, or one gate, beyond what parity shows |
 //! | [`metrics`], [`metric_names`], [`serving`] | pages of the server, compared with upstream's |
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
+//! | [`service_states`] | the page about Services that fail |
 //! | [`reload`] | a configuration file that changes while the program runs |
 //! | [`two_writers`] | with the gate `YieldToOtherWriters`, ours leaves the writes to upstream while it runs |
 //! | [`election`] | one replica writes, never two |
@@ -47,6 +48,7 @@ mod parity;
 mod preflight;
 mod random_parity;
 mod reload;
+mod service_states;
 mod serving;
 mod shadow;
 mod simulate;

@@ -13,6 +13,7 @@
 //! ```
 
 mod changes;
+mod inspect;
 
 use std::time::{Duration, Instant};
 

@@ -6,6 +6,7 @@ use kube_api::token_bucket::{Rate, TokenBucket};
 
 use super::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
 use super::key::{Map, QueueKey, shrink_if_empty};
+use super::key_state::{LastError, MAX_ERROR_BYTES, MAX_ERRORS};
 use super::priority::Priority;
 use super::rate_limit::{Bucket, RateLimit};
 
@@ -17,6 +18,8 @@ use super::rate_limit::{Bucket, RateLimit};
 pub(super) struct Limiter<K> {
     limit: RateLimit,
     failing: Map<K, Failing>,
+    /// The number of keys with an error that is kept.
+    errors: usize,
     rate: Option<Rate>,
     bucket: TokenBucket,
 }
@@ -27,6 +30,16 @@ struct Failing {
     /// Fingerprints with their counts.
     failures: Vec<(u64, u32)>,
     conflicts: u32,
+    /// On the heap, because few keys fail and fewer have it.
+    error: Option<Box<KeptError>>,
+}
+
+/// The error of the last sync of a key.
+#[derive(Debug)]
+struct KeptError {
+    at: Instant,
+    reason: &'static str,
+    text: Box<str>,
 }
 
 /// The retry of a key.
@@ -48,6 +61,7 @@ impl<K: QueueKey> Limiter<K> {
         Self {
             limit,
             failing: Map::default(),
+            errors: 0,
             rate: limit.bucket.and_then(Bucket::rate),
             bucket: TokenBucket::default(),
         }
@@ -60,8 +74,29 @@ impl<K: QueueKey> Limiter<K> {
     }
 
     pub(super) fn forget(&mut self, key: &K) {
-        self.failing.remove(key);
+        if self.failing.remove(key).is_some_and(|failing| failing.error.is_some()) {
+            self.errors -= 1;
+        }
         shrink_if_empty(&mut self.failing);
+    }
+
+    /// Keeps the error of a failing key, if it has one already or there is room.
+    pub(super) fn keep_error(&mut self, key: &K, reason: &'static str, text: &str, now: Instant) {
+        let Some(failing) = self.failing.get_mut(key) else { return };
+        if failing.error.is_none() {
+            if self.errors == MAX_ERRORS {
+                return;
+            }
+            self.errors += 1;
+        }
+        let text = text.get(..text.floor_char_boundary(MAX_ERROR_BYTES)).unwrap_or_default();
+        failing.error = Some(Box::new(KeptError { at: now, reason, text: text.into() }));
+    }
+
+    /// The error of the last sync of a key that fails.
+    pub(super) fn last_error(&self, key: &K, now: Instant) -> Option<LastError> {
+        let KeptError { at, reason, text } = &**self.failing.get(key)?.error.as_ref()?;
+        Some(LastError { age: now.saturating_duration_since(*at), reason, text: text.to_string() })
     }
 
     /// Counts the failures of one sync of `key` and returns its retry: the soonest of those that the causes ask for.
@@ -131,7 +166,7 @@ impl<K: QueueKey> Limiter<K> {
 
     #[cfg(test)]
     pub(super) fn is_blank(&self) -> bool {
-        self.failing.is_empty()
+        self.failing.is_empty() && self.errors == 0
     }
 
     /// Returns the token of a cancelled retry.

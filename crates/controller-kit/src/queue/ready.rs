@@ -85,6 +85,11 @@ impl<K: QueueKey> ReadyKeys<K> {
         true
     }
 
+    /// The time since which a key has been ready, and its change.
+    pub(super) fn get(&self, key: &K) -> Option<(Instant, Option<Unwritten>)> {
+        self.entries.get(key).map(|entry| (entry.since, entry.change))
+    }
+
     pub(super) fn is_low_priority(&self, key: &K) -> bool {
         self.entries.get(key).is_some_and(|entry| entry.priority == Priority::Low)
     }

@@ -3,6 +3,7 @@
 mod changes;
 mod idle;
 mod interleavings;
+mod key_state;
 mod model;
 mod wake_ups;
 

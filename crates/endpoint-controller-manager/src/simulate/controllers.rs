@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controller_set::ControllerDeps;
+use crate::service_states::ControllerQueues;
 use crate::{informers, version};
 
 /// Controllers whose caches are synced, ready to run.
@@ -51,6 +52,7 @@ impl Controllers {
             queues: &queues,
             registry: &mut registry,
             other_writers: None,
+            states: &ControllerQueues::default(),
             shadow: None,
         };
         let tasks: Vec<ControllerTask> =

@@ -1,0 +1,41 @@
+//! Looking at one key, which changes nothing.
+
+use std::time::Instant;
+
+use super::super::delays::Wait;
+use super::super::key::QueueKey;
+use super::super::key_state::KeyState;
+use super::super::unwritten::merged;
+use super::Core;
+
+impl<K: QueueKey> Core<K> {
+    /// The state of a key; none if nothing is known about it, because its last sync succeeded.
+    pub(in super::super) fn key_state(&self, key: &K, now: Instant) -> Option<KeyState> {
+        let age = |since: Instant| now.saturating_duration_since(since);
+        let until = |deadline: Instant| deadline.saturating_duration_since(now);
+        let (ready, processing, again) = (self.ready.get(key), self.processing.get(key), self.dirty.get(key));
+        let (delay, retry) = (self.delays.get(Wait::Add, key), self.delays.get(Wait::Retry, key));
+        let changes = [
+            ready.and_then(|(_, change)| change),
+            processing.and_then(|processing| processing.change),
+            again.and_then(|again| again.change),
+            delay.and_then(|delay| delay.change),
+            retry.and_then(|retry| retry.change),
+        ];
+        let state = KeyState {
+            syncing: processing.map(|processing| age(processing.since)),
+            queued: ready.map(|(since, _)| since).or(again.map(|again| again.since)).map(age),
+            delayed: delay.map(|delay| until(delay.deadline)),
+            retry: retry.map(|retry| until(retry.deadline)),
+            failures: self.limiter.failures(key),
+            unwritten: changes.into_iter().fold(None, merged).map(|change| age(change.since)),
+            error: self.limiter.last_error(key, now),
+        };
+        (state != KeyState::default()).then_some(state)
+    }
+
+    /// Keeps the error of a key whose sync has just failed, if there is room.
+    pub(in super::super) fn keep_error(&mut self, key: &K, reason: &'static str, text: &str, now: Instant) {
+        self.limiter.keep_error(key, reason, text, now);
+    }
+}

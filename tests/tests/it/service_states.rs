@@ -1,0 +1,169 @@
+//! `/debug/services`: a Service whose slice is refused shows its error and its retry, to clients with the right.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::{Value, json};
+use tests::cluster::{self, Cluster, ClusterOptions, User};
+use tests::credentials;
+use tests::manager::{Controller, Kind, Manager, ManagerOptions};
+use tests::pages::Pages;
+use tests::scenario::{NAMESPACE, Pod, World};
+use tests::wait::{self, LIMIT};
+
+const POLICY: &str = "no-slices";
+const MESSAGE: &str = "no slices while the moon is full";
+
+/// Makes the API server refuse each new slice with a certain label, and waits until it does.
+async fn refuse_slices(cluster: &Cluster) {
+    let (client, create) = (cluster.client(), PostParams::default());
+    let policy = json!({
+        "metadata": {"name": POLICY},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"], "resources": ["endpointslices"],
+                "operations": ["CREATE"],
+            }]},
+            "validations": [{
+                "expression": "!('kubernetes.io/service-name' in object.metadata.labels && \
+                               object.metadata.labels['kubernetes.io/service-name'] == 'refused')",
+                "message": MESSAGE,
+            }],
+        },
+    });
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(client.clone());
+    policies.create(&create, &serde_json::from_value(policy).unwrap()).await.unwrap();
+    let binding = json!({
+        "metadata": {"name": POLICY}, "spec": {"policyName": POLICY, "validationActions": ["Deny"]},
+    });
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(client.clone());
+    bindings.create(&create, &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let slices: Api<EndpointSlice> = Api::namespaced(client, NAMESPACE);
+    let probe = json!({
+        "metadata": {"name": "probe", "labels": {"kubernetes.io/service-name": "refused"}},
+        "addressType": "IPv4", "endpoints": [],
+    });
+    let probe: EndpointSlice = serde_json::from_value(probe).unwrap();
+    wait::until("the policy", LIMIT, async || match slices.create(&create, &probe).await {
+        Err(kube::Error::Api(status)) if status.message.contains(MESSAGE) => Ok(()),
+        Err(error) => Err(error.to_string()),
+        Ok(_) => {
+            slices.delete("probe", &DeleteParams::default()).await.map_err(|error| error.to_string())?;
+            Err("a slice is accepted".to_owned())
+        }
+    })
+    .await;
+}
+
+async fn allow_slices(cluster: &Cluster) {
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(cluster.client());
+    bindings.delete(POLICY, &DeleteParams::default()).await.unwrap();
+}
+
+/// A client of the manager's pages with the token of a user.
+async fn pages(cluster: &Cluster, manager: &Manager, user: User) -> Pages {
+    let file = cluster.folder().join(format!("{}.pages.kubeconfig", user.name()));
+    let url = format!("https://127.0.0.1:{}", manager.port());
+    let authority = cluster.folder().join("pages/endpoint-controller-manager.crt");
+    std::fs::write(&file, credentials::kubeconfig(user, &url, &authority)).unwrap();
+    Pages::by(wait::until("a client", LIMIT, || cluster::client(&file)).await)
+}
+
+async fn json_page(pages: &Pages, path: &str) -> Result<Value, String> {
+    let request = http::Request::get(path).header("accept", "application/json").body(Vec::new()).unwrap();
+    let page = pages.send(request).await?;
+    if page.status != 200 || page.content_type != "application/json" {
+        return Err(format!("{} {}: {}", page.status, page.content_type, page.text));
+    }
+    serde_json::from_str(&page.text).map_err(|error| error.to_string())
+}
+
+/// The state of a Service in the controller of slices.
+fn of_slices(service: &Value) -> Value {
+    let controllers = service["controllers"].as_array().unwrap();
+    let is_slices = |state: &&Value| state["controller"] == "endpointslice-controller";
+    controllers.iter().find(is_slices).cloned().unwrap()
+}
+
+fn time(value: &Value) -> Timestamp {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_fails_shows_its_error_and_its_retry() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    cluster.allow_delegation().await;
+    let folder = cluster.folder().join("pages");
+    let options = ManagerOptions {
+        flags: vec![format!("--cert-dir={}", folder.display())],
+        ..ManagerOptions::of(Controller::ALL)
+    };
+    let manager = Manager::delegating(Kind::Ours, &cluster, &options, User::EndpointControllers).await;
+    let admin = pages(&cluster, &manager, User::Admin).await;
+    let world = World::prepare(cluster.client(), Controller::ALL).await;
+    refuse_slices(&cluster).await;
+    world.pods([Pod::new("web-0", "web", 0)]).await;
+    let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+    for name in ["refused", "written"] {
+        world.service(name, json!({}), spec.clone()).await;
+    }
+    world.expect("written", "IPv4", 1, 1).await;
+
+    let path = |name: &str| format!("/debug/services/{NAMESPACE}/{name}");
+    let service = wait::until("a third failure", LIMIT, async || {
+        let service = json_page(&admin, &path("refused")).await?;
+        let slices = of_slices(&service);
+        let waits = slices["waitsFor"] == "its retry" && slices["failures"].as_u64() >= Some(3);
+        if waits { Ok(service) } else { Err(service.to_string()) }
+    })
+    .await;
+    assert_eq!((&service["leads"], &service["exists"]), (&json!(true), &json!(true)), "{service}");
+    let slices = of_slices(&service);
+    assert_eq!(slices["state"], "Failing", "{slices}");
+    assert!(slices["lastError"]["message"].as_str().unwrap().contains(MESSAGE), "{slices}");
+    let (last, next, since) =
+        (time(&slices["lastSync"]), time(&slices["nextSync"]), time(&slices["unwrittenSince"]));
+    assert!(since <= last && last <= next, "{slices}");
+    assert!(next.duration_since(last) < Duration::from_secs(1000).try_into().unwrap(), "{slices}");
+    let endpoints = &service["controllers"][0];
+    assert_eq!(
+        (&endpoints["controller"], &endpoints["state"]),
+        (&json!("endpoints-controller"), &json!("InSync"))
+    );
+
+    let text = admin.get(&path("refused")).await.unwrap();
+    assert_eq!((text.status, &*text.content_type), (200, "text/plain; charset=utf-8"));
+    assert!(
+        text.text.contains("endpointslice-controller   Failing") && text.text.contains(MESSAGE),
+        "{}",
+        text.text
+    );
+    let list = json_page(&admin, "/debug/services?state=failing").await.unwrap();
+    assert_eq!((&list["total"], &list["services"][0]["name"]), (&json!(1), &json!("refused")), "{list}");
+    let written = json_page(&admin, &path("written")).await.unwrap();
+    assert_eq!((&of_slices(&written)["state"], &written["exists"]), (&json!("InSync"), &json!(true)));
+    assert_eq!(admin.get(&path("no-such")).await.unwrap().status, 404);
+    assert_eq!(admin.get("/debug/services?state=filing").await.unwrap().status, 400);
+
+    // Who may not see it, does not.
+    let other = pages(&cluster, &manager, User::ThirdParty).await;
+    for path in [path("refused"), "/debug/services".to_owned()] {
+        assert_eq!(other.get(&path).await.unwrap().status, 403, "{path}");
+    }
+
+    allow_slices(&cluster).await;
+    wait::until("the end of the failure", LIMIT, async || {
+        let list = json_page(&admin, "/debug/services").await?;
+        if list["total"] == 0 { Ok(()) } else { Err(list.to_string()) }
+    })
+    .await;
+    world.expect("refused", "IPv4", 1, 1).await;
+    assert!(manager.stop().await.success());
+}

@@ -10,10 +10,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
-use tests::cluster::{self, Cluster, ClusterOptions, User};
-use tests::credentials;
+use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
-use tests::pages::Pages;
+use tests::pages::{Page, Pages};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
@@ -67,22 +66,33 @@ async fn allow_slices(cluster: &Cluster) {
     bindings.delete(POLICY, &DeleteParams::default()).await.unwrap();
 }
 
-/// A client of the manager's pages with the token of a user.
-async fn pages(cluster: &Cluster, manager: &Manager, user: User) -> Pages {
-    let file = cluster.folder().join(format!("{}.pages.kubeconfig", user.name()));
-    let url = format!("https://127.0.0.1:{}", manager.port());
-    let authority = cluster.folder().join("pages/endpoint-controller-manager.crt");
-    std::fs::write(&file, credentials::kubeconfig(user, &url, &authority)).unwrap();
-    Pages::by(wait::until("a client", LIMIT, || cluster::client(&file)).await)
+/// A client of the manager's pages.
+struct Reader<'a> {
+    pages: &'a Pages,
+    user: User,
 }
 
-async fn json_page(pages: &Pages, path: &str) -> Result<Value, String> {
-    let request = http::Request::get(path).header("accept", "application/json").body(Vec::new()).unwrap();
-    let page = pages.send(request).await?;
-    if page.status != 200 || page.content_type != "application/json" {
-        return Err(format!("{} {}: {}", page.status, page.content_type, page.text));
+impl Reader<'_> {
+    async fn get(&self, path: &str, accept: &str) -> Page {
+        let request = http::Request::get(path)
+            .header("authorization", format!("Bearer {}", self.user.token()))
+            .header("accept", accept)
+            .body(Vec::new())
+            .unwrap();
+        self.pages.send(request).await.unwrap()
     }
-    serde_json::from_str(&page.text).map_err(|error| error.to_string())
+
+    async fn status(&self, path: &str) -> u16 {
+        self.get(path, "*/*").await.status
+    }
+
+    async fn json(&self, path: &str) -> Result<Value, String> {
+        let page = self.get(path, "application/json").await;
+        if page.status != 200 || page.content_type != "application/json" {
+            return Err(format!("{} {}: {}", page.status, page.content_type, page.text));
+        }
+        serde_json::from_str(&page.text).map_err(|error| error.to_string())
+    }
 }
 
 /// The state of a Service in the controller of slices.
@@ -100,13 +110,9 @@ fn time(value: &Value) -> Timestamp {
 async fn a_service_that_fails_shows_its_error_and_its_retry() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_delegation().await;
-    let folder = cluster.folder().join("pages");
-    let options = ManagerOptions {
-        flags: vec![format!("--cert-dir={}", folder.display())],
-        ..ManagerOptions::of(Controller::ALL)
-    };
+    let options = ManagerOptions::of(Controller::ALL);
     let manager = Manager::delegating(Kind::Ours, &cluster, &options, User::EndpointControllers).await;
-    let admin = pages(&cluster, &manager, User::Admin).await;
+    let admin = Reader { pages: manager.pages(), user: User::Admin };
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     refuse_slices(&cluster).await;
     world.pods([Pod::new("web-0", "web", 0)]).await;
@@ -118,7 +124,7 @@ async fn a_service_that_fails_shows_its_error_and_its_retry() {
 
     let path = |name: &str| format!("/debug/services/{NAMESPACE}/{name}");
     let service = wait::until("a third failure", LIMIT, async || {
-        let service = json_page(&admin, &path("refused")).await?;
+        let service = admin.json(&path("refused")).await?;
         let slices = of_slices(&service);
         let waits = slices["waitsFor"] == "its retry" && slices["failures"].as_u64() >= Some(3);
         if waits { Ok(service) } else { Err(service.to_string()) }
@@ -138,29 +144,29 @@ async fn a_service_that_fails_shows_its_error_and_its_retry() {
         (&json!("endpoints-controller"), &json!("InSync"))
     );
 
-    let text = admin.get(&path("refused")).await.unwrap();
+    let text = admin.get(&path("refused"), "*/*").await;
     assert_eq!((text.status, &*text.content_type), (200, "text/plain; charset=utf-8"));
     assert!(
         text.text.contains("endpointslice-controller   Failing") && text.text.contains(MESSAGE),
         "{}",
         text.text
     );
-    let list = json_page(&admin, "/debug/services?state=failing").await.unwrap();
+    let list = admin.json("/debug/services?state=failing").await.unwrap();
     assert_eq!((&list["total"], &list["services"][0]["name"]), (&json!(1), &json!("refused")), "{list}");
-    let written = json_page(&admin, &path("written")).await.unwrap();
+    let written = admin.json(&path("written")).await.unwrap();
     assert_eq!((&of_slices(&written)["state"], &written["exists"]), (&json!("InSync"), &json!(true)));
-    assert_eq!(admin.get(&path("no-such")).await.unwrap().status, 404);
-    assert_eq!(admin.get("/debug/services?state=filing").await.unwrap().status, 400);
+    assert_eq!(admin.status(&path("no-such")).await, 404);
+    assert_eq!(admin.status("/debug/services?state=filing").await, 400);
 
     // Who may not see it, does not.
-    let other = pages(&cluster, &manager, User::ThirdParty).await;
+    let other = Reader { pages: manager.pages(), user: User::ThirdParty };
     for path in [path("refused"), "/debug/services".to_owned()] {
-        assert_eq!(other.get(&path).await.unwrap().status, 403, "{path}");
+        assert_eq!(other.status(&path).await, 403, "{path}");
     }
 
     allow_slices(&cluster).await;
     wait::until("the end of the failure", LIMIT, async || {
-        let list = json_page(&admin, "/debug/services").await?;
+        let list = admin.json("/debug/services").await?;
         if list["total"] == 0 { Ok(()) } else { Err(list.to_string()) }
     })
     .await;

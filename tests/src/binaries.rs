@@ -14,7 +14,7 @@ pub fn servers() -> &'static Servers {
         let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
         assert!(output.status.success(), "{} failed ({})", script.display(), output.status);
         let folder = String::from_utf8(output.stdout).expect("a path in UTF-8");
-        Servers { folder: PathBuf::from(folder.trim_end()) }
+        Servers { folder: PathBuf::from(folder.trim_end()), minor: OnceLock::new() }
     })
 }
 
@@ -32,9 +32,23 @@ pub fn tool(name: &str) -> PathBuf {
 #[derive(Debug)]
 pub struct Servers {
     folder: PathBuf,
+    minor: OnceLock<u16>,
 }
 
 impl Servers {
+    /// The number after `1.` of their Kubernetes release.
+    pub fn minor(&self) -> u16 {
+        *self.minor.get_or_init(|| {
+            let output = Command::new(self.kube_apiserver())
+                .arg("--version")
+                .output()
+                .expect("running kube-apiserver");
+            let text = String::from_utf8(output.stdout).expect("a version");
+            let minor = text.split('.').nth(1).and_then(|minor| minor.parse().ok());
+            minor.unwrap_or_else(|| panic!("kube-apiserver --version: {text}"))
+        })
+    }
+
     /// The API server.
     pub fn kube_apiserver(&self) -> PathBuf {
         self.folder.join("kube-apiserver")

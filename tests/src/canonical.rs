@@ -19,6 +19,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
 use crate::manager::Controller;
+use crate::release::Release;
 use crate::scenario;
 
 const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
@@ -44,6 +45,7 @@ pub struct Snapshot {
     endpoints: Vec<Endpoints>,
     services: HashMap<(String, String), ObjectMeta>,
     pods: HashMap<(String, String), ObjectMeta>,
+    release: Release,
 }
 
 impl Snapshot {
@@ -66,8 +68,14 @@ impl Snapshot {
                 .into_iter()
                 .map(|service| (key(&service.metadata), service.metadata))
                 .collect(),
+            release: Release::of(client).await,
             pods: pods.into_iter().map(|pod| (key(&pod.metadata), pod.metadata)).collect(),
         }
+    }
+
+    /// The release of the cluster.
+    pub(crate) fn release(&self) -> Release {
+        self.release
     }
 
     /// Drops the objects that only controllers other than these can have made.
@@ -119,10 +127,10 @@ impl Snapshot {
         let mut canonical = Canonical::default();
         let mut group_sizes: HashMap<String, usize> = HashMap::new();
         for slice in &self.slices {
-            *group_sizes.entry(group(slice)).or_default() += 1;
+            *group_sizes.entry(self.group(slice)).or_default() += 1;
         }
         for slice in &self.slices {
-            let group = group(slice);
+            let group = self.group(slice);
             for endpoint in slice.endpoints.iter().flatten() {
                 canonical.add(format!("{group} {}", self.endpoint(endpoint)));
             }
@@ -130,7 +138,9 @@ impl Snapshot {
                 Detail::Exact => {
                     let size = slice.endpoints.iter().flatten().count();
                     canonical.add(format!("{group} slice of {size}"));
-                    let stamped = group_sizes.get(&group) == Some(&1);
+                    let is_rewritten = self.release.rewrites_slices_without_ports()
+                        && slice.ports.as_ref().is_none_or(Vec::is_empty);
+                    let stamped = group_sizes.get(&group) == Some(&1) && !is_rewritten;
                     canonical.add(format!("{group} slice {}", self.metadata(&slice.metadata, stamped)));
                 }
                 Detail::Content => {
@@ -145,13 +155,30 @@ impl Snapshot {
         canonical
     }
 
+    /// Service, family, manager and ports; a slice without a Service is a group under its own name.
+    fn group(&self, slice: &EndpointSlice) -> String {
+        let ports = self.join(slice.ports.iter().flatten().map(port));
+        let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_else(|| slice.name_any());
+        let namespace = slice.namespace().unwrap_or_default();
+        let mirrored = if is_mirrored(&slice.metadata) { " mirrored" } else { "" };
+        format!("{namespace}/{service} {}{mirrored} [{ports}]", slice.address_type)
+    }
+
+    /// The ports of an object.
+    fn join(&self, ports: impl Iterator<Item = String>) -> String {
+        let mut ports: Vec<String> = ports.collect();
+        if self.release.has_other_order() {
+            ports.sort_unstable();
+        }
+        ports.join(" ")
+    }
+
     /// Endpoints are one object: their metadata is as determined as their addresses.
     fn add_endpoints(&self, canonical: &mut Canonical, endpoints: &Endpoints, detail: Detail) {
         let meta = &endpoints.metadata;
         let group = format!("{}/{} Endpoints []", optional(meta.namespace.as_ref()), endpoints.name_any());
         for subset in endpoints.subsets.iter().flatten() {
-            let ports: Vec<String> = subset.ports.iter().flatten().map(endpoints_port).collect();
-            let ports = ports.join(" ");
+            let ports = self.join(subset.ports.iter().flatten().map(endpoints_port));
             for (ready, addresses) in [(true, &subset.addresses), (false, &subset.not_ready_addresses)] {
                 for address in addresses.iter().flatten() {
                     canonical
@@ -350,15 +377,6 @@ impl fmt::Display for Canonical {
     }
 }
 
-/// Service, family, manager and ports; a slice without a Service is a group under its own name.
-fn group(slice: &EndpointSlice) -> String {
-    let ports: Vec<String> = slice.ports.iter().flatten().map(port).collect();
-    let service = slice.labels().get(SERVICE_NAME).cloned().unwrap_or_else(|| slice.name_any());
-    let namespace = slice.namespace().unwrap_or_default();
-    let mirrored = if is_mirrored(&slice.metadata) { " mirrored" } else { "" };
-    format!("{namespace}/{service} {}{mirrored} [{}]", slice.address_type, ports.join(" "))
-}
-
 fn is_mirrored(meta: &ObjectMeta) -> bool {
     meta.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|by| by == MIRRORED)
 }
@@ -407,6 +425,7 @@ mod tests {
             endpoints: Vec::new(),
             services: HashMap::from([named("web")]),
             pods: HashMap::from([named("p"), named("q")]),
+            release: Release(36),
         }
     }
 

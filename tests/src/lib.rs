@@ -22,6 +22,7 @@
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
+//! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
 //! | [`settled`] | random clusters that upstream settled, for checks of programs that only read |
 //! | [`two_writers`] | upstream and ours on the same objects at the same time |
@@ -68,3 +69,4 @@ pub mod wait;
 pub mod workload;
 
 mod credentials;
+mod release;

@@ -3,12 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
+use k8s_openapi::api::core::v1::Endpoints;
+use kube::Api;
+use kube::api::ListParams;
+
 use crate::audit::{AuditLog, Mark, Request};
 use crate::barrier;
 use crate::canonical::{Canonical, Detail, Snapshot};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::manager::{Controller, Kind, Manager, ManagerOptions};
 use crate::recompute;
+use crate::release::Release;
 use crate::scenario::{NAMESPACE, World};
 use crate::workload::{PHASES, PODS_END, Phase};
 
@@ -52,6 +57,7 @@ impl Record {
         Share {
             objects: self.snapshot.of(controllers).canonical(self.phase.detail),
             requests: self.requests.iter().filter(by_them).cloned().collect(),
+            release: self.snapshot.release(),
         }
     }
 }
@@ -60,6 +66,7 @@ impl Record {
 struct Share {
     objects: Canonical,
     requests: Vec<Request>,
+    release: Release,
 }
 
 impl Share {
@@ -70,7 +77,10 @@ impl Share {
     /// The requests that upstream makes the same number of times in every run.
     fn determined(&self, phase: Phase) -> Vec<Request> {
         let mut requests = self.requests.clone();
-        requests.retain(|request| !phase.is_chance(&request.resource, service_of(request)));
+        requests.retain(|request| {
+            let is_chance = phase.is_chance(&request.resource, service_of(request));
+            !is_chance && !self.release.is_rewrite_without_ports(request)
+        });
         requests
     }
 }
@@ -212,11 +222,15 @@ impl Run {
         let Self { cluster, world, manager, options } = self;
         manager.stop().await;
         let options = ManagerOptions { flags: owned(flags), ..options };
+        let before = endpoints(&cluster).await;
         let mark = cluster.audit().mark();
         let manager = Manager::start(kind, &cluster, &options).await;
         world.settle().await;
         let successor = Self { cluster, world, manager, options };
-        let writes = successor.writes_since(mark);
+        let mut writes = successor.writes_since(mark);
+        if kind == Kind::Upstream {
+            Release::of(&successor.cluster.client()).await.retain_unexpected(&before, &mut writes);
+        }
         (successor, writes)
     }
 
@@ -237,6 +251,11 @@ impl Run {
         }
         writes
     }
+}
+
+async fn endpoints(cluster: &Cluster) -> Vec<Endpoints> {
+    let api: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
+    api.list(&ListParams::default()).await.expect("listing Endpoints").items
 }
 
 fn owned(flags: &[&str]) -> Vec<String> {

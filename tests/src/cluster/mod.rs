@@ -21,8 +21,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::audit::AuditLog;
+use crate::binaries;
+use crate::manager::Kind;
 use crate::ports;
 use crate::process::Process;
+use crate::release;
 use crate::wait::{self, LIMIT};
 
 use self::embedded::EmbeddedServer;
@@ -147,6 +150,14 @@ impl Cluster {
         match &mut self.servers {
             Servers::Real(servers) => servers,
             Servers::Embedded(_) => panic!("the embedded API server has no etcd"),
+        }
+    }
+
+    /// The flags of a manager on the release of this cluster.
+    pub(crate) fn manager_flags(&self, kind: Kind) -> Vec<String> {
+        match &self.servers {
+            Servers::Real(_) => release::manager_flags(binaries::servers().minor(), kind),
+            Servers::Embedded(_) => Vec::new(),
         }
     }
 

@@ -12,6 +12,7 @@ use kube_api::{ApiClient, ApiError, ConnectError};
 use tracing::warn;
 
 use crate::config::ApiServer;
+use crate::server_version::{self, ServerVersion};
 
 /// For an API server that is starting (upstream: 10 s).
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -150,16 +151,16 @@ pub(crate) async fn load_delegated(
     }
 }
 
-/// Requests `/version` until there is an answer. A refusal is an answer: permissions may come later.
+/// Requests `/version` until there is an answer, and returns it. A refusal is an answer too.
 pub(crate) async fn wait_for_api_server(
     client: &ApiClient,
     config: &kube::Config,
-) -> Result<(), ConnectionError> {
+) -> Result<Option<ServerVersion>, ConnectionError> {
     let deadline = Instant::now() + START_TIMEOUT;
     loop {
-        let answer = timeout_at(deadline, client.get_raw("/version")).await;
+        let answer = timeout_at(deadline, server_version::read(client)).await;
         match answer.unwrap_or(Err(ApiError::Timeout(START_TIMEOUT))) {
-            Ok(_) | Err(ApiError::Refused(_)) => return Ok(()),
+            Ok(version) => return Ok(version),
             Err(source) if Instant::now() >= deadline => {
                 let server = config.cluster_url.to_string();
                 return Err(ConnectionError::Unreachable { server, source });

@@ -32,7 +32,7 @@ pub(crate) const LOGGING_BETA_OPTIONS: &str = "LoggingBetaOptions";
 /// Upstream's: front proxies may pass a uid.
 pub(crate) const REMOTE_REQUEST_HEADER_UID: &str = "RemoteRequestHeaderUID";
 /// Upstream's: `trafficDistribution` may be `PreferSameZone` or `PreferSameNode`. Here it always may.
-const PREFER_SAME_TRAFFIC_DISTRIBUTION: &str = "PreferSameTrafficDistribution";
+pub(crate) const PREFER_SAME_TRAFFIC_DISTRIBUTION: &str = "PreferSameTrafficDistribution";
 
 const ALL_ALPHA: &str = "AllAlpha";
 const ALL_BETA: &str = "AllBeta";

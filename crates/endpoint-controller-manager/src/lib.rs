@@ -34,6 +34,7 @@ mod reload;
 mod runtime_metrics;
 mod runtimes;
 mod secure_serving;
+mod server_version;
 mod service_states;
 mod shadow;
 mod signals;

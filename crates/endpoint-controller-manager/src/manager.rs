@@ -4,8 +4,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use component_server::Checks;
+use controller_kit::election::LeaseEvents;
 use controller_kit::environment::spawn_on;
 use controller_kit::queue::QueueMetrics;
+use controller_kit::recorder::EventType;
 use endpoint_informers::cache::Cache;
 use endpoint_informers::lifecycle::{
     ControllerTask, Lifecycle, LifecycleError, Memory, PendingElection, Phase,
@@ -16,7 +18,7 @@ use prometheus_client::registry::Registry;
 use tokio::signal::unix::Signal;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::api_clients::{ClientIdentity, Clients, Connect};
 use crate::config::Config;
@@ -31,6 +33,7 @@ use crate::reload::Reloader;
 use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
+use crate::server_version::Skew;
 use crate::service_states::{ControllerQueues, ServicePages};
 use crate::shadow::comparisons::Shadow;
 use crate::signals::{self, StopSignals};
@@ -128,6 +131,8 @@ struct Manager {
     /// Tells the clients of controllers that the process shuts down.
     stopping: watch::Sender<bool>,
     healthz: Checks,
+    /// For an event about the Lease.
+    skew: Option<(Skew, LeaseEvents)>,
     takeover: Option<TakeoverGate>,
 }
 
@@ -164,7 +169,11 @@ impl Manager {
         let clients = Clients::new(&config, &identity, &kube_config, &connect)?;
         let clients = if shadow.is_some() { clients.read_only() } else { clients };
         let reader = clients.unshared("shared-informers")?;
-        wait_for_api_server(&reader, &kube_config).await?;
+        let version = wait_for_api_server(&reader, &kube_config).await?;
+        let skew = version.and_then(|version| version.skew(config.gates.versions()));
+        if let Some(skew) = &skew {
+            warn!("{skew}");
+        }
 
         register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
         let reloader = Reloader::new(&config, clients.limits(), &mut registry);
@@ -176,6 +185,7 @@ impl Manager {
         cache.register_metrics(&mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let states = ControllerQueues::default();
+        let skew = skew.zip(lease_events.clone());
         let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
         let mut deps = ControllerDeps {
             config: &config,
@@ -225,13 +235,13 @@ impl Manager {
             .with_shutdown_timeout(config.shutdown_timeout);
         info!(controllers = lifecycle.names().collect::<Vec<_>>().join(","), "Caches are synced");
         let lifecycle = election.into_iter().fold(lifecycle, Lifecycle::with_election);
-        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, takeover })
+        Ok(Self { lifecycle, background, stopping, healthz: health.healthz, skew, takeover })
     }
 
     /// Runs the controllers while the Lease is held, until a signal; then finishes writes in progress and releases the
     /// Lease.
     async fn run(self, stop: &mut StopSignals) -> Result<(), ManagerError> {
-        let Self { mut lifecycle, mut background, stopping, healthz, takeover } = self;
+        let Self { mut lifecycle, mut background, stopping, healthz, skew, takeover } = self;
         let outcome = tokio::select! {
             biased;
             signal = stop.received() => {
@@ -239,7 +249,7 @@ impl Manager {
                 Ok(())
             }
             ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-            failed = lead_and_work(&mut lifecycle, &healthz, takeover) => match failed {
+            failed = lead_and_work(&mut lifecycle, &healthz, skew, takeover) => match failed {
                 // Nothing has been written, so the Lease is released and another replica may try at once.
                 LifecycleError::Relist(_) => Err(failed.into()),
                 _ => return Err(failed.into()),
@@ -313,10 +323,14 @@ fn takeover_gate(
 async fn lead_and_work(
     lifecycle: &mut Lifecycle,
     healthz: &Checks,
+    skew: Option<(Skew, LeaseEvents)>,
     takeover: Option<TakeoverGate>,
 ) -> LifecycleError {
     if let Err(failed) = lifecycle.lead().await {
         return failed;
+    }
+    if let Some((skew, events)) = skew {
+        events.event(EventType::Warning, "UnsupportedVersion", skew.to_string());
     }
     if let Some(gate) = takeover
         && let Err(lost) = gate.pass(lifecycle).await

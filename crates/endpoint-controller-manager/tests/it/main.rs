@@ -15,3 +15,4 @@ mod refused;
 mod results;
 mod serve;
 mod subcommands;
+mod versions;

@@ -6,6 +6,7 @@ use super::lease::Lease;
 use super::rights::Need;
 use super::unknown::Fact;
 use super::writers::Writers;
+use crate::server_version::ServerVersion;
 
 /// Everything that the checks judge.
 #[derive(Clone, Debug)]
@@ -30,15 +31,6 @@ pub(super) struct Facts {
     pub(super) takeover: Fact<Takeover>,
     /// Deployments and static pods of this program.
     pub(super) workloads: Fact<Vec<String>>,
-}
-
-/// The version of the API server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ServerVersion {
-    /// As in `v1.36.3`.
-    pub(super) text: String,
-    /// The number after `1.`; none if the text is none of Kubernetes' versions.
-    pub(super) minor: Option<u16>,
 }
 
 /// The `FlowSchema` and the priority level of a request.

@@ -2,10 +2,11 @@
 
 use crate::config::Config;
 use crate::diagnostics::preflight::check::{Check, Id, PRIORITY, PRIORITY_OF_LEASE, STREAMING, VERSION};
-use crate::diagnostics::preflight::facts::{Priority, ServerVersion};
+use crate::diagnostics::preflight::facts::Priority;
 use crate::diagnostics::preflight::subject::Subject;
 use crate::diagnostics::preflight::unknown::Fact;
 use crate::gates::Minor;
+use crate::server_version::ServerVersion;
 
 /// The levels that clients share that no other `FlowSchema` matches.
 const SHARED: [&str; 2] = ["global-default", "catch-all"];
@@ -15,45 +16,11 @@ pub(super) fn version(version: &Fact<ServerVersion>, config: &Config) -> Check {
         Ok(version) => version,
         Err(unknown) => return Check::not_checked(VERSION, unknown),
     };
-    let text = &version.text;
-    let Some(minor) = version.minor.map(Minor::new) else {
-        return Check::warning(
-            VERSION,
-            format!("The API server's version {text} is none of Kubernetes'"),
-            "Try this program on a test cluster of the same version",
-        );
-    };
-    let (oldest, newest) = (Minor::KNOWN.start(), Minor::KNOWN.end());
-    let emulated = config.gates.versions().emulated();
-    if minor < *oldest {
-        Check::warning(
-            VERSION,
-            format!(
-                "The API server is {text}, older than {oldest}, the oldest release that this program supports"
-            ),
-            "Upgrade the API server first",
-        )
-    } else if minor > *newest {
-        Check::warning(
-            VERSION,
-            format!(
-                "The API server is {text}, newer than {newest}, the newest release that this program supports"
-            ),
-            "Use a release of this program that supports it",
-        )
-    } else if emulated > minor {
-        Check::warning(
-            VERSION,
-            format!(
-                "The API server is {text}, and this program behaves as {emulated}: components are never newer"
-            ),
-            format!(
-                "Give --emulated-version={minor}, here and to the program; or upgrade the API server first"
-            ),
-        )
-    } else {
-        Check::ok(VERSION, format!("The API server is {text}; {oldest} to {newest} are supported"))
+    if let Some(skew) = version.skew(config.gates.versions()) {
+        return Check::warning(VERSION, skew.message, skew.remedy);
     }
+    let (oldest, newest) = (Minor::KNOWN.start(), Minor::KNOWN.end());
+    Check::ok(VERSION, format!("The API server is {}; {oldest} to {newest} are supported", version.text))
 }
 
 pub(super) fn streaming(streaming: &Fact<bool>) -> Check {

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::super::check::{self, Status};
-use super::super::facts::{Answer, ManagerPod, Priority, ServerVersion, Takeover};
+use super::super::facts::{Answer, ManagerPod, Priority, Takeover};
 use super::super::lease::Lease;
 use super::super::rights::{Present, needs};
 use super::super::unknown::Unknown;
 use super::super::writers::{Writers, Written};
 use super::*;
+use crate::gates::Minor;
 use crate::options::{self, Parsed};
+use crate::server_version::{self, ServerVersion};
 
 const NOW: i64 = 10_000;
 /// A cluster that asks for every right.
@@ -153,7 +155,12 @@ fn releases_outside_of_the_range_are_warned_about() {
     expect(&new, check::VERSION, Status::Warning, "newer than 1.36");
     let behind = version("v1.34.4", Some(34));
     expect(&behind, check::VERSION, Status::Warning, "this program behaves as 1.36");
-    expect_with(&behind, &["--emulated-version=1.34"], check::VERSION, Status::Ok, "v1.34.4");
+    for minor in 33..=36 {
+        let flags = server_version::flags(Minor::new(minor));
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let server = version(&format!("v1.{minor}.4"), Some(minor));
+        expect_with(&server, &flags, check::VERSION, Status::Ok, "1.33 to 1.36 are supported");
+    }
     expect(&version("dev", None), check::VERSION, Status::Warning, "dev is none of Kubernetes'");
 }
 

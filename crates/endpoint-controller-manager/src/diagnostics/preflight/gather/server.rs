@@ -3,13 +3,12 @@
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use serde_json::Value;
 
 use super::requests::Requests;
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::Failure;
-use crate::diagnostics::preflight::facts::ServerVersion;
 use crate::diagnostics::preflight::unknown::{Fact, Unknown};
+use crate::server_version::ServerVersion;
 
 /// A watch of one Service, as the program's informers begin, for a second at most.
 const STREAM: &str = "/api/v1/namespaces/default/services?watch=true&allowWatchBookmarks=true&sendInitialEvents=true\
@@ -40,14 +39,7 @@ pub(super) async fn version(
     let version = requests.get("/version", "get the path /version").await;
     let version =
         version.and_then(|version| version.ok_or_else(|| Unknown::failed("get /version", "not found")));
-    Ok((now, version.map(|version| parsed(&version))))
-}
-
-fn parsed(version: &Value) -> ServerVersion {
-    let text = |field| version.get(field).and_then(Value::as_str).unwrap_or_default();
-    // Distributions append a plus sign.
-    let minor = text("minor").trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok();
-    ServerVersion { text: text("gitVersion").to_owned(), minor: minor.filter(|_| text("major") == "1") }
+    Ok((now, version.map(|version| ServerVersion::parse(&version))))
 }
 
 /// True if the API server accepts a watch that begins with the present objects.

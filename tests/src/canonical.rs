@@ -200,7 +200,9 @@ impl Snapshot {
     fn is_written_at_every_sync(&self, meta: &ObjectMeta) -> bool {
         let has =
             |map: Option<&BTreeMap<String, String>>, key: &str| map.is_some_and(|map| map.contains_key(key));
-        let labels = self.service(meta).and_then(|service| service.labels.as_ref());
+        // That of the same name, whatever Service a label names.
+        let key = (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default());
+        let labels = self.services.get(&key).and_then(|service| service.labels.as_ref());
         has(meta.annotations.as_ref(), OVER_CAPACITY) || RESERVED.iter().any(|key| has(labels, key))
     }
 

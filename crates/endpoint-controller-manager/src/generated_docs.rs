@@ -1,8 +1,10 @@
-//! `docs/flags.md` and `docs/metrics.md`, which are generated from the program.
+//! Documents that are generated from the program: `docs/flags.md`, `docs/metrics.md`; and `docs/versions.md`, which has its
+//! supported releases.
 
 mod flags;
 mod metrics;
 mod scripted_api;
+mod versions;
 
 /// The command that writes the documents anew.
 const REFRESH: &str = "UPDATE_DOCS=1 cargo test -p endpoint-controller-manager generated_docs";

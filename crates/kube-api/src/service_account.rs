@@ -64,7 +64,7 @@ impl ServiceAccount {
     async fn try_token(&self) -> Result<Token, ApiError> {
         let seconds = i64::try_from(LIFETIME.as_secs()).unwrap_or(i64::MAX);
         let spec = TokenRequestSpec { expiration_seconds: Some(seconds), ..TokenRequestSpec::default() };
-        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let request = TokenRequest { spec: spec.into(), ..TokenRequest::default() };
         let path = format!("{}/{}/token", self.collection(), self.name);
         read(self.client.create_json(&path, &request).await?)
     }
@@ -92,11 +92,16 @@ impl ServiceAccount {
 
 /// Reads the token and its lifetime, which may be shorter than requested.
 fn read(answer: TokenRequest) -> Result<Token, ApiError> {
-    let token = answer.status.and_then(|status| status.token);
-    let granted = answer.spec.and_then(|spec| spec.expiration_seconds);
+    let token = answer.status.and_then(|status| optional::<String>(status.token)).filter(|it| !it.is_empty());
+    let granted = optional::<TokenRequestSpec>(answer.spec).and_then(|spec| spec.expiration_seconds);
     let (token, granted) = token.zip(granted).ok_or(Incomplete).map_err(ApiError::malformed)?;
     let lifetime = Duration::from_secs(u64::try_from(granted).map_err(ApiError::malformed)?);
     Token::new(&token, lifetime).map_err(ApiError::malformed)
+}
+
+/// A field that is required in `k8s-openapi` before Kubernetes 1.36, and optional since.
+fn optional<T>(field: impl Into<Option<T>>) -> Option<T> {
+    field.into()
 }
 
 /// An answer without a token or its expiration.

@@ -7,6 +7,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::Recorder;
 use controller_kit::worker::end_planning;
+use endpointslice::model::endpoints_of;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
 use kube_api::ApiClient;
 
@@ -116,5 +117,5 @@ impl SliceController {
 /// The endpoints that a plan holds.
 fn endpoints(plan: &SlicePlan) -> usize {
     let types = plan.types.iter().flat_map(|plan| plan.create.iter().chain(&plan.update).chain(&plan.delete));
-    types.chain(&plan.delete_if_unchanged).flat_map(|slice| &slice.endpoints).map(Vec::len).sum()
+    types.chain(&plan.delete_if_unchanged).map(|slice| endpoints_of(slice).len()).sum()
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
+use endpointslice::model::endpoints_of;
 use endpointslice::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
@@ -98,7 +99,7 @@ impl Snapshot {
         existing: &[EndpointSlice],
     ) -> Result<(), UnreadableObject> {
         let mut published = HashSet::new();
-        for endpoint in existing.iter().flat_map(|slice| slice.endpoints.iter().flatten()) {
+        for endpoint in existing.iter().flat_map(endpoints_of) {
             let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
             if let Some(name) = target.and_then(|target| target.name.as_deref()) {
                 unreadable.check_pod(name)?;

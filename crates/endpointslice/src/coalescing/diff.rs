@@ -7,6 +7,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use super::rules::{Change, Rules};
 use crate::desired::{Identity, identity};
+use crate::model::endpoints_of;
 use crate::well_known::LAST_CHANGE_TRIGGER_TIME;
 
 /// The changes that one write makes.
@@ -70,7 +71,7 @@ impl<'a> Diff<'a> {
 }
 
 fn endpoints(slice: Option<&EndpointSlice>) -> impl Iterator<Item = &Endpoint> {
-    slice.into_iter().flat_map(|slice| slice.endpoints.iter().flatten())
+    slice.into_iter().flat_map(endpoints_of)
 }
 
 /// Compares the metadata that a write may change. The trigger time causes no write.

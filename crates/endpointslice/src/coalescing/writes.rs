@@ -10,7 +10,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use super::diff::Diff;
 use super::rules::Rules;
 use crate::desired::{PortSet, is_ready};
-use crate::model::{AddressType, Pod, parse_ip};
+use crate::model::{AddressType, Pod, endpoints_of, parse_ip};
 use crate::plan::{AddressTypePlan, SlicePlan};
 
 /// A write of a plan.
@@ -146,7 +146,7 @@ fn ready_groups(
     let deleted = plan.types.iter().flat_map(|plan| &plan.delete).chain(&plan.delete_if_unchanged);
     let gone: HashSet<&str, RandomState> = written().chain(deleted).map(name_of).collect();
     let staying = stored.iter().filter(|(name, _)| !gone.contains(*name)).map(|(_, slice)| *slice);
-    let ready = written().chain(staying).filter(|slice| slice.endpoints.iter().flatten().any(is_ready));
+    let ready = written().chain(staying).filter(|slice| endpoints_of(slice).iter().any(is_ready));
     ready.filter_map(|slice| Some((AddressType::parse(&slice.address_type)?, ports_of(slice)))).collect()
 }
 
@@ -194,7 +194,7 @@ impl<'a> Addresses<'a> {
 
     fn look_for_slice(&mut self, slice: &'a EndpointSlice, number: usize) {
         let Some(address_type) = AddressType::parse(&slice.address_type) else { return };
-        for endpoint in slice.endpoints.iter().flatten() {
+        for endpoint in endpoints_of(slice) {
             let pod =
                 endpoint.target_ref.as_ref().and_then(|target| target.name.as_deref()).unwrap_or_default();
             for address in &endpoint.addresses {

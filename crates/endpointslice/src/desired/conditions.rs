@@ -2,6 +2,8 @@
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointSlice};
 
+use crate::model::endpoints_of_mut;
+
 /// The conditions that endpoints are published with (feature gate `EndpointSliceTerminatingCondition`, KEP-1672).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
@@ -27,7 +29,7 @@ impl Conditions {
     /// Drops the other conditions from a slice that is about to be written.
     pub(crate) fn trim(self, slice: &mut EndpointSlice) {
         if self == Self::ReadyOnly {
-            slice.endpoints.iter_mut().flatten().for_each(trim);
+            endpoints_of_mut(slice).iter_mut().for_each(trim);
         }
     }
 }

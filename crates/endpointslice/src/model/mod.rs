@@ -14,6 +14,7 @@ mod node;
 mod pod;
 mod ports;
 mod service;
+mod slice;
 
 pub use address::{AddressType, Addresses, append_address, is_allowed_in_slices, parse_ip};
 pub(crate) use api_fields::text;
@@ -24,3 +25,5 @@ pub use node::{Node, NodeFields};
 pub use pod::{Pod, PodFields, ReadyCondition};
 pub use ports::{NamedPort, ServicePort, TargetPort};
 pub use service::{Families, PortFields, Service, ServiceFields, ServiceType, parse_bool};
+pub use slice::endpoints_of;
+pub(crate) use slice::{endpoint_list, endpoints_of_mut};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForNode, ForZone};
 
 use crate::desired::is_ready;
-use crate::model::Service;
+use crate::model::{Service, endpoints_of, endpoints_of_mut};
 use crate::topology::{TopologyCache, ZoneShares, same_hints};
 
 /// The rule by which the endpoints of an owner get hints.
@@ -56,7 +56,7 @@ impl Hints {
     /// Only ready endpoints count for traffic distribution (`trafficdist/trafficdist.go`). Topology hints depend on all
     /// slices: `add_hints` compares them.
     pub(super) fn differ(&self, slice: &EndpointSlice) -> bool {
-        let mut endpoints = slice.endpoints.iter().flatten();
+        let mut endpoints = endpoints_of(slice).iter();
         match self {
             Self::Keep | Self::Topology(_) => false,
             Self::None => endpoints.any(|endpoint| endpoint.hints.is_some()),
@@ -68,7 +68,7 @@ impl Hints {
 
     /// Sets the hints of a slice that is about to be written.
     pub(super) fn set(&self, slice: &mut EndpointSlice) {
-        for endpoint in slice.endpoints.iter_mut().flatten() {
+        for endpoint in endpoints_of_mut(slice) {
             match self {
                 Self::None => endpoint.hints = None,
                 Self::Traffic(distribution) if is_ready(endpoint) => {

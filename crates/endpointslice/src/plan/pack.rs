@@ -18,7 +18,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use super::settled::{NeedsEndpoints, SettledOfGroup};
 use super::template::SliceTemplate;
 use crate::desired::{Conditions, EndpointSet, PortSet, equal_beyond_identity};
-use crate::model::AddressType;
+use crate::model::{AddressType, endpoint_list, endpoints_of};
 
 /// The writes for one group, and the slices it leaves alone.
 pub(crate) struct Packed<'a, S> {
@@ -138,7 +138,7 @@ pub(crate) fn pack_single<'a, S: Borrow<EndpointSlice>>(
     }
     let before = endpoint_count(&slice);
     fill(&mut slice, &mut desired.into_sorted().into_iter(), max);
-    slice.endpoints.iter_mut().for_each(|endpoints| endpoints.truncate(max));
+    endpoint_list(&mut slice).truncate(max);
     packed.added = endpoint_count(&slice).saturating_sub(before);
     packed.delete = existing.collect();
     if wanted == 0 {
@@ -171,8 +171,7 @@ fn kept_endpoints(
     conditions: Conditions,
 ) -> (Vec<Endpoint>, usize) {
     let mut changed = 0;
-    let present = slice.endpoints.iter().flatten();
-    let kept = present.filter_map(|present| {
+    let kept = endpoints_of(slice).iter().filter_map(|present| {
         let wanted = desired.take(present)?;
         changed += usize::from(!equal_beyond_identity(&wanted, present, conditions));
         Some(wanted)
@@ -185,12 +184,12 @@ fn with_endpoints(slice: &EndpointSlice, endpoints: Vec<Endpoint>) -> EndpointSl
         metadata: slice.metadata.clone(),
         address_type: slice.address_type.clone(),
         ports: slice.ports.clone(),
-        endpoints: Some(endpoints),
+        endpoints: endpoints.into(),
     }
 }
 
 fn fill(slice: &mut EndpointSlice, rest: &mut impl Iterator<Item = Endpoint>, max: usize) {
-    let endpoints = slice.endpoints.get_or_insert_default();
+    let endpoints = endpoint_list(slice);
     let room = max.saturating_sub(endpoints.len());
     endpoints.extend(rest.take(room));
 }
@@ -204,5 +203,5 @@ fn tightest_fit<S: Borrow<EndpointSlice>>(slices: &[&S], count: usize, max: usiz
 }
 
 pub(crate) fn endpoint_count(slice: &EndpointSlice) -> usize {
-    slice.endpoints.as_ref().map_or(0, Vec::len)
+    endpoints_of(slice).len()
 }

@@ -22,7 +22,7 @@ use super::slice_plan::{AddressTypePlan, PlanStatistics, PortGroupStatistics, Sl
 use super::template::SliceTemplate;
 use super::tolerated::{present, unchanged, with_tolerated};
 use crate::desired::{Conditions, Desired, EndpointSet, PortSet, Tolerated};
-use crate::model::AddressType;
+use crate::model::{AddressType, endpoints_of_mut};
 use crate::topology::{TopologyOutcome, add_hints};
 
 impl SlicePlan {
@@ -258,7 +258,9 @@ fn set_hints<S: Borrow<EndpointSlice>>(
 /// place (`util/controller_utils.go` `NewPortMapKey`, `util/endpointset.go` `hashEndpoint`).
 fn sort_ports_and_addresses(slice: &mut EndpointSlice) {
     slice.ports = slice.ports.take().map(|ports| PortSet::new(ports).into_vec());
-    slice.endpoints.iter_mut().flatten().for_each(|endpoint| endpoint.addresses.sort_unstable());
+    for endpoint in endpoints_of_mut(slice) {
+        endpoint.addresses.sort_unstable();
+    }
 }
 
 /// Reuses slices that would be deleted for the content of new ones, which saves a write for each pair, and returns the

@@ -8,7 +8,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::desired::PortSet;
-use crate::model::{AddressType, Service};
+use crate::model::{AddressType, Service, endpoints_of};
 use crate::well_known::{
     HEADLESS, LAST_APPLIED_CONFIGURATION, LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME,
 };
@@ -231,7 +231,7 @@ impl SliceTemplate {
             metadata: self.new_metadata(),
             address_type: address_type.as_str().to_owned(),
             ports: Some(ports.into_vec()),
-            endpoints: Some(Vec::new()),
+            endpoints: Vec::new().into(),
         }
     }
 
@@ -303,7 +303,7 @@ impl SliceTemplate {
         let present = slice.metadata.labels.iter().flatten().filter(set);
         slice.address_type == address_type.as_str()
             && slice.ports.iter().all(Vec::is_empty)
-            && slice.endpoints.iter().all(Vec::is_empty)
+            && endpoints_of(slice).is_empty()
             && slice.metadata.namespace.as_deref() == Some(&self.owner.namespace)
             && self.labels.iter().filter(set).eq(present)
     }

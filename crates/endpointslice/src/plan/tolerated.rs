@@ -11,6 +11,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::slice_plan::AddressTypePlan;
 use crate::desired::{EndpointSet, PortSet, Tolerated};
+use crate::model::endpoints_of;
 
 /// The tolerated endpoints that one of the slices carries, with the same ports. No others can stay.
 ///
@@ -22,7 +23,9 @@ pub(super) fn present<S: Borrow<EndpointSlice>>(tolerated: &[Tolerated], slices:
     let mut groups: BTreeMap<PortSet, EndpointSet> = BTreeMap::new();
     for slice in slices.iter().map(|slice| (*slice).borrow()) {
         let group = groups.entry(PortSet::new(slice.ports.clone().unwrap_or_default())).or_default();
-        slice.endpoints.iter().flatten().for_each(|endpoint| group.insert(endpoint.clone()));
+        for endpoint in endpoints_of(slice) {
+            group.insert(endpoint.clone());
+        }
     }
     let carried = |it: &&Tolerated| groups.get(&it.ports).is_some_and(|group| group.contains(&it.endpoint));
     tolerated.iter().filter(carried).cloned().collect()
@@ -58,5 +61,5 @@ pub(super) fn unchanged<'a, S: Borrow<EndpointSlice>>(
 }
 
 fn same_endpoints(a: &EndpointSlice, b: &EndpointSlice) -> bool {
-    a.endpoints.as_deref().unwrap_or_default() == b.endpoints.as_deref().unwrap_or_default()
+    endpoints_of(a) == endpoints_of(b)
 }

@@ -9,6 +9,7 @@ use super::outcome::{NoHints, NoHintsReason, TopologyOutcome, ZoneCounts};
 use super::shares::ZoneShares;
 use super::transfers::{Open, Transfers, keep_to_maximum};
 use crate::desired::is_ready;
+use crate::model::{endpoints_of, endpoints_of_mut};
 
 /// Assigns a zone to every ready endpoint, or changes nothing and returns the reason (`topologycache.go` `AddHints`).
 ///
@@ -99,7 +100,7 @@ pub(super) fn valid_hints(
 }
 
 pub(super) fn ready_endpoints(slice: &EndpointSlice) -> impl Iterator<Item = &Endpoint> {
-    slice.endpoints.iter().flatten().filter(|endpoint| is_ready(endpoint))
+    endpoints_of(slice).iter().filter(|endpoint| is_ready(endpoint))
 }
 
 fn at_home(endpoint: &Endpoint, allocations: &Allocations) -> Option<Open> {
@@ -113,7 +114,7 @@ fn zone_hint(zone: &str) -> EndpointHints {
 
 /// Sets the next of `hints` on each ready endpoint.
 fn set_hints(slice: &mut EndpointSlice, hints: &mut impl Iterator<Item = EndpointHints>) {
-    let ready = slice.endpoints.iter_mut().flatten().filter(|endpoint| is_ready(endpoint));
+    let ready = endpoints_of_mut(slice).iter_mut().filter(|endpoint| is_ready(endpoint));
     ready.zip(hints).for_each(|(endpoint, hints)| endpoint.hints = Some(hints));
 }
 

@@ -30,6 +30,43 @@ pub trait Codec: Sized {
     }
 }
 
+/// A repeated message, as `k8s-openapi` has it: optional, or required. Which of them `EndpointSlice::endpoints` is depends on
+/// the version of Kubernetes.
+pub(super) trait List {
+    /// The message.
+    type Element;
+
+    /// All elements.
+    fn elements(&self) -> &[Self::Element];
+
+    /// Adds an element at the end.
+    fn add(&mut self, element: Self::Element);
+}
+
+impl<T> List for Option<Vec<T>> {
+    type Element = T;
+
+    fn elements(&self) -> &[T] {
+        self.as_deref().unwrap_or_default()
+    }
+
+    fn add(&mut self, element: T) {
+        self.get_or_insert_default().push(element);
+    }
+}
+
+impl<T> List for Vec<T> {
+    type Element = T;
+
+    fn elements(&self) -> &[T] {
+        self
+    }
+
+    fn add(&mut self, element: T) {
+        self.push(element);
+    }
+}
+
 /// Reads a message.
 pub(crate) fn read<T: Codec>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut message = T::zero();
@@ -43,8 +80,8 @@ pub(super) fn merge_optional<T: Codec>(message: &mut Option<T>, bytes: &[u8]) ->
 }
 
 /// Reads an element of a repeated message.
-pub(super) fn push<T: Codec>(list: &mut Option<Vec<T>>, bytes: &[u8]) -> Result<(), DecodeError> {
-    list.get_or_insert_default().push(read(bytes)?);
+pub(super) fn push<L: List<Element: Codec>>(list: &mut L, bytes: &[u8]) -> Result<(), DecodeError> {
+    list.add(read(bytes)?);
     Ok(())
 }
 
@@ -96,8 +133,8 @@ pub(super) fn write_plain<T: Codec>(writer: &mut Writer, number: u32, message: O
 }
 
 /// Writes a repeated message.
-pub(super) fn write_list<T: Codec>(writer: &mut Writer, number: u32, list: Option<&Vec<T>>) {
-    for message in list.into_iter().flatten() {
+pub(super) fn write_list<L: List<Element: Codec>>(writer: &mut Writer, number: u32, list: &L) {
+    for message in list.elements() {
         write(writer, number, message);
     }
 }

@@ -35,8 +35,8 @@ impl Codec for EndpointSlice {
 
     fn write(&self, writer: &mut Writer) {
         codec::write(writer, 1, &self.metadata);
-        codec::write_list(writer, 2, self.endpoints.as_ref());
-        codec::write_list(writer, 3, self.ports.as_ref());
+        codec::write_list(writer, 2, &self.endpoints);
+        codec::write_list(writer, 3, &self.ports);
         writer.text(4, &self.address_type);
     }
 }
@@ -118,8 +118,8 @@ impl Codec for EndpointHints {
     }
 
     fn write(&self, writer: &mut Writer) {
-        codec::write_list(writer, 1, self.for_zones.as_ref());
-        codec::write_list(writer, 2, self.for_nodes.as_ref());
+        codec::write_list(writer, 1, &self.for_zones);
+        codec::write_list(writer, 2, &self.for_nodes);
     }
 }
 

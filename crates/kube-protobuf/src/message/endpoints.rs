@@ -31,7 +31,7 @@ impl Codec for Endpoints {
 
     fn write(&self, writer: &mut Writer) {
         codec::write(writer, 1, &self.metadata);
-        codec::write_list(writer, 2, self.subsets.as_ref());
+        codec::write_list(writer, 2, &self.subsets);
     }
 }
 
@@ -53,9 +53,9 @@ impl Codec for EndpointSubset {
     }
 
     fn write(&self, writer: &mut Writer) {
-        codec::write_list(writer, 1, self.addresses.as_ref());
-        codec::write_list(writer, 2, self.not_ready_addresses.as_ref());
-        codec::write_list(writer, 3, self.ports.as_ref());
+        codec::write_list(writer, 1, &self.addresses);
+        codec::write_list(writer, 2, &self.not_ready_addresses);
+        codec::write_list(writer, 3, &self.ports);
     }
 }
 

@@ -53,7 +53,7 @@ impl Codec for ObjectMeta {
         codec::write_integer(writer, 10, self.deletion_grace_period_seconds);
         codec::write_map(writer, 11, self.labels.as_ref());
         codec::write_map(writer, 12, self.annotations.as_ref());
-        codec::write_list(writer, 13, self.owner_references.as_ref());
+        codec::write_list(writer, 13, &self.owner_references);
         for finalizer in self.finalizers.iter().flatten() {
             writer.text(14, finalizer);
         }

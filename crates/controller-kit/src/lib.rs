@@ -1,3 +1,14 @@
+// The first definition of a link counts: in the documentation, these replace those at the end of the README.
+//! [`kube-api`]: kube_api
+//! [`queue`]: queue
+//! [`worker`]: worker
+//! [`write`]: write
+//! [`recorder`]: mod@recorder
+//! [`election`]: election
+//! [`key`]: key
+//! [`Recorder`]: recorder::Recorder
+//! [`Elector`]: election::Elector
+//! [`ObjectWriter`]: write::ObjectWriter
 #![doc = include_str!("../README.md")]
 
 pub mod election;

@@ -1,3 +1,6 @@
+// The first definition of a link counts: in the documentation, these replace those at the end of the README.
+//! [`ApiServer`]: ApiServer
+//! [`Environment`]: Environment
 #![doc = include_str!("../README.md")]
 
 mod audit;

@@ -1,3 +1,18 @@
+// The first definition of a link counts: in the documentation, these replace those at the end of the README.
+//! [`controller-kit`]: controller_kit
+//! [`endpointslice`]: endpointslice
+//! [`list_watch`]: list_watch
+//! [`cache`]: cache
+//! [`resource`]: resource
+//! [`kinds`]: kinds
+//! [`slices`]: slices
+//! [`repairs`]: repairs
+//! [`pending`]: pending
+//! [`yielding`]: yielding
+//! [`deferred_events`]: deferred_events
+//! [`events`]: events
+//! [`controller`]: controller
+//! [`lifecycle`]: lifecycle
 #![doc = include_str!("../README.md")]
 
 pub mod cache;

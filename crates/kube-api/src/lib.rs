@@ -1,3 +1,13 @@
+// The first definition of a link counts: in the documentation, these replace those at the end of the README.
+//! [`ApiClient`]: ApiClient
+//! [`connect`]: connect()
+//! [`Leadership`]: Leadership
+//! [`ServiceAccount`]: ServiceAccount
+//! [`version_guard`]: version_guard
+//! [`token_bucket`]: token_bucket
+//! [`ClientMetrics`]: ClientMetrics
+//! [`plain_counter`]: plain_counter
+//! [`kube-protobuf`]: kube_protobuf
 #![doc = include_str!("../README.md")]
 
 mod client;

@@ -19,4 +19,6 @@ fn the_tutorial_names_the_versions_of_the_workspace() {
     for name in ["k8s-openapi", "kube", "tokio"] {
         assert_eq!(versions(README, name), versions(workspace, name), "{name}");
     }
+    let (version, _) = env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap();
+    assert!(README.contains(&format!("\nendpointslice = \"{version}\"\n")), "endpointslice");
 }

@@ -87,14 +87,29 @@ pub fn secondary_network_controller() -> PathBuf {
     built("secondary-network-controller")
 }
 
+/// The controller of the tutorial: `OWN_SLICES_BIN`, or the example of this package, as cargo built it in the profile of
+/// this test.
+pub fn own_slices() -> PathBuf {
+    if let Some(path) = std::env::var_os("OWN_SLICES_BIN") {
+        return path.into();
+    }
+    let path = profile().join("examples/own_slices");
+    assert!(path.is_file(), "{} is not there: run `cargo build -p tests --examples` first", path.display());
+    path
+}
+
 /// The program of a package of the same name.
 fn built(name: &str) -> PathBuf {
-    // target/<profile>/deps/<this test>
-    let test = std::env::current_exe().expect("the path of this test");
-    let profile = test.parent().and_then(Path::parent).expect("a target folder");
-    let path = profile.join(name);
+    let path = profile().join(name);
     assert!(path.is_file(), "{} is not there: run `cargo build -p {name}` first", path.display());
     path
+}
+
+/// The folder of the profile of this test.
+fn profile() -> PathBuf {
+    // target/<profile>/deps/<this test>
+    let test = std::env::current_exe().expect("the path of this test");
+    test.parent().and_then(Path::parent).expect("a target folder").to_owned()
 }
 
 fn workspace() -> &'static Path {

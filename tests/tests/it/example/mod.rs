@@ -2,6 +2,7 @@
 //! endpoints.
 
 mod published;
+mod tutorial;
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::version;
 /// Registers both (`component-base` `metrics/prometheus/version` and `compatversion`).
 ///
 /// The git version is that of the Kubernetes release whose behaviour this program has, followed by its own: alerts
-/// compare the first part with that of the other components.
+/// compare the first part with that of the other components. The commit is ours.
 pub(crate) fn register(registry: &mut Registry, versions: Versions) {
     let build = Family::<[(&str, String); 9], Gauge>::default();
     build.get_or_create(&build_labels()).set(1);
@@ -37,8 +37,8 @@ fn build_labels() -> [(&'static str, String); 9] {
         ("major", number()),
         ("minor", number()),
         ("git_version", format!("{}+{}.{}", version::KUBERNETES, version::NAME, version::VERSION)),
-        ("git_commit", unknown()),
-        ("git_tree_state", unknown()),
+        ("git_commit", version::COMMIT.to_owned()),
+        ("git_tree_state", version::TREE_STATE.to_owned()),
         ("build_date", unknown()),
         ("go_version", unknown()),
         ("compiler", "rustc".to_owned()),

@@ -107,7 +107,7 @@ pub(crate) async fn run(
     surroundings: Surroundings,
     mut stop: StopSignals,
 ) -> Result<(), ManagerError> {
-    info!(version = version::VERSION, kubernetes = version::KUBERNETES, "Starting");
+    info!(version = version::VERSION, commit = version::COMMIT, kubernetes = version::KUBERNETES, "Starting");
     // Clients belong to the runtime in which they are made.
     let work = surroundings.handles.work.clone();
     // As early as the other signals.

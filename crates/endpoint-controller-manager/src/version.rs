@@ -4,12 +4,22 @@
 pub(crate) const NAME: &str = "endpoint-controller-manager";
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit that this program was built from; empty if the sources did not tell (`build/commit.rs`).
+pub(crate) const COMMIT: &str = env!("ECM_COMMIT");
+/// `clean`, `dirty` or `archive`; empty if the commit is unknown.
+pub(crate) const TREE_STATE: &str = env!("ECM_TREE_STATE");
 /// The Kubernetes release whose behaviour it reproduces.
 pub(crate) const KUBERNETES: &str = "v1.36.3";
 
 /// The line that `--version` prints.
 pub(crate) fn line() -> String {
-    format!("{NAME} v{VERSION} (behaves as Kubernetes {KUBERNETES})")
+    format!("{NAME} v{VERSION} ({}behaves as Kubernetes {KUBERNETES})", commit(COMMIT, TREE_STATE))
+}
+
+/// The part of it about the commit, in git's short form.
+fn commit(hash: &str, tree_state: &str) -> String {
+    let changed = if tree_state == "dirty" { " with changes" } else { "" };
+    hash.get(..12).map_or_else(String::new, |hash| format!("commit {hash}{changed}, "))
 }
 
 /// The output of `--version=raw`: the same in the form of Go's `version.Info`.
@@ -18,7 +28,8 @@ pub(crate) fn raw() -> String {
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
     let platform = platform();
     format!(
-        "version.Info{{Major:{major:?}, Minor:{minor:?}, GitVersion:\"v{VERSION}\", Platform:{platform:?}}}"
+        "version.Info{{Major:{major:?}, Minor:{minor:?}, GitVersion:\"v{VERSION}\", GitCommit:{COMMIT:?}, \
+         GitTreeState:{TREE_STATE:?}, Platform:{platform:?}}}"
     )
 }
 
@@ -35,4 +46,17 @@ pub(crate) fn platform() -> String {
         other => other,
     };
     format!("{}/{architecture}", std::env::consts::OS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::commit;
+
+    #[test]
+    fn the_line_has_the_commit_if_it_is_known() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(commit(hash, "clean"), "commit 0123456789ab, ");
+        assert_eq!(commit(hash, "dirty"), "commit 0123456789ab with changes, ");
+        assert_eq!(commit("", ""), "");
+    }
 }

@@ -1,0 +1,32 @@
+"""What the files of a release are called."""
+
+PROGRAM = "endpoint-controller-manager"
+# Where the image has it.
+PROGRAM_PATH = f"usr/local/bin/{PROGRAM}"
+REPOSITORY = "https://github.com/endpoint-controller-manager/endpoint-controller-manager"
+# Architectures as Go and OCI call them, and the target of rustc for each.
+TARGETS = {"amd64": "x86_64-unknown-linux-musl", "arm64": "aarch64-unknown-linux-musl"}
+SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
+
+
+def archive(version, architecture):
+    return f"{PROGRAM}-{version}-linux-{architecture}.tar.gz"
+
+
+def sbom(version, architecture):
+    return f"{PROGRAM}-{version}-linux-{architecture}.cdx.json"
+
+
+def image(version):
+    return f"{PROGRAM}-{version}-oci.tar"
+
+
+def source(version):
+    return f"{PROGRAM}-{version}-source.tar.gz"
+
+
+def artefacts(version):
+    """The files that SHA256SUMS lists."""
+    each = [name(version, architecture) for name in (archive, sbom) for architecture in TARGETS]
+    return sorted([*each, image(version), source(version)])

@@ -1,5 +1,7 @@
 //! A cluster in memory in which an example runs: an API server, and time that passes only when there is nothing to do.
 
+#![allow(dead_code, reason = "each example uses some of it")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 

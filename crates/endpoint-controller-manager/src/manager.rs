@@ -33,7 +33,7 @@ use crate::reload::Reloader;
 use crate::runtime_metrics::TokioMetrics;
 use crate::runtimes::{Handles, Runtimes};
 use crate::secure_serving::{self, Serving, ServingError};
-use crate::server_version::Skew;
+use crate::server_version::{ServerVersion, Skew};
 use crate::service_states::{ControllerQueues, ServicePages};
 use crate::shadow::comparisons::Shadow;
 use crate::signals::{self, StopSignals};
@@ -144,6 +144,18 @@ struct Background {
 }
 
 impl Background {
+    /// Waits for `end`.
+    ///
+    /// # Errors
+    /// One of them ended before.
+    async fn run_until(&mut self, end: impl Future<Output = ()>) -> Result<(), ManagerError> {
+        tokio::select! {
+            biased;
+            () = end => Ok(()),
+            ended = self.ended() => Err(ManagerError::TaskEnded(ended)),
+        }
+    }
+
     /// Waits for one that ends nevertheless, and describes it.
     async fn ended(&mut self) -> String {
         tokio::select! {
@@ -170,10 +182,7 @@ impl Manager {
         let clients = if shadow.is_some() { clients.read_only() } else { clients };
         let reader = clients.unshared("shared-informers")?;
         let version = wait_for_api_server(&reader, &kube_config).await?;
-        let skew = version.and_then(|version| version.skew(config.gates.versions()));
-        if let Some(skew) = &skew {
-            warn!("{skew}");
-        }
+        let skew = warn_of_skew(version, &config);
 
         register_metrics(&config, logs, shadow.as_deref(), &handles, &mut registry);
         let reloader = Reloader::new(&config, clients.limits(), &mut registry);
@@ -225,11 +234,7 @@ impl Manager {
         }
         reloader.start(hangups, &mut tasks, &handles.control);
         let mut background = Background { watches, tasks };
-        tokio::select! {
-            biased;
-            () = caches.synced() => {}
-            ended = background.ended() => return Err(ManagerError::TaskEnded(ended)),
-        }
+        background.run_until(caches.synced()).await?;
         let lifecycle = Lifecycle::new(caches, controllers)
             .with_phase(phase)
             .with_shutdown_timeout(config.shutdown_timeout);
@@ -262,6 +267,13 @@ impl Manager {
             signal = stop.received() => Err(ManagerError::SecondSignal(signal)),
         }
     }
+}
+
+/// Logs that the API server has a version that is not supported, and returns that, if it is so.
+fn warn_of_skew(version: Option<ServerVersion>, config: &Config) -> Option<Skew> {
+    let skew = version?.skew(config.gates.versions())?;
+    warn!("{skew}");
+    Some(skew)
 }
 
 /// Sends a value that may be asked for.

@@ -120,8 +120,9 @@ impl Controller for VirtualMachines {
     async fn background(&self) -> Infallible {
         let mut inventory = self.inventory.clone();
         while inventory.changed().await.is_ok() {
-            let all = self.slices.cache.read(|state| self.initial_keys(state));
-            all.into_iter().for_each(|key| self.slices.queue.add(key));
+            for key in self.slices.cache.read(|state| self.initial_keys(state)) {
+                self.slices.queue.add(key);
+            }
         }
         pending().await
     }

@@ -2,7 +2,7 @@
 //! [`kube-api`]: kube_api
 //! [`queue`]: queue
 //! [`worker`]: worker
-//! [`write`]: write
+//! [`write`]: mod@write
 //! [`recorder`]: mod@recorder
 //! [`election`]: election
 //! [`key`]: key

@@ -120,7 +120,11 @@ async fn a_file_that_changes_is_applied_or_refused_as_a_whole() {
 
     // Without a signal, as a ConfigMap that the kubelet renews.
     write(&fixture.file, "Generic: {ClientConnection: {qps: 50, burst: 60}}\n");
-    fixture.logs(&["Reloaded the configuration file", "Generic.ClientConnection.burst"]).await;
+    wait::until("the next look at the file", LIMIT, async || {
+        let burst = fixture.in_force("/Generic/ClientConnection/burst").await;
+        if burst == 60 { Ok(()) } else { Err(burst) }
+    })
+    .await;
     let exposition = Exposition::parse(&fixture.manager.get("/metrics").await.1).unwrap();
     let reloads = |status| exposition.number("config_reloads_total", &[("status", status)]);
     assert_eq!((reloads("success"), reloads("failure")), (Some(2.0), Some(2.0)));

@@ -16,6 +16,8 @@ mod steady;
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use crate::audit::{Mark, Request};
 use crate::cluster::Cluster;
 use crate::manager::{Controller, Manager, ManagerOptions};
@@ -86,20 +88,44 @@ async fn all_counted(ours: &Manager, cluster: &Cluster, mark: Mark, controllers:
     .await;
 }
 
-/// The creates and updates of upstream that were accepted, by controller.
+/// The creates and updates of upstream that were accepted and changed something, by controller. An update with the content
+/// that is stored makes no version, so that no watch shows it.
 fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u64> {
     let mut made = BTreeMap::new();
-    let is_made = |request: &&Request| {
-        request.program() == UPSTREAM
-            && matches!(request.verb.as_str(), "create" | "update" | "patch")
+    let mut stored: BTreeMap<(&str, &str, &str), Value> = BTreeMap::new();
+    let is_accepted = |request: &&Request| {
+        matches!(request.verb.as_str(), "create" | "update" | "patch")
             && request.code < 300
             && is_of_endpoints(request)
     };
-    for request in requests.iter().filter(is_made) {
+    let mut accepted: Vec<&Request> = requests.iter().filter(is_accepted).collect();
+    accepted.sort_by_key(|request| request.answered);
+    for request in accepted {
+        let object = (request.resource.as_str(), request.namespace.as_str(), request.name.as_str());
+        let content = request.body.as_ref().map(content).unwrap_or_default();
+        let is_change = stored.get(&object) != Some(&content) || content.is_null();
+        stored.insert(object, content);
         let client = |controller: &&Controller| request.user_agent.ends_with(controller.client());
-        if let Some(controller) = controllers.iter().find(client) {
+        if request.program() == UPSTREAM
+            && is_change
+            && let Some(controller) = controllers.iter().find(client)
+        {
             *made.entry(controller.name().to_owned()).or_default() += 1;
         }
     }
     made
+}
+
+/// The fields of Endpoints or a slice that its writer sets.
+fn content(body: &Value) -> Value {
+    let metadata = &body["metadata"];
+    json!([
+        body["subsets"],
+        body["addressType"],
+        body["endpoints"],
+        body["ports"],
+        metadata["labels"],
+        metadata["annotations"],
+        metadata["ownerReferences"],
+    ])
 }

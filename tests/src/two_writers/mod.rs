@@ -92,7 +92,7 @@ async fn all_counted(ours: &Manager, cluster: &Cluster, mark: Mark, controllers:
 /// that is stored makes no version, so that no watch shows it.
 fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u64> {
     let mut made = BTreeMap::new();
-    let mut stored: BTreeMap<(&str, &str, &str), Value> = BTreeMap::new();
+    let mut stored: BTreeMap<(&str, &str, &str), Option<Value>> = BTreeMap::new();
     let is_accepted = |request: &&Request| {
         matches!(request.verb.as_str(), "create" | "update" | "patch")
             && request.code < 300
@@ -102,8 +102,8 @@ fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u6
     accepted.sort_by_key(|request| request.answered);
     for request in accepted {
         let object = (request.resource.as_str(), request.namespace.as_str(), request.name.as_str());
-        let content = request.body.as_ref().map(content).unwrap_or_default();
-        let is_change = stored.get(&object) != Some(&content) || content.is_null();
+        let content = request.body.as_ref().map(content);
+        let is_change = request.verb == "create" || stored.get(&object) != Some(&content);
         stored.insert(object, content);
         let client = |controller: &&Controller| request.user_agent.ends_with(controller.client());
         if request.program() == UPSTREAM

@@ -1,4 +1,4 @@
-//! What a new configuration file changes.
+//! Differences between the configuration that runs and a new file.
 
 use crate::options::flag::{Flag, OnChange};
 use crate::options::groups::all;

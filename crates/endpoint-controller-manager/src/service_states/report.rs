@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::printing::aligned;
 
-/// What a single controller does about a Service.
+/// The state of a Service in one controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum State {
     /// Its last sync succeeded, and nothing has changed since.
@@ -45,7 +45,7 @@ impl State {
 pub(super) struct ControllerState {
     controller: &'static str,
     state: State,
-    /// What ends the state.
+    /// The event that ends the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<&'static str>,
     /// The number of consecutive failures.

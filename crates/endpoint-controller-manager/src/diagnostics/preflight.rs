@@ -69,8 +69,8 @@ async fn report(command: &Preflight) -> Result<u8, Failure> {
 
 /// Makes all checks of a cluster for a program with this configuration, which runs as this user.
 ///
-/// It reads, and creates access reviews. What the first plans change is looked for twice, `confirm_after` apart; zero looks
-/// once.
+/// It reads, and creates access reviews. What the first plans change is looked for up to five times, `confirm_after` apart,
+/// as long as something is the same each time; zero looks once.
 ///
 /// # Errors
 /// A line about an API server that cannot be reached, or that does not know the caller.

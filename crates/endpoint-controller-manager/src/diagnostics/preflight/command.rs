@@ -127,8 +127,8 @@ pub(crate) fn args() -> Vec<Arg> {
         ),
         flag("context").value_name("NAME").help("Context of the kubeconfig; by default the current one"),
         flag("confirm-after").value_name("DURATION").value_parser(parse_duration).help(
-            "Time after which a cluster in which the first plans change something is read again; only what is found both \
-             times counts. 0 reads once [default: 5s]",
+            "Time after which a cluster in which the first plans change something is read again, up to four times; only what \
+             is the same each time counts. 0 reads once [default: 5s]",
         ),
     ]
 }

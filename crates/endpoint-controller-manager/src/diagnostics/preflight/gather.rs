@@ -2,6 +2,7 @@
 
 mod access;
 mod kube_system;
+mod lasting;
 mod objects;
 mod priority;
 mod requests;

@@ -1,6 +1,5 @@
 //! The objects that the controllers read and write, in one pass: who wrote them, and what a takeover would change.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use endpoint_diagnostics::Snapshot;
@@ -11,6 +10,7 @@ use kube_api::ApiError;
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::lasting::lasting;
 use super::requests::unknown;
 use crate::config::Config;
 use crate::diagnostics::cluster::Cluster;
@@ -25,21 +25,27 @@ use crate::simulate::{Foreseen, Foresight};
 const DELETED_AT_START: &str = "endpoints-without-service";
 const ACTION: &str = "plan a takeover";
 
-/// The field managers of the controllers' objects, and what a takeover would change. What is found is looked for a second
-/// time, because the lists are not of one moment.
+/// The number of times that a cluster is read, at most.
+const LOOKS: u32 = 5;
+
+/// The field managers of the controllers' objects, and what a takeover would change. The lists are not of one moment, and a
+/// controller may be late: what is found is looked for again, and only what is the same each time counts.
 pub(super) async fn objects(
     cluster: &Cluster,
     config: &Config,
     confirm_after: Duration,
 ) -> (Fact<Writers>, Fact<Takeover>) {
-    let (writers, first) = look(cluster, config).await;
-    let first = match first {
-        Ok(first) if !first.foreseen.changes.is_empty() && !confirm_after.is_zero() => first,
-        outcome => return (writers, outcome.map(Look::takeover)),
-    };
-    sleep(confirm_after).await;
-    let (writers, second) = look(cluster, config).await;
-    (writers, second.map(|second| second.confirming(&first).takeover()))
+    let (mut writers, mut latest) = look(cluster, config).await;
+    for _ in 1..LOOKS {
+        let earlier = match latest {
+            Ok(look) if !look.foreseen.changes.is_empty() && !confirm_after.is_zero() => look,
+            settled => return (writers, settled.map(Look::takeover)),
+        };
+        sleep(confirm_after).await;
+        (writers, latest) = look(cluster, config).await;
+        latest = latest.map(|look| look.confirming(&earlier));
+    }
+    (writers, latest.map(Look::takeover))
 }
 
 /// One look at a cluster.
@@ -134,11 +140,7 @@ impl Reading {
 impl Look {
     /// This look without what an earlier one did not find.
     fn confirming(mut self, earlier: &Self) -> Self {
-        let key = |change: &Change| {
-            (change.action.verb(), change.kind.clone(), change.namespace.clone(), change.name.clone())
-        };
-        let known: HashSet<_> = earlier.foreseen.changes.iter().map(key).collect();
-        self.foreseen.changes.retain(|change| known.contains(&key(change)));
+        self.foreseen.changes = lasting(self.foreseen.changes, &earlier.foreseen.changes);
         self
     }
 

@@ -37,6 +37,10 @@ impl Answer {
 /// Stands for the status of an answer that did not come. A Go server cuts the connection when a handler panics.
 pub(crate) const CUT: u16 = 0;
 
+/// A version that is above the small numbers in objects, such as the 300 seconds of a pod's tolerations. A number that is the
+/// version of an object too cannot be told from it in a text.
+const FIRST_VERSION: u64 = 1_001;
+
 /// A server, as its clients see it.
 #[derive(Clone)]
 pub struct Server {
@@ -188,7 +192,7 @@ impl Server {
         self.answer(request.body(body.into()).expect("a request")).await;
     }
 
-    /// Drops the history so far, so that a watch from its beginning fails.
+    /// Drops the history so far, so that a watch from its beginning fails. Versions go on above [`FIRST_VERSION`].
     pub(crate) async fn compact(&self) {
         let Some(etcd) = &self.etcd else { return };
         let post = async |path: &str, body: String| -> serde_json::Value {
@@ -200,9 +204,15 @@ impl Server {
             let body = answer.into_body().collect().await.expect("an answer of etcd").to_bytes();
             serde_json::from_slice(&body).expect("JSON of etcd")
         };
-        // A range that is empty: the header has the revision.
-        let answer = post("/v3/kv/range", r#"{"key":"eA=="}"#.to_owned()).await;
-        let revision = answer["header"]["revision"].as_str().expect("a revision").to_owned();
+        // A key that the API server does not read; the header has the revision.
+        let write = async || -> u64 {
+            let answer = post("/v3/kv/put", r#"{"key":"eA==","value":""}"#.to_owned()).await;
+            answer["header"]["revision"].as_str().and_then(|text| text.parse().ok()).expect("a revision")
+        };
+        let mut revision = write().await;
+        while revision < FIRST_VERSION {
+            revision = write().await;
+        }
         post("/v3/kv/compaction", format!(r#"{{"revision":"{revision}"}}"#)).await;
     }
 

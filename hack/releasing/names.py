@@ -3,6 +3,9 @@
 PROGRAM = "endpoint-controller-manager"
 # Where the image has it.
 PROGRAM_PATH = f"usr/local/bin/{PROGRAM}"
+# Where an archive has the licences of what the program is built from, and where the image has them.
+LICENSES = "licenses"
+LICENSES_PATH = f"usr/share/licenses/{PROGRAM}"
 REPOSITORY = "https://github.com/endpoint-controller-manager/endpoint-controller-manager"
 # Architectures as Go and OCI call them, and the target of rustc for each.
 TARGETS = {"amd64": "x86_64-unknown-linux-musl", "arm64": "aarch64-unknown-linux-musl"}

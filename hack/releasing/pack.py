@@ -51,6 +51,13 @@ def program_archive(version, architecture, program, extras, epoch):
     return compressed(tar(files, epoch))
 
 
+def layer(program, licenses, epoch):
+    """The files of the image: the program, and the licences of what it is built from."""
+    files = [(names.PROGRAM_PATH, program, True)]
+    files += [(f"{names.LICENSES_PATH}/{path.name}", path.read_bytes(), False) for path in sorted(licenses.iterdir())]
+    return compressed(tar(files, epoch))
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     for name in ["version", "commit", "target-folder", "extras", "output"]:
@@ -62,7 +69,7 @@ def main():
         built = Path(given.target_folder, target, "release", names.PROGRAM).read_bytes()
         archive = program_archive(given.version, architecture, built, [Path(given.extras)], given.epoch)
         (output / names.archive(given.version, architecture)).write_bytes(archive)
-        layers[architecture] = compressed(tar([(names.PROGRAM_PATH, built, True)], given.epoch))
+        layers[architecture] = layer(built, Path(given.extras, names.LICENSES), given.epoch)
         components = sbom.build(given.version, given.commit, target, given.epoch)
         (output / names.sbom(given.version, architecture)).write_bytes(components)
     layout = image.build(given.version, given.commit, given.epoch, layers)

@@ -5,6 +5,7 @@ Without a network and without building anything; a second. hack/verify runs them
 """
 
 import base64
+import contextlib
 import gzip
 import io
 import json
@@ -20,6 +21,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 import image  # noqa: E402
+import licenses  # noqa: E402
 import names  # noqa: E402
 import pack  # noqa: E402
 import sbom  # noqa: E402
@@ -29,6 +31,7 @@ VERSION = "1.2.3"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 EPOCH = 1_700_000_000
 CHECKSUM = "ab" * 32
+LICENSE = "serde 1.0.0: MIT"
 LOCK = f"""
 [[package]]
 name = "{names.PROGRAM}"
@@ -76,8 +79,23 @@ def sources(lock=LOCK):
     return gzip.compress(output.getvalue())
 
 
-def layer(architecture):
-    return gzip.compress(pack.tar([(names.PROGRAM_PATH, elf(architecture), True)], EPOCH))
+def layer(architecture, text=LICENSE):
+    with licensed(text) as folder:
+        return pack.layer(elf(architecture), folder / names.LICENSES, EPOCH)
+
+
+def archive(architecture, program):
+    with licensed(LICENSE) as folder:
+        return pack.program_archive(VERSION, architecture, program, [folder], EPOCH)
+
+
+@contextlib.contextmanager
+def licensed(text):
+    """A folder as hack/release makes it for what the archives have beside the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, names.LICENSES).mkdir()
+        Path(folder, names.LICENSES, "crates.txt").write_text(text)
+        yield Path(folder)
 
 
 def layout():
@@ -101,7 +119,7 @@ class Release(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         for architecture in names.TARGETS:
-            program = pack.program_archive(VERSION, architecture, elf(architecture), [], EPOCH)
+            program = archive(architecture, elf(architecture))
             self.write(names.archive(VERSION, architecture), program)
             self.write(names.sbom(VERSION, architecture), json.dumps(document()).encode())
         self.write(names.image(VERSION), layout().tar(EPOCH))
@@ -181,6 +199,26 @@ class Release(unittest.TestCase):
         self.sign()
         self.assert_refused("arm64 does not have the program")
 
+    def test_an_image_with_other_licences_is_refused(self):
+        layers = {architecture: layer(architecture, "none") for architecture in names.TARGETS}
+        self.write(names.image(VERSION), image.build(VERSION, COMMIT, EPOCH, layers).tar(EPOCH))
+        self.sign()
+        self.assert_refused("does not have the program and licences of the archive")
+
+    def test_an_archive_without_licences_is_refused(self):
+        self.write(names.archive(VERSION, "amd64"), pack.program_archive(VERSION, "amd64", elf("amd64"), [], EPOCH))
+        self.sign()
+        self.assert_refused("lacks the licences")
+
+    def test_each_text_is_there_once_with_the_crates_that_have_it(self):
+        def package(name):
+            return {"name": name, "version": "1.0.0", "license": "MIT", "authors": [f"{name}'s"]}
+
+        text = licenses.document([(package("a"), ["A"]), (package("b"), ["A", "B"]), (package("c"), [])])
+        self.assertIn(f"{licenses.LINE}\na 1.0.0\nb 1.0.0\n{licenses.LINE}\n\nA\n", text)
+        self.assertIn(f"{licenses.LINE}\nb 1.0.0\n{licenses.LINE}\n\nB\n", text)
+        self.assertIn("c 1.0.0: MIT; the package has no text, its authors are c's\n", text)
+
     def test_an_image_of_another_commit_is_refused(self):
         layers = {architecture: layer(architecture) for architecture in names.TARGETS}
         self.write(names.image(VERSION), image.build(VERSION, "f" * 40, EPOCH, layers).tar(EPOCH))
@@ -195,19 +233,19 @@ class Release(unittest.TestCase):
         self.assert_refused("no image needs")
 
     def test_a_program_for_another_machine_is_refused(self):
-        self.write(names.archive(VERSION, "arm64"), pack.program_archive(VERSION, "arm64", elf("amd64"), [], EPOCH))
+        self.write(names.archive(VERSION, "arm64"), archive("arm64", elf("amd64")))
         self.sign()
         self.assert_refused("ELF machine 62")
 
     def test_a_dynamic_program_is_refused(self):
         dynamic = elf("amd64")[:64] + struct.pack("<I52x", verify.PT_INTERP) + COMMIT.encode()
-        self.write(names.archive(VERSION, "amd64"), pack.program_archive(VERSION, "amd64", dynamic, [], EPOCH))
+        self.write(names.archive(VERSION, "amd64"), archive("amd64", dynamic))
         self.sign()
         self.assert_refused("not static")
 
     def test_a_program_with_a_fixed_address_is_refused(self):
         fixed = elf("amd64")[:16] + struct.pack("<H", 2) + elf("amd64")[18:]
-        self.write(names.archive(VERSION, "amd64"), pack.program_archive(VERSION, "amd64", fixed, [], EPOCH))
+        self.write(names.archive(VERSION, "amd64"), archive("amd64", fixed))
         self.sign()
         self.assert_refused("fixed address")
 

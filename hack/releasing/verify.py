@@ -94,10 +94,12 @@ def source(folder, version):
 
 
 def program(folder, version, architecture, commit):
-    """The program in an archive: for its architecture, static, position-independent, and of this commit."""
+    """The files that the image has too, by their paths there, with the program in an archive: for its architecture, static,
+    position-independent, and of this commit."""
     name = names.archive(version, architecture)
+    root = name.removesuffix(".tar.gz")
     files, _ = unpacked(folder / name)
-    found = files.get(f"{name.removesuffix('.tar.gz')}/{names.PROGRAM}", b"")
+    found = files.get(f"{root}/{names.PROGRAM}", b"")
     require(found[:6] == b"\x7fELF\x02\x01", f"{name} has no 64-bit ELF program")
     kind, machine = struct.unpack_from("<HH", found, 16)
     require(kind == ET_DYN, f"the program of {name} has a fixed address")
@@ -107,11 +109,13 @@ def program(folder, version, architecture, commit):
     segments = [struct.unpack_from("<I", found, start + size * number)[0] for number in range(count)]
     require(PT_INTERP not in segments, f"the program of {name} is not static")
     require(commit.encode() in found, f"the program of {name} is not of the commit {commit}")
-    return found
+    licenses = {path.rpartition("/")[2]: text for path, text in files.items() if path.startswith(f"{root}/{names.LICENSES}/")}
+    require(licenses, f"{name} lacks the licences of what the program is built from")
+    return {names.PROGRAM_PATH: found} | {f"{names.LICENSES_PATH}/{path}": text for path, text in licenses.items()}
 
 
 def oci(folder, version, commit, programs):
-    """The layout: each digest and size, both platforms, and in each image exactly the program of the archive."""
+    """The layout: each digest and size, both platforms, and in each image exactly the program and licences of the archive."""
     name = names.image(version)
     files, _ = unpacked(folder / name, "r:")
     used = {"oci-layout", "index.json"}
@@ -153,8 +157,8 @@ def oci(folder, version, commit, programs):
         require(len(layers) == 1, f"{name}: the image of {architecture} has {len(layers)} layers and not one")
         with tarfile.open(fileobj=io.BytesIO(layers[0]), mode="r:") as layer:
             content = {entry.name: layer.extractfile(entry).read() for entry in layer if not entry.isdir()}
-        expected = {names.PROGRAM_PATH: programs[architecture]}
-        require(content == expected, f"{name}: the image of {architecture} does not have the program of the archive")
+        found = f"{name}: the image of {architecture}"
+        require(content == programs[architecture], f"{found} does not have the program and licences of the archive")
     require(set(files) == used, f"{name} has files that no image needs: {sorted(set(files) - used)}")
 
 
@@ -184,7 +188,7 @@ def each(folder, key, say):
     programs = {architecture: program(folder, version, architecture, commit) for architecture in names.TARGETS}
     say(f"ok  programs of {' and '.join(programs)}: static, and of this commit")
     oci(folder, version, commit, programs)
-    say(f"ok  {names.image(version)}: all digests, and in each image the program of the archive")
+    say(f"ok  {names.image(version)}: all digests, and in each image the program and licences of the archive")
     for architecture in programs:
         components(folder, version, architecture, lock, commit)
         say(f"ok  {names.sbom(version, architecture)}: crates of Cargo.lock with its checksums")

@@ -47,6 +47,8 @@ pub struct ClusterOptions {
     /// The API server's memory, such as `2GiB`: it collects garbage only when it comes near, which saves CPU for a run
     /// of many requests.
     pub memory_limit: Option<String>,
+    /// Writes the answers to writes of Endpoints, slices, Leases and Events into the audit log too.
+    pub audit_responses: bool,
 }
 
 impl Default for ClusterOptions {
@@ -55,6 +57,7 @@ impl Default for ClusterOptions {
             service_cluster_ip_range: "10.96.0.0/16,fd00:96::/112".to_owned(),
             apiserver_flags: Vec::new(),
             memory_limit: None,
+            audit_responses: false,
         }
     }
 }
@@ -110,7 +113,7 @@ impl Cluster {
         let folder = folder();
         let [etcd, etcd_peer, apiserver] = ports::free();
         let ports = Ports { etcd, etcd_peer, apiserver };
-        write_files(folder.path(), ports.apiserver);
+        write_files(folder.path(), ports.apiserver, &options);
         if let Some(prepared) = prepared {
             prepared.write(folder.path());
         }
@@ -133,7 +136,7 @@ impl Cluster {
     pub async fn embedded() -> Self {
         let folder = folder();
         let [port] = ports::free();
-        write_files(folder.path(), port);
+        write_files(folder.path(), port, &ClusterOptions::default());
         let server = EmbeddedServer::start(folder.path(), port).await;
         let client = client(&kubeconfig_path(folder.path(), User::Admin)).await.expect("a client");
         Self { servers: Servers::Embedded(server), client, folder }

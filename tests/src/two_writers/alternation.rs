@@ -117,6 +117,7 @@ mod tests {
             user_agent: format!("{program}/v1"),
             code: 200,
             body: (!is_user).then_some(slice),
+            version: None,
             received: jiff::Timestamp::from_second(second).unwrap(),
             answered: jiff::Timestamp::from_second(second).unwrap(),
         }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::{Written, all_counted, by_program, yielding};
-use crate::cluster::{Cluster, Seed};
+use crate::cluster::{Cluster, ClusterOptions, Seed};
 use crate::manager::{Controller, Manager, ManagerOptions};
 use crate::wait;
 
@@ -47,7 +47,9 @@ pub struct Outcome {
 /// If that does not happen.
 pub async fn run(start: ColdStart) -> Outcome {
     let ColdStart { services, pods, qps, at_once, yields } = start;
-    let cluster = Cluster::seeded(&Seed { services, pods, ..Seed::default() }).await;
+    let cluster_options = ClusterOptions { audit_responses: true, ..ClusterOptions::default() };
+    let seed = Seed { services, pods, ..Seed::default() };
+    let cluster = Cluster::seeded_with(&seed, cluster_options).await;
     let mark = cluster.audit().mark();
     let options = ManagerOptions { qps, ..ManagerOptions::of(Controller::ALL) };
     let _upstream = Manager::upstream(&cluster, &options);

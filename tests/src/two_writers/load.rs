@@ -66,7 +66,7 @@ pub async fn run(load: Load) -> [Outcome; 2] {
 }
 
 async fn run_under(load: Load, both: bool) -> Outcome {
-    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let cluster = Cluster::start(ClusterOptions { audit_responses: true, ..ClusterOptions::default() }).await;
     let world = World::prepare(cluster.client(), Controller::ALL).await;
     let begin = cluster.audit().mark();
     let options = ManagerOptions::of(Controller::ALL);

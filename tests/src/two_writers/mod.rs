@@ -14,9 +14,7 @@ pub mod load;
 pub mod rounds;
 mod steady;
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::audit::{Mark, Request};
 use crate::cluster::Cluster;
@@ -89,10 +87,13 @@ async fn all_counted(ours: &Manager, cluster: &Cluster, mark: Mark, controllers:
 }
 
 /// The creates and updates of upstream that were accepted and changed something, by controller. An update with the content
-/// that is stored makes no version, so that no watch shows it.
+/// that is stored gets the version of the write before, and no watch shows it.
+///
+/// # Panics
+/// If the cluster was started without [`ClusterOptions::audit_responses`].
+///
+/// [`ClusterOptions::audit_responses`]: crate::cluster::ClusterOptions::audit_responses
 fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u64> {
-    let mut made = BTreeMap::new();
-    let mut stored: BTreeMap<(&str, &str, &str), Option<Value>> = BTreeMap::new();
     let is_accepted = |request: &&Request| {
         matches!(request.verb.as_str(), "create" | "update" | "patch")
             && request.code < 300
@@ -100,11 +101,10 @@ fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u6
     };
     let mut accepted: Vec<&Request> = requests.iter().filter(is_accepted).collect();
     accepted.sort_by_key(|request| request.answered);
+    let mut versions = HashSet::new();
+    let mut made = BTreeMap::new();
     for request in accepted {
-        let object = (request.resource.as_str(), request.namespace.as_str(), request.name.as_str());
-        let content = request.body.as_ref().map(content);
-        let is_change = request.verb == "create" || stored.get(&object) != Some(&content);
-        stored.insert(object, content);
+        let is_change = versions.insert(request.version.as_ref().expect("the version in the audit log"));
         let client = |controller: &&Controller| request.user_agent.ends_with(controller.client());
         if request.program() == UPSTREAM
             && is_change
@@ -114,18 +114,4 @@ fn made(requests: &[Request], controllers: &[Controller]) -> BTreeMap<String, u6
         }
     }
     made
-}
-
-/// The fields of Endpoints or a slice that its writer sets.
-fn content(body: &Value) -> Value {
-    let metadata = &body["metadata"];
-    json!([
-        body["subsets"],
-        body["addressType"],
-        body["endpoints"],
-        body["ports"],
-        metadata["labels"],
-        metadata["annotations"],
-        metadata["ownerReferences"],
-    ])
 }

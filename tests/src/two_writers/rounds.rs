@@ -66,7 +66,8 @@ impl Scene {
 
     /// Starts ours with an election.
     async fn start_with(leader_election: Option<LeaderElection>) -> Self {
-        let cluster = Cluster::start(ClusterOptions::default()).await;
+        let cluster =
+            Cluster::start(ClusterOptions { audit_responses: true, ..ClusterOptions::default() }).await;
         cluster.allow_election().await;
         let world = World::prepare(cluster.client(), Controller::ALL).await;
         let ports = json!([{"name": "http", "port": 80}]);

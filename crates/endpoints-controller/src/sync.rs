@@ -362,7 +362,7 @@ impl EndpointsController {
         Ok(())
     }
 
-    fn forget(&self, key: &ObjectKey) {
+    pub(crate) fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);
         // Each time, because an earlier addition of the key, such as a retry, replaces a later one.
         if let Some(rest) = self.tracker.lock().forget(key, Instant::now()) {

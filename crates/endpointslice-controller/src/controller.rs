@@ -158,6 +158,10 @@ impl Controller for EndpointSliceController {
         Some(self.slices.expectations.repairs())
     }
 
+    fn skipped(&self, key: &ObjectKey) {
+        self.leave(key);
+    }
+
     async fn background(&self) -> Infallible {
         tokio::select! {
             biased;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use controller_harness::{TestApi, merged, object};
 use endpoint_informers::yielding::{GRACE, Transition, Yielding};
+use endpointslice::Service;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use parking_lot::Mutex;
@@ -130,6 +131,23 @@ async fn a_service_that_is_passed_over_is_written_while_the_other_writer_is_busy
     assert_eq!(harness.api.requests().len(), 1);
     assert_eq!(harness.api.addresses("db"), ["10.0.1.1", "10.0.1.2"]);
     assert_eq!(*transitions.lock(), [Transition::Acts, yields()]);
+}
+
+/// While this controller yields, nothing is left to write for a Service that is deleted, and no sync comes to forget it.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_deleted_meanwhile_is_forgotten() {
+    let (harness, transitions) = start();
+    harness.api.advance(2 * GRACE).await;
+    let desired = || harness.metric("endpoint_slice_controller_endpoints_desired");
+    assert_eq!(desired(), 2);
+    harness.api.edit_slice("db", |slice| {
+        slice.metadata.annotations.get_or_insert_default().insert("turn".into(), "1".into());
+    });
+    harness.api.remove::<Service>("web");
+    harness.api.delete_slice("web");
+    harness.api.advance(MOMENT).await;
+    assert_eq!(*transitions.lock(), [Transition::Acts, yields()]);
+    assert_eq!(desired(), 1);
 }
 
 /// Counted without the gate too: creates and updates by other field managers, and nothing else.

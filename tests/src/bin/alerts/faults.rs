@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::cluster::User;
 
 use crate::rules::FASTER;
@@ -109,12 +110,15 @@ impl Show {
             .await;
     }
 
-    /// It would split a slice of three endpoints.
+    /// It would delete the slices of a Service with the label.
     async fn shadow_has_other_flags(&mut self) {
         self.silent(&["ShadowDifferences"]).await;
+        let label = |value: Value| json!({"metadata": {"labels": {ENDPOINT_CONTROLLER_NAME: value}}});
+        self.stage.world.change_service("web", label("another-controller".into())).await;
         self.stage.shadow.supervise();
-        self.fire("a shadow has another slice size", &["ShadowDifferences"]).await;
+        self.fire("a shadow has another feature gate", &["ShadowDifferences"]).await;
         self.stage.shadow.kill();
+        self.stage.world.change_service("web", label(Value::Null)).await;
     }
 
     /// Writes, lists and new watches are refused. A pod changes, and the standby starts anew.
@@ -159,12 +163,15 @@ impl Show {
             self.stage.until("a leader", async |stage| stage.leader().await.map(drop)).await;
             let leader = self.stage.leader().await.expect("a leader");
             self.stage.replicas[leader].kill();
+            // Until the other one leads: restarted, it might win the Lease again.
+            self.stage.supervises = false;
             let took_over = format!("the successor of replica {leader}");
             self.stage
                 .until(&took_over, async |stage| {
                     if stage.leader().await? == leader { Err("still the same".to_owned()) } else { Ok(()) }
                 })
                 .await;
+            self.stage.supervises = true;
         }
         self.fire("two leaders are killed", &["LeadershipLost"]).await;
     }

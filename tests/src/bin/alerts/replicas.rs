@@ -34,14 +34,14 @@ impl Replica {
         replica
     }
 
-    /// A shadow that does not run yet, and makes smaller slices than the replicas.
+    /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not.
     pub(crate) fn shadow(cluster: &Cluster) -> Self {
         let args = vec![
             "shadow".to_owned(),
             format!("--kubeconfig={}", cluster.kubeconfig(shadow::USER).display()),
             "--authentication-skip-lookup=true".to_owned(),
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics".to_owned(),
-            "--max-endpoints-per-slice=1".to_owned(),
+            "--feature-gates=EndpointControllerNameWellKnownLabel=true".to_owned(),
             "--grace=2s".to_owned(),
         ];
         Self::with_args(cluster, "shadow", args)
@@ -71,8 +71,11 @@ impl Replica {
 
     /// The certificate that it signed itself; none yet shortly after the first start.
     pub(crate) fn certificate(&self) -> Result<String, String> {
-        let path = self.folder.join("endpoint-controller-manager.crt");
-        std::fs::read_to_string(path).map_err(|error| error.to_string())
+        let path = |extension| self.folder.join(format!("endpoint-controller-manager.{extension}"));
+        // The key is written last. Without it, the next start would make another pair.
+        let read = |path: PathBuf| std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let key = read(path("key"))?;
+        if key.contains("-----END") { read(path("crt")) } else { Err("half of a key".to_owned()) }
     }
 
     /// Starts the process if there is none. Called all the time.

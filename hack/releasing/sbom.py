@@ -19,6 +19,8 @@ from pathlib import Path
 import names
 
 SPECIFICATION = "1.6"
+# hack/release builds on no other platform.
+BUILDER = "x86_64-unknown-linux-gnu"
 
 
 def cargo(folder, *arguments):
@@ -58,7 +60,9 @@ def component(crate, kind, checksum, package):
 
 def build(version, commit, target, epoch, folder="."):
     """The SBOM of the program for a target, the same for the same commit."""
-    metadata = json.loads(cargo(folder, "metadata", "--locked", "--format-version=1", f"--filter-platform={target}"))
+    # Procedural macros and build scripts are compiled for the machine that builds.
+    platforms = [f"--filter-platform={platform}" for platform in (target, BUILDER)]
+    metadata = json.loads(cargo(folder, "metadata", "--locked", "--format-version=1", *platforms))
     packages = {package["id"]: package for package in metadata["packages"]}
     identity = {key: (package["name"], package["version"]) for key, package in packages.items()}
     checksums = locked(Path(folder, "Cargo.lock").read_text())

@@ -19,8 +19,8 @@ pub(super) fn lasting(changes: Vec<Change>, earlier: &[Change]) -> Vec<Change> {
     changes.into_iter().filter_map(in_both).collect()
 }
 
-fn key(change: &Change) -> (&'static str, String, String, String) {
-    (change.action.verb(), change.kind.clone(), change.namespace.clone(), change.name.clone())
+fn key(change: &Change) -> [&str; 4] {
+    [change.action.verb(), &change.kind, &change.namespace, &change.name]
 }
 
 /// True for the same field with the same value to write. The value that it has may change, as the time of the last change

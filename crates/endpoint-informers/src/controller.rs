@@ -8,6 +8,8 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_workers};
 
+use kube_api::time::Instant;
+
 use crate::cache::{Cache, Handler, State};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
 use crate::repairs::Repairs;
@@ -210,7 +212,8 @@ pub async fn run_with_policy<C: Controller>(
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
             let Some(policy) = policy else { return controller.sync(&key).await };
-            match policy.decide(&key, &|| controller.pending_writes(&key)) {
+            let seen = controller.queue().change_seen(&key).unwrap_or_else(Instant::now);
+            match policy.decide(&key, seen, &|| controller.pending_writes(&key)) {
                 Decision::Sync => {
                     let synced = controller.sync(&key).await;
                     policy.synced(&key, synced.is_ok());

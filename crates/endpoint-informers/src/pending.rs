@@ -10,6 +10,7 @@ use endpointslice::SlicePlan;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_api::time::Instant;
 use serde_json::Value;
 
 /// An object that controllers write.
@@ -134,18 +135,25 @@ pub enum Decision {
 
 /// A policy that decides, before each sync of a controller, whether it may write now.
 pub trait WritePolicy: Send + Sync + 'static {
-    /// Decides about the sync of `key`. `pending` returns the writes that the sync would make, or `None` if that is not
+    /// Decides about the sync of `key`, whose oldest unwritten change was [seen](controller_kit::queue::WorkQueue::change_seen) at `seen`. `pending`
+    /// returns the writes that the sync would make, or `None` if that is not
     /// known, because the cache is stale or an object in it can't be decoded; its cost is that of planning all of the
     /// Service.
     ///
     /// One key is never asked about twice at the same time.
-    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision;
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        seen: Instant,
+        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
+    ) -> Decision;
 
     /// Records the end of a sync of `key` that the policy allowed.
     fn synced(&self, _key: &ObjectKey, _succeeded: bool) {}
 
-    /// Records that another field manager wrote an object of `key`. Called with the lock of the cache held.
-    fn foreign_write(&self, _key: &ObjectKey, _manager: &Arc<str>) {}
+    /// Records that another field manager wrote an object of `key`, whose oldest unwritten change was seen at `seen`. Called
+    /// with the lock of the cache held.
+    fn foreign_write(&self, _key: &ObjectKey, _seen: Instant, _manager: &Arc<str>) {}
 
     /// True if the policy expects another writer to write `key`. A foreign change of its objects is then no change to
     /// [repair](crate::repairs).

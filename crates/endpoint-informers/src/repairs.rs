@@ -115,7 +115,8 @@ impl Repairs {
     fn count_foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
         self.foreign_writes.inc();
         if let Some(policy) = self.policy.get() {
-            policy.foreign_write(key, manager);
+            let seen = self.queue.change_seen(key).unwrap_or_else(Instant::now);
+            policy.foreign_write(key, seen, manager);
         }
     }
 

@@ -106,7 +106,12 @@ impl fmt::Display for Yielding {
 }
 
 impl WritePolicy for Yielding {
-    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        seen: Instant,
+        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
+    ) -> Decision {
         if self.state.lock().mode.turn() == Turn::Acting {
             return Decision::Sync;
         }
@@ -114,7 +119,7 @@ impl WritePolicy for Yielding {
         // is left to the sync, which waits for the cache or fails.
         let out_of_sync = pending().is_some_and(|pending| !pending.is_empty());
         let Decided { decision, begins_to_act } =
-            self.state.lock().mode.decide(key, out_of_sync, Instant::now());
+            self.state.lock().mode.decide(key, seen, out_of_sync, Instant::now());
         if begins_to_act {
             self.begins(&Transition::Acts);
         }
@@ -125,11 +130,11 @@ impl WritePolicy for Yielding {
         self.state.lock().mode.synced(key, succeeded);
     }
 
-    fn foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
+    fn foreign_write(&self, key: &ObjectKey, seen: Instant, manager: &Arc<str>) {
         let begins = {
             let mut state = self.state.lock();
             state.other = Some(Arc::clone(manager));
-            state.mode.foreign_write(key, Instant::now())
+            state.mode.foreign_write(key, seen, Instant::now())
         };
         if begins {
             self.begins(&Transition::Yields { to: Arc::clone(manager) });

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::write::Verb;
 use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
+use kube_api::time::Instant;
 use parking_lot::Mutex;
 
 use crate::Served;
@@ -41,8 +42,14 @@ pub(crate) struct Predicting<T> {
 }
 
 impl<T: Served> WritePolicy for Predicting<T> {
-    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
-        let decision = self.policy.as_ref().map_or(Decision::Sync, |policy| policy.decide(key, pending));
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        seen: Instant,
+        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
+    ) -> Decision {
+        let decision =
+            self.policy.as_ref().map_or(Decision::Sync, |policy| policy.decide(key, seen, pending));
         if decision != Decision::Sync {
             return decision;
         }
@@ -65,8 +72,8 @@ impl<T: Served> WritePolicy for Predicting<T> {
         self.policy.iter().for_each(|policy| policy.synced(key, succeeded));
     }
 
-    fn foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
-        self.policy.iter().for_each(|policy| policy.foreign_write(key, manager));
+    fn foreign_write(&self, key: &ObjectKey, seen: Instant, manager: &Arc<str>) {
+        self.policy.iter().for_each(|policy| policy.foreign_write(key, seen, manager));
     }
 
     fn awaits(&self, key: &ObjectKey) -> bool {

@@ -38,6 +38,8 @@ pub struct Outcome {
     pub made_twice: Vec<String>,
     /// Writes by program.
     pub written: BTreeMap<String, Written>,
+    /// The end of the log of ours, which has the changes of turn.
+    pub log: String,
 }
 
 /// Starts both, and waits until every Service has its slice and Endpoints, and, if both start at once, ours has counted all
@@ -61,7 +63,7 @@ pub async fn run(start: ColdStart) -> Outcome {
         .await;
     }
     let ours = if yields { yielding(&options) } else { options.clone() };
-    let ours = Manager::ours(&cluster, &ours).await;
+    let mut ours = Manager::ours(&cluster, &ours).await;
     let limit = wait::LIMIT + std::time::Duration::from_secs(u64::from(2 * services / qps));
     let endpoints: Api<Endpoints> = Api::namespaced(cluster.client(), NAMESPACE);
     let slices: Api<EndpointSlice> = Api::namespaced(cluster.client(), NAMESPACE);
@@ -89,5 +91,6 @@ pub async fn run(start: ColdStart) -> Outcome {
         }
     }
     creates.retain(|_, creates| *creates > 1);
-    Outcome { made_twice: creates.into_keys().collect(), written: by_program(&requests) }
+    let (made_twice, log) = (creates.into_keys().collect(), ours.process().tail());
+    Outcome { made_twice, written: by_program(&requests), log }
 }

@@ -25,10 +25,10 @@ async fn a_cold_start_of_both_makes_no_slice_twice() {
     let (services, qps) = (number("TWO_WRITERS_SERVICES", 200), number("TWO_WRITERS_QPS", 20));
     let at_once = number("TWO_WRITERS_AT_ONCE", 0) == 1;
     let start = ColdStart { services, pods: 10, qps, at_once, yields: yields() };
-    let cold_start::Outcome { made_twice, written } = cold_start::run(start).await;
+    let cold_start::Outcome { made_twice, written, log } = cold_start::run(start).await;
     println!("cold start of both, {services} Services: {written:?}, made twice: {}", made_twice.len());
     if yields() {
-        assert_eq!(made_twice, [""; 0]);
+        assert_eq!(made_twice, [""; 0], "{log}");
     }
 }
 

@@ -108,7 +108,12 @@ impl WritePolicy for Comparison {
     }
 
     /// Never allows a sync.
-    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        _seen: Instant,
+        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
+    ) -> Decision {
         let found = found(&key.name, pending());
         let outcome = {
             let mut differences = self.differences.lock();

@@ -51,9 +51,10 @@ pub(super) struct Mode {
 /// A Service that is out of sync.
 #[derive(Debug)]
 struct Waiting {
-    /// The time at which it was first found out of sync.
+    /// The time at which the change was seen.
     first: Instant,
-    /// The same, or the time of the last foreign write of its objects.
+    /// The time at which it was first found out of sync, or of the last foreign write of its objects. With many keys in
+    /// the queue, as at a start, the look comes long after the change.
     since: Instant,
     /// Its time is over: it is synced, and retried until that succeeds.
     due: bool,
@@ -76,25 +77,27 @@ impl Mode {
         self.waiting.contains_key(key)
     }
 
-    /// Records a foreign write of an object of this Service. Returns true if this controller begins to yield to the writer.
-    pub(super) fn foreign_write(&mut self, key: &ObjectKey, now: Instant) -> bool {
+    /// Records a foreign write of an object of this Service, whose oldest unwritten change was seen at `seen`. Returns true
+    /// if this controller begins to yield to the writer.
+    pub(super) fn foreign_write(&mut self, key: &ObjectKey, seen: Instant, now: Instant) -> bool {
         self.last_foreign_write = Some(now);
-        let reached = match self.waiting.get_mut(key) {
-            Some(waiting) => {
-                // More writes of the same Service may follow.
-                waiting.since = now;
-                waiting.due = false;
-                waiting.first
-            }
-            // It was faster than our look.
-            None => now,
-        };
-        self.reached = self.reached.max(Some(reached));
+        if let Some(waiting) = self.waiting.get_mut(key) {
+            // More writes of the same Service may follow.
+            waiting.since = now;
+            waiting.due = false;
+        }
+        self.reached = self.reached.max(Some(seen));
         mem::replace(&mut self.turn, Turn::Yielding) != Turn::Yielding
     }
 
-    /// Decides about the sync of a Service.
-    pub(super) fn decide(&mut self, key: &ObjectKey, out_of_sync: bool, now: Instant) -> Decided {
+    /// Decides about the sync of a Service, whose oldest unwritten change was seen at `seen`.
+    pub(super) fn decide(
+        &mut self,
+        key: &ObjectKey,
+        seen: Instant,
+        out_of_sync: bool,
+        now: Instant,
+    ) -> Decided {
         let decided = |decision| Decided { decision, begins_to_act: false };
         if self.turn == Turn::Acting {
             return decided(Decision::Sync);
@@ -105,7 +108,7 @@ impl Mode {
             let in_sync = if self.turn == Turn::Yielding { Decision::Skip } else { Decision::Sync };
             return decided(in_sync);
         }
-        let new = Waiting { first: now, since: now, due: false };
+        let new = Waiting { first: seen, since: now, due: false };
         let waiting = self.waiting.entry(key.clone()).or_insert(new);
         let rest = GRACE.saturating_sub(now.saturating_duration_since(waiting.since));
         let is_over = rest.is_zero();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::super::delays::Wait;
 use super::super::key::QueueKey;
 use super::super::key_state::KeyState;
-use super::super::unwritten::merged;
+use super::super::unwritten::{Unwritten, merged};
 use super::Core;
 
 impl<K: QueueKey> Core<K> {
@@ -15,23 +15,28 @@ impl<K: QueueKey> Core<K> {
         let until = |deadline: Instant| deadline.saturating_duration_since(now);
         let (ready, processing, again) = (self.ready.get(key), self.processing.get(key), self.dirty.get(key));
         let (delay, retry) = (self.delays.get(Wait::Add, key), self.delays.get(Wait::Retry, key));
-        let changes = [
-            ready.and_then(|(_, change)| change),
-            processing.and_then(|processing| processing.change),
-            again.and_then(|again| again.change),
-            delay.and_then(|delay| delay.change),
-            retry.and_then(|retry| retry.change),
-        ];
         let state = KeyState {
             syncing: processing.map(|processing| age(processing.since)),
             queued: ready.map(|(since, _)| since).or(again.map(|again| again.since)).map(age),
             delayed: delay.map(|delay| until(delay.deadline)),
             retry: retry.map(|retry| until(retry.deadline)),
             failures: self.limiter.failures(key),
-            unwritten: changes.into_iter().fold(None, merged).map(|change| age(change.since)),
+            unwritten: self.change_of(key).map(|change| age(change.since)),
             error: self.limiter.last_error(key, now),
         };
         (state != KeyState::default()).then_some(state)
+    }
+
+    /// The oldest change of a key that has not been written, wherever it is.
+    pub(in super::super) fn change_of(&self, key: &K) -> Option<Unwritten> {
+        let changes = [
+            self.ready.get(key).and_then(|(_, change)| change),
+            self.processing.get(key).and_then(|processing| processing.change),
+            self.dirty.get(key).and_then(|again| again.change),
+            self.delays.get(Wait::Add, key).and_then(|delay| delay.change),
+            self.delays.get(Wait::Retry, key).and_then(|retry| retry.change),
+        ];
+        changes.into_iter().fold(None, merged)
     }
 
     /// Keeps the error of a key whose sync has just failed, if there is room.

@@ -129,6 +129,11 @@ proptest! {
             }
             let all = waiting.0.values().chain(held.values().flatten());
             prop_assert_eq!(core.oldest_change(), all.map(|(since, _)| *since).min(), "after {:?}", op);
+            for key in 0..6 {
+                let (waits, held) = (waiting.0.get(&key), held.get(&key).and_then(Option::as_ref));
+                let expected = waits.into_iter().chain(held).map(|(since, _)| *since).min();
+                prop_assert_eq!(core.change_of(&key).map(|change| change.since), expected, "{}", key);
+            }
         }
     }
 }

@@ -35,15 +35,17 @@ impl Scene {
     }
 
     fn wrong(&mut self, name: &str) -> Decided {
-        self.mode.decide(&key(name), true, self.now)
+        self.mode.decide(&key(name), self.now, true, self.now)
     }
 
     fn right(&mut self, name: &str) -> Decided {
-        self.mode.decide(&key(name), false, self.now)
+        self.mode.decide(&key(name), self.now, false, self.now)
     }
 
+    /// A foreign write of a Service, for the change that it waits with or for one that was seen now.
     fn foreign_write(&mut self, name: &str) -> bool {
-        self.mode.foreign_write(&key(name), self.now)
+        let seen = self.mode.waiting.get(&key(name)).map_or(self.now, |waiting| waiting.first);
+        self.mode.foreign_write(&key(name), seen, self.now)
     }
 }
 
@@ -97,6 +99,22 @@ fn a_busy_writer_is_left_to_its_backlog() {
         }
     }
     assert!(scene.mode.waiting.is_empty());
+}
+
+/// A start at which the queue is long: the looks take four seconds, in another order than the other writer's.
+#[test]
+fn the_time_of_a_look_is_not_that_of_the_change() {
+    let mut scene = Scene::new();
+    let start = scene.now;
+    let wrong = |scene: &mut Scene, name| scene.mode.decide(&key(name), start, true, scene.now).decision;
+    let written = |scene: &mut Scene, name| scene.mode.foreign_write(&key(name), start, scene.now);
+    assert_eq!(wrong(&mut scene, "first"), Decision::After(GRACE));
+    scene.wait(4.0);
+    assert_eq!(wrong(&mut scene, "last"), Decision::After(GRACE));
+    written(&mut scene, "last");
+    written(&mut scene, "without a look");
+    scene.wait(1.0);
+    assert_eq!(wrong(&mut scene, "first"), Decision::After(seconds(4.0)), "its turn may still come");
 }
 
 #[test]

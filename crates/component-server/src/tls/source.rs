@@ -66,8 +66,13 @@ async fn self_signed_in(folder: &Path, options: &ServingOptions) -> Result<Defau
     if !(exists(&certificate).await? && exists(&key).await?) {
         let (certificate_pem, key_pem) = self_signed::generate(options.bind_address)?;
         fs::create_dir_all(folder).await.map_err(|source| TlsError::Write { path: folder.into(), source })?;
-        write(&certificate, &certificate_pem, 0o644).await?;
-        write(&key, &key_pem, 0o600).await?;
+        // Whatever ends this process meanwhile, the next one finds a pair or no key.
+        let written =
+            [write(&certificate, &certificate_pem, 0o644).await?, write(&key, &key_pem, 0o600).await?];
+        remove(&key).await?;
+        for (new, path) in written.iter().zip([&certificate, &key]) {
+            fs::rename(new, path).await.map_err(|source| TlsError::Write { path: path.into(), source })?;
+        }
         let files = (certificate.display(), key.display());
         info!("Generated self-signed cert ({}, {})", files.0, files.1);
     }
@@ -78,18 +83,29 @@ async fn exists(path: &Path) -> Result<bool, TlsError> {
     fs::try_exists(path).await.map_err(|source| TlsError::Read { path: path.into(), source })
 }
 
-/// Creates a file with these permissions from the start.
-async fn write(path: &Path, content: &str, mode: u32) -> Result<(), TlsError> {
-    let failed = |source| TlsError::Write { path: path.into(), source };
-    // An existing file may have other permissions.
-    match fs::remove_file(path).await {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        _ => (),
-    }
+/// Writes the content for `path` to a file beside it, which has these permissions from the start. Returns its path.
+async fn write(path: &Path, content: &str, mode: u32) -> Result<PathBuf, TlsError> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // One that was left behind may have other permissions.
+    remove(&new).await?;
+    let failed = |source| TlsError::Write { path: new.clone(), source };
     let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path).await.map_err(failed)?;
+    let mut file = options.write(true).create_new(true).mode(mode).open(&new).await.map_err(failed)?;
     file.write_all(content.as_bytes()).await.map_err(failed)?;
-    file.flush().await.map_err(failed)
+    file.sync_all().await.map_err(failed)?;
+    Ok(new)
+}
+
+/// Removes a file, if it is there.
+async fn remove(path: &Path) -> Result<(), TlsError> {
+    match fs::remove_file(path).await {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(TlsError::Write { path: path.into(), source: error })
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn pair(

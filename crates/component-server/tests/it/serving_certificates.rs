@@ -43,6 +43,16 @@ async fn a_self_signed_pair_is_kept_across_restarts() {
     std::fs::remove_file(&key).unwrap();
     let server = pair().start().await;
     assert_ne!(served(server.address, "localhost").await, first, "a certificate without its key is replaced");
+    server.stop().await;
+
+    // Killed while it wrote: the new files are there, one of them in part and for anyone to read, and a pair is not.
+    std::fs::remove_file(&certificate).unwrap();
+    write(&kept, "kube-controller-manager.crt.new", "-----BEGIN CERTI");
+    write(&kept, "kube-controller-manager.key.new", "");
+    let server = pair().start().await;
+    let served = served(server.address, "localhost").await;
+    assert_eq!((CertificateDer::from_pem_file(&certificate).unwrap(), mode(&key)), (served, 0o600));
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 2, "nothing is left behind");
 }
 
 #[tokio::test]

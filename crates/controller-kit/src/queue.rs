@@ -35,7 +35,7 @@
 //! # Modules
 //!
 //! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
-//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `rest` waits for the end of work;
+//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `failures` tells of keys that fail; `rest` waits for the end of work;
 //! `key_state` is for pages.
 //!
 //! # What is deliberately absent
@@ -48,6 +48,7 @@ mod change_metrics;
 mod changes;
 mod core;
 mod delays;
+mod failures;
 mod key;
 mod key_state;
 mod limiter;
@@ -201,27 +202,6 @@ impl<K: QueueKey> WorkQueue<K> {
             core.forget(key, now);
             core.written(key)
         });
-    }
-
-    /// The number of consecutive failures of `key`; of its fingerprints, the highest.
-    pub fn num_requeues(&self, key: &K) -> u32 {
-        self.shared.core.lock().failures(key)
-    }
-
-    /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
-    pub fn failing(&self) -> Vec<K> {
-        self.shared.core.lock().failing().cloned().collect()
-    }
-
-    /// The state of a key; none if nothing is known about it, because its last sync succeeded and nothing has changed since.
-    pub fn key_state(&self, key: &K) -> Option<KeyState> {
-        self.shared.core.lock().key_state(key, Instant::now().into_std())
-    }
-
-    /// Keeps the error of a sync for [`key_state`](Self::key_state), after its [`retry`](Self::retry). Nothing is kept of a
-    /// key that did not fail, or if [`MAX_ERRORS`] others have theirs kept.
-    pub fn keep_error(&self, key: &K, causes: &[Cause], text: &str) {
-        self.shared.core.lock().keep_error(key, reason(causes), text, Instant::now().into_std());
     }
 
     /// The number of keys ready to be handed out, without delayed keys and those to be processed again.

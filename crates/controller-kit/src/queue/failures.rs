@@ -1,0 +1,28 @@
+//! What the queue knows about keys whose syncs fail, and about a single key.
+
+use kube_api::time::Instant;
+
+use super::{Cause, KeyState, QueueKey, WorkQueue, reason};
+
+impl<K: QueueKey> WorkQueue<K> {
+    /// The number of consecutive failures of `key`; of its fingerprints, the highest.
+    pub fn num_requeues(&self, key: &K) -> u32 {
+        self.shared.core.lock().failures(key)
+    }
+
+    /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
+    pub fn failing(&self) -> Vec<K> {
+        self.shared.core.lock().failing().cloned().collect()
+    }
+
+    /// The state of a key; none if nothing is known about it, because its last sync succeeded and nothing has changed since.
+    pub fn key_state(&self, key: &K) -> Option<KeyState> {
+        self.shared.core.lock().key_state(key, Instant::now().into_std())
+    }
+
+    /// Keeps the error of a sync for [`key_state`](Self::key_state), after its [`retry`](Self::retry). Nothing is kept of a
+    /// key that did not fail, or if [`MAX_ERRORS`](super::MAX_ERRORS) others have theirs kept.
+    pub fn keep_error(&self, key: &K, causes: &[Cause], text: &str) {
+        self.shared.core.lock().keep_error(key, reason(causes), text, Instant::now().into_std());
+    }
+}

@@ -6,7 +6,7 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{QueueMetrics, WorkQueue};
 use controller_kit::recorder::EventWriter;
 use endpoint_informers::cache::Cache;
-use endpoint_informers::controller::{Controller, run_with_policy};
+use endpoint_informers::controller::{Controller, Remembered, run_with_policy};
 use endpoint_informers::pending::WritePolicy;
 use endpoint_informers::repairs::Repairs;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -22,6 +22,7 @@ pub struct Running<T = EndpointSlice> {
     queue: WorkQueue<ObjectKey>,
     registry: Registry,
     foreign_writes: PlainCounter,
+    remembered: Box<dyn Fn() -> Vec<Remembered> + Send + Sync>,
     /// The API server.
     pub api: TestApi<T>,
 }
@@ -46,10 +47,12 @@ impl<T: Served> TestApi<T> {
         let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
         let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
+        let remembering = Arc::clone(&controller);
         let policy = Arc::new(Predicting { server: Arc::clone(&self.server), policy });
         let foreign_writes = controller.repairs().map(Repairs::foreign_writes).unwrap_or_default();
         tokio::spawn(run_with_policy(controller, self.server.lock().in_flight, Some(policy)));
-        Running { queue, registry, foreign_writes, api: self.clone() }
+        let remembered = Box::new(move || remembering.remembered());
+        Running { queue, registry, foreign_writes, remembered, api: self.clone() }
     }
 }
 
@@ -65,6 +68,13 @@ impl<T: Served> Running<T> {
     /// The number of foreign writes so far.
     pub fn foreign_writes(&self) -> u64 {
         self.foreign_writes.get()
+    }
+
+    /// The tables in which the controller remembers something about this Service.
+    pub fn remembers(&self, service: &str) -> Vec<&'static str> {
+        let mut remembered = (self.remembered)();
+        remembered.retain(|remembered| &*remembered.key.name == service);
+        remembered.into_iter().map(|remembered| remembered.table).collect()
     }
 
     /// The value of a series, named as in the text format with its labels; 0 if it does not exist.

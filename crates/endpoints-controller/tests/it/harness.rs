@@ -1,8 +1,10 @@
 //! The controller on an in-memory API server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_harness::{Running, TestApi};
+use endpoint_informers::pending::WritePolicy;
 use endpoints_controller::{Config, EndpointsController};
 use k8s_openapi::api::core::v1::Endpoints;
 
@@ -16,6 +18,15 @@ pub(crate) struct Harness {
 
 impl Harness {
     fn run(api: &TestApi<Endpoints>, batch_period: Duration, services_may_be_delegated: bool) -> Self {
+        Self::run_with_policy(api, batch_period, services_may_be_delegated, None)
+    }
+
+    fn run_with_policy(
+        api: &TestApi<Endpoints>,
+        batch_period: Duration,
+        services_may_be_delegated: bool,
+        policy: Option<Arc<dyn WritePolicy>>,
+    ) -> Self {
         let config = Config {
             workers: 5,
             batch_period,
@@ -23,8 +34,9 @@ impl Harness {
             services_may_be_delegated,
             remembered_from: 1,
         };
-        let running =
-            api.run(|cache, client, queues, _| EndpointsController::new(config, cache, client, queues));
+        let running = api.run_with_policy(policy, |cache, client, queues, _| {
+            EndpointsController::new(config, cache, client, queues)
+        });
         Self { api: api.clone(), running }
     }
 
@@ -33,6 +45,16 @@ impl Harness {
         let api = TestApi::default();
         fill(&api);
         Self::run(&api, batch_period, false)
+    }
+
+    /// The same, with a policy that decides about each sync.
+    pub(crate) fn start_with_policy(
+        policy: Arc<dyn WritePolicy>,
+        fill: impl FnOnce(&TestApi<Endpoints>),
+    ) -> Self {
+        let api = TestApi::default();
+        fill(&api);
+        Self::run_with_policy(&api, Duration::ZERO, false, Some(policy))
     }
 
     /// The same, where Services may belong to other controllers.
@@ -46,6 +68,11 @@ impl Harness {
     pub(crate) async fn restart(self) -> Self {
         let api = self.running.stop().await;
         Self::run(&api, Duration::ZERO, false)
+    }
+
+    /// The tables in which the controller remembers something about this Service.
+    pub(crate) fn remembers(&self, service: &str) -> Vec<&'static str> {
+        self.running.remembers(service)
     }
 
     /// The number of foreign writes so far.

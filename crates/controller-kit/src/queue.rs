@@ -35,8 +35,8 @@
 //! # Modules
 //!
 //! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
-//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `failures` tells of keys that fail; `rest` waits for the end of work;
-//! `key_state` is for pages.
+//! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `failures` tells of keys that fail;
+//! `rest` waits for the end of work; `key_state` is for pages.
 //!
 //! # What is deliberately absent
 //!

@@ -58,6 +58,24 @@ def component(crate, kind, checksum, package):
     return found | {"purl": reference(crate)}
 
 
+def needed(metadata, used, root):
+    """The crates that each crate is compiled with, of those that are used, from the root on."""
+    crates, all_edges = {package["id"]: (package["name"], package["version"]) for package in metadata["packages"]}, {}
+    scripted = {package["id"] for package in metadata["packages"] if any("custom-build" in target["kind"] for target in package["targets"])}
+    for node in metadata["resolve"]["nodes"]:
+        # Build dependencies without a build script are not compiled.
+        kinds = {None, "build"} if node["id"] in scripted else {None}
+        edges = {crates[edge["pkg"]] for edge in node["deps"] if any(kind["kind"] in kinds for kind in edge["dep_kinds"])}
+        all_edges[crates[node["id"]]] = edges & used
+    found, waiting = {}, [root]
+    while waiting:
+        crate = waiting.pop()
+        if crate not in found:
+            found[crate] = all_edges[crate]
+            waiting += found[crate]
+    return found
+
+
 def build(version, commit, target, epoch, folder="."):
     """The SBOM of the program for a target, the same for the same commit."""
     # Procedural macros and build scripts are compiled for the machine that builds.
@@ -70,11 +88,8 @@ def build(version, commit, target, epoch, folder="."):
     root = names.PROGRAM, version
     described = {identity[key]: component(identity[key], "library", checksums[identity[key]], package)
                  for key, package in packages.items() if identity[key] in used}
-    edges = {}
-    for node in metadata["resolve"]["nodes"]:
-        needed = {identity[edge["pkg"]] for edge in node["deps"] if any(kind["kind"] != "dev" for kind in edge["dep_kinds"])}
-        if identity[node["id"]] in used:
-            edges[identity[node["id"]]] = sorted(reference(crate) for crate in needed & used)
+    edges = needed(metadata, used, root)
+    described = {crate: component for crate, component in described.items() if crate in edges}
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": SPECIFICATION,
@@ -89,7 +104,8 @@ def build(version, commit, target, epoch, folder="."):
             },
         },
         "components": [described[crate] for crate in sorted(described)],
-        "dependencies": [{"ref": reference(crate), "dependsOn": edges[crate]} for crate in sorted(edges)],
+        "dependencies": [{"ref": reference(crate), "dependsOn": [reference(each) for each in sorted(edges[crate])]}
+                         for crate in sorted(edges)],
     }
     return (json.dumps(document, indent=1) + "\n").encode()
 

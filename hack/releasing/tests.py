@@ -298,6 +298,24 @@ class Release(unittest.TestCase):
 
 
 class Compiled(unittest.TestCase):
+    def test_build_dependencies_count_with_a_build_script(self):
+        def package(name, *kinds):
+            return {"id": name, "name": name, "version": "1", "targets": [{"kind": [kind]} for kind in kinds]}
+
+        def node(name, **dependencies):
+            kinds = {"build": "build", "dev": "dev", "normal": None}
+            return {"id": name, "deps": [{"pkg": each, "dep_kinds": [{"kind": kinds[kind]}]} for each, kind in dependencies.items()]}
+
+        every = [package("a", "bin"), package("with", "lib", "custom-build"), package("without", "proc-macro"),
+                 *(package(name, "lib") for name in ["cc", "semver", "deep", "serde", "unused"])]
+        nodes = [node("a", **{"with": "normal", "without": "normal", "serde": "dev", "unused": "normal"}),
+                 node("with", cc="build"), node("without", semver="build"), node("semver", deep="normal"),
+                 *(node(name) for name in ["cc", "deep", "serde", "unused"])]
+        used = {(name, "1") for name in ["a", "with", "without", "cc", "semver", "deep"]}
+        found = sbom.needed({"packages": every, "resolve": {"nodes": nodes}}, used, ("a", "1"))
+        self.assertEqual(found, {("a", "1"): {("with", "1"), ("without", "1")}, ("with", "1"): {("cc", "1")},
+                                 ("cc", "1"): set(), ("without", "1"): set()})
+
     def test_names_and_versions_are_read_from_cargos_messages(self):
         ids = ["registry+https://github.com/rust-lang/crates.io-index#serde@1.0.0", "path+file:///a/kube-api#0.1.0",
                "path+file:///a/tests/x#random-operations@0.2.0"]

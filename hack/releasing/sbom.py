@@ -60,13 +60,14 @@ def component(crate, kind, checksum, package):
 
 def needed(metadata, used, root):
     """The crates that each crate is compiled with, of those that are used, from the root on."""
-    crates, all_edges = {package["id"]: (package["name"], package["version"]) for package in metadata["packages"]}, {}
+    identity = {package["id"]: (package["name"], package["version"]) for package in metadata["packages"]}
+    all_edges = {}
     scripted = {package["id"] for package in metadata["packages"] if any("custom-build" in target["kind"] for target in package["targets"])}
     for node in metadata["resolve"]["nodes"]:
         # Build dependencies without a build script are not compiled.
         kinds = {None, "build"} if node["id"] in scripted else {None}
-        edges = {crates[edge["pkg"]] for edge in node["deps"] if any(kind["kind"] in kinds for kind in edge["dep_kinds"])}
-        all_edges[crates[node["id"]]] = edges & used
+        edges = {identity[edge["pkg"]] for edge in node["deps"] if any(kind["kind"] in kinds for kind in edge["dep_kinds"])}
+        all_edges[identity[node["id"]]] = edges & used
     found, waiting = {}, [root]
     while waiting:
         crate = waiting.pop()
@@ -84,12 +85,10 @@ def build(version, commit, target, epoch, folder="."):
     packages = {package["id"]: package for package in metadata["packages"]}
     identity = {key: (package["name"], package["version"]) for key, package in packages.items()}
     checksums = locked(Path(folder, "Cargo.lock").read_text())
-    used = crates(folder, target)
     root = names.PROGRAM, version
+    edges = needed(metadata, crates(folder, target), root)
     described = {identity[key]: component(identity[key], "library", checksums[identity[key]], package)
-                 for key, package in packages.items() if identity[key] in used}
-    edges = needed(metadata, used, root)
-    described = {crate: component for crate, component in described.items() if crate in edges}
+                 for key, package in packages.items() if identity[key] in edges}
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": SPECIFICATION,

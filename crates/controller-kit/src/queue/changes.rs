@@ -37,7 +37,7 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.end_change(|core, _| core.written(key));
     }
 
-    /// The time at which the oldest change of `key` was seen that has not been written. None if there is none.
+    /// The time at which the oldest change of `key` was seen that has not been written; none if all are. Cost: O(1).
     pub fn change_seen(&self, key: &K) -> Option<Instant> {
         self.shared.core.lock().change_of(key).map(|change| Instant::from_std(change.since))
     }

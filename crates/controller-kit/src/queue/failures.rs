@@ -1,4 +1,4 @@
-//! What the queue knows about keys whose syncs fail, and about a single key.
+//! Queries of the queue: the failures of a key, the keys that fail, the state and the last error of a key.
 
 use kube_api::time::Instant;
 

@@ -1,13 +1,13 @@
 //! The program under measurement.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tests::binaries;
 use tests::metrics::{Exposition, Histogram, Value};
 use tests::pages::Pages;
+use tests::ports;
 use tests::process::{Process, Usage};
 
 use crate::options::Options;
@@ -26,9 +26,7 @@ pub(crate) struct Subject {
 impl Subject {
     /// Starts the program that `ECM_BIN` names against a server on loopback.
     pub(crate) fn start(server: &str, folder: &Path, options: &Options) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        let port = listener.local_addr().expect("an address").port();
-        drop(listener);
+        let [port] = ports::free();
         let mut args = vec![
             format!("--master={server}"),
             format!("--controllers={}", options.controllers),

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::added::ONLY_NODE;
 use super::api::{AS_JSON, Api, ApiError, collection, items};
-use super::cluster::addresses::{Addresses, families};
+use super::cluster::addresses::{Addresses, DualStack};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready};
 use crate::input::object::text;
 
@@ -85,7 +85,7 @@ impl Kubelets {
             self.bind(&pod).await?;
         }
         let services = items(self.api.get(&collection("v1", "services", ""), AS_JSON).await?);
-        let addresses = self.addresses.next(families(&pod, &services));
+        let addresses = self.addresses.next(DualStack::new(&services).families(&pod));
         let status = ready(&pod, &addresses, nodes.address_of(&pod), &now());
         self.api.patch(&format!("{}/status", path(&pod)), &json!({"status": status})).await.map(drop)
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::added::{Added, MadePods};
 use super::api::{Api, ApiError, collection};
 use super::catalog::Catalog;
-use super::cluster::addresses::{Addresses, families};
+use super::cluster::addresses::{Addresses, DualStack};
 use super::cluster::kubelet::{Nodes, needs_status, now, ready};
 use super::cluster::replicas::own;
 use super::cluster::workload::Workload;
@@ -200,7 +200,7 @@ impl Loader<'_> {
 struct Kubelets {
     nodes: Nodes,
     addresses: Addresses,
-    services: Vec<Value>,
+    dual_stack: DualStack,
 }
 
 impl Kubelets {
@@ -210,14 +210,14 @@ impl Kubelets {
         Self {
             nodes: Nodes::new(plan.of_kind("Node").map(|node| &node.tree).chain(added_nodes)),
             addresses,
-            services: plan.of_kind("Service").map(|service| service.tree.clone()).collect(),
+            dual_stack: DualStack::new(plan.of_kind("Service").map(|service| &service.tree)),
         }
     }
 
     /// Schedules a pod, and returns its status.
     fn start(&mut self, pod: &mut Value) -> Value {
         self.nodes.schedule(pod);
-        let addresses = self.addresses.next(families(pod, &self.services));
+        let addresses = self.addresses.next(self.dual_stack.families(pod));
         ready(pod, &addresses, self.nodes.address_of(pod), &now())
     }
 }

@@ -1,6 +1,6 @@
 //! The addresses of pods that are made.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
@@ -51,14 +51,40 @@ fn pair(number: u32) -> [IpAddr; 2] {
     [Ipv4Addr::new(10, 244_u8.wrapping_add(high), middle, low).into(), Ipv6Addr::from(v6).into()]
 }
 
-/// The families that a pod needs for these Services: both if one that selects it wants IPv6.
-pub(crate) fn families<'a>(pod: &Value, services: impl IntoIterator<Item = &'a Value>) -> Families {
-    let namespace = text(pod, &["metadata", "namespace"]);
-    let selected = |service: &&Value| {
-        text(service, &["metadata", "namespace"]) == namespace
-            && selects(field(service, &["spec", "selector"]), pod)
-    };
-    if services.into_iter().filter(selected).any(wants_v6) { Families::Both } else { Families::V4 }
+/// The selectors of the Services that want IPv6.
+#[derive(Debug, Default)]
+pub(crate) struct DualStack {
+    /// By namespace and the first label of the selector, so that a pod costs its labels and not all Services.
+    selectors: HashMap<[String; 3], Vec<Value>>,
+}
+
+impl DualStack {
+    pub(crate) fn new<'a>(services: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut selectors = HashMap::<_, Vec<Value>>::new();
+        for service in services.into_iter().filter(|service| wants_v6(service)) {
+            if let Some(selector) = field(service, &["spec", "selector"])
+                && let Some(label) = labels(selector).next()
+            {
+                selectors.entry(key(service, label)).or_default().push(selector.clone());
+            }
+        }
+        Self { selectors }
+    }
+
+    /// The families that a pod needs: both if a Service that selects it wants IPv6.
+    pub(crate) fn families(&self, pod: &Value) -> Families {
+        let own = field(pod, &["metadata", "labels"]).into_iter().flat_map(labels);
+        let mut candidates = own.filter_map(|label| self.selectors.get(&key(pod, label))).flatten();
+        if candidates.any(|selector| selects(Some(selector), pod)) { Families::Both } else { Families::V4 }
+    }
+}
+
+fn key(object: &Value, (key, value): (&str, &str)) -> [String; 3] {
+    [text(object, &["metadata", "namespace"]), key, value].map(str::to_owned)
+}
+
+fn labels(labels: &Value) -> impl Iterator<Item = (&str, &str)> {
+    labels.as_object().into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
 fn wants_v6(service: &Value) -> bool {
@@ -98,10 +124,12 @@ mod tests {
             service["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
             service
         };
-        let of = |service: Value| families(&pod, [&service]);
+        let of = |service: Value| DualStack::new([&service]).families(&pod);
         assert_eq!(of(service("a", json!({}))), Families::V4);
         assert_eq!(of(service("a", json!({"ipFamilies": ["IPv6"]}))), Families::Both);
         assert_eq!(of(service("a", json!({"ipFamilyPolicy": "PreferDualStack"}))), Families::Both);
         assert_eq!(of(service("b", json!({"ipFamilies": ["IPv6"]}))), Families::V4);
+        let narrow = json!({"ipFamilies": ["IPv6"], "selector": {"app": "x", "tier": "front"}});
+        assert_eq!(of(service("a", narrow)), Families::V4);
     }
 }

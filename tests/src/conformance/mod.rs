@@ -16,6 +16,7 @@
 //! | reads from the real server's cache | a consistent list comes first, so that the cache is not behind |
 //! | events | both servers get time to send equally many; bookmarks count if they must come |
 //! | warnings of an update that conflicts | not compared: the real server gives them if its cache was behind |
+//! | Events that the real server's repair of Services writes | left out by label; a continue token that is due to them ends the sequence |
 //! | audit ids, flow control, dates | not compared |
 //! | conflicts of server-side apply, errors of its type check, finalizers that deletions set | sorted: they follow the random order of Go's maps |
 //! | differences that do not repeat in five runs of the sequence alone | reported; the run fails from the third on |

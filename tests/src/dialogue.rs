@@ -15,6 +15,7 @@ pub struct Dialogue {
     lines: Receiver<String>,
     /// Everything read so far, for messages.
     text: String,
+    has_ended: bool,
 }
 
 impl Dialogue {
@@ -40,12 +41,13 @@ impl Dialogue {
                 .map_while(Result::ok)
                 .try_for_each(|it| errors.send(it))
         });
-        Self { child, stdin: stdin.expect("a pipe"), lines, text: String::new() }
+        Self { child, stdin: stdin.expect("a pipe"), lines, text: String::new(), has_ended: false }
     }
 
-    /// The next line of its output, if there is one already.
+    /// The next line of its output, if there is one already. Once [`Self::exited`] has returned its status, every line comes
+    /// before none: those that are still in its pipes are waited for.
     pub fn line(&mut self) -> Option<String> {
-        let line = self.lines.try_recv().ok()?;
+        let line = if self.has_ended { self.lines.recv().ok()? } else { self.lines.try_recv().ok()? };
         self.text.push_str(&line);
         self.text.push('\n');
         Some(line)
@@ -59,7 +61,9 @@ impl Dialogue {
 
     /// The exit status, once it has ended.
     pub fn exited(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().expect("asking for a child's status")
+        let status = self.child.try_wait().expect("asking for a child's status");
+        self.has_ended = status.is_some();
+        status
     }
 
     /// Kills it at once (SIGKILL).
@@ -78,5 +82,28 @@ impl Dialogue {
 impl Drop for Dialogue {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lines_of_an_ended_program_are_read() {
+        const LINES: usize = 10_000;
+        for _ in 0..20 {
+            let args = [LINES.to_string()];
+            let mut program = Dialogue::start(Path::new("seq"), Path::new("."), &args);
+            while program.exited().is_none() {
+                std::thread::yield_now();
+            }
+            let mut read = 0;
+            while program.line().is_some() {
+                read += 1;
+            }
+            assert_eq!(read, LINES);
+            assert!(program.text().ends_with(&format!("\n{LINES}\n")));
+        }
     }
 }

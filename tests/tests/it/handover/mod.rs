@@ -19,7 +19,7 @@ use tests::barrier;
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::Controller;
 use tests::scenario::{NAMESPACE, Pod, World};
-use tests::wait::LIMIT;
+use tests::wait::{LIMIT, until};
 use tests::{binaries, process};
 use tokio::task::JoinSet;
 
@@ -55,6 +55,15 @@ fn writes(cluster: &Cluster, mark: Mark) -> Vec<Request> {
     };
     requests.retain(is_counted);
     requests
+}
+
+/// The programs of these writes in their order, each once until another writes.
+fn writers(cluster: &Cluster, mark: Mark) -> Vec<String> {
+    let mut written = writes(cluster, mark);
+    written.sort_by_key(|request| request.received);
+    let mut writers: Vec<String> = written.iter().map(|request| request.program().to_owned()).collect();
+    writers.dedup();
+    writers
 }
 
 /// The duration in the line about the time without a writer.
@@ -132,16 +141,21 @@ async fn plain_processes_never_write_together() {
     world.settle().await;
     let mark = cluster.audit().mark();
     let _churn = churn(&cluster);
-    for goal in ["handover", "rollback"] {
+    for (goal, writer) in [("handover", OURS), ("rollback", UPSTREAM)] {
         let text = site.run(goal, false, &[]).await;
         println!("{goal} of plain processes: {:.1} s without a writer", gap(&text).as_secs_f64());
+        until(&format!("{writer} to write after the {goal}"), LIMIT, async || {
+            let writers = writers(&cluster, mark);
+            if writers.last().is_some_and(|last| last == writer) {
+                Ok(())
+            } else {
+                Err(format!("{writers:?}"))
+            }
+        })
+        .await;
         world.sync().await;
     }
-    let mut written = writes(&cluster, mark);
-    written.sort_by_key(|request| request.received);
-    let mut writers: Vec<&str> = written.iter().map(Request::program).collect();
-    writers.dedup();
-    assert_eq!(writers, [UPSTREAM, OURS, UPSTREAM]);
+    assert_eq!(writers(&cluster, mark), [UPSTREAM, OURS, UPSTREAM]);
 }
 
 /// An operator who restarts kube-controller-manager with its old flags, where they cannot be seen.

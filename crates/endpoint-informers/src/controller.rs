@@ -219,7 +219,12 @@ pub async fn run_with_policy<C: Controller>(
                     policy.synced(&key, synced.is_ok());
                     return synced;
                 }
-                Decision::Skip => controller.skipped(&key),
+                Decision::Skip => {
+                    if let Some(repairs) = controller.repairs() {
+                        repairs.leave(&key);
+                    }
+                    controller.skipped(&key);
+                }
                 Decision::After(delay) => controller.queue().postpone(key, delay),
             }
             Ok(())

@@ -165,6 +165,11 @@ impl Repairs {
         }
     }
 
+    /// Records that a policy leaves this Service: no sync follows its foreign changes.
+    pub(crate) fn leave(&self, key: &ObjectKey) {
+        self.limiter.lock().leave(key, Instant::now());
+    }
+
     /// Forgets a Service that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
         self.limiter.lock().forget(key);

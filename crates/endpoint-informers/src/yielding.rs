@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Yielding, a Service that is in sync is left alone: a sync would read the cache again, and could write a change that came
-//! after the look. Its metrics stay as they were. A Service that is out of sync waits for the other writer:
+//! after the look. Its metrics stay as they were. One that the cache does not know, because it is behind our own write, is synced,
+//! which waits for the cache. A Service that is out of sync waits for the other writer:
 //!
 //! * for the grace ([`GRACE`]), and again after each foreign write of its own objects;
 //! * then for as long as the other writer is busy and has not yet reached it. It has passed it when it has written a change
@@ -115,9 +116,13 @@ impl WritePolicy for Yielding {
         if self.state.lock().mode.turn() == Turn::Acting {
             return Decision::Sync;
         }
-        // Without the lock: a foreign write is recorded with that of the cache held, which planning needs. What is not known
-        // is left to the sync, which waits for the cache or fails.
-        let out_of_sync = pending().is_some_and(|pending| !pending.is_empty());
+        // Without the lock: a foreign write is recorded with that of the cache held, which planning needs.
+        let Some(pending) = pending() else {
+            // The sync waits for the cache, or fails and is retried. Nothing would queue a key that is skipped here: the event of
+            // our own write is no foreign one.
+            return Decision::Sync;
+        };
+        let out_of_sync = !pending.is_empty();
         let Decided { decision, begins_to_act } =
             self.state.lock().mode.decide(key, seen, out_of_sync, Instant::now());
         if begins_to_act {
@@ -143,5 +148,21 @@ impl WritePolicy for Yielding {
 
     fn awaits(&self, key: &ObjectKey) -> bool {
         self.state.lock().mode.awaits(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_which_nothing_is_known_is_synced_in_each_turn() {
+        let (policy, key, now) =
+            (Yielding::new("test", |_, _| {}), ObjectKey::new("shop", "web"), Instant::now());
+        for _ in ["starting", "yielding"] {
+            assert_eq!(policy.decide(&key, now, &|| None), Decision::Sync);
+            policy.foreign_write(&ObjectKey::new("shop", "db"), now, &"other-client".into());
+        }
+        assert_eq!(policy.decide(&key, now, &|| Some(Vec::new())), Decision::Skip, "it yields");
     }
 }

@@ -27,7 +27,7 @@ enum Read {
 impl EndpointsController {
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
     pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
-        match self.cache.read(|state| self.read(key, state)) {
+        match self.cache.read(|state| self.read(key, state))? {
             Read::Nothing => Some(Vec::new()),
             Read::Leftover(stored) => Some(vec![PendingWrite::Delete(stored.decode().ok()?.into())]),
             Read::Service(service, pods, stored, unreadable) => {
@@ -68,17 +68,28 @@ impl EndpointsController {
         });
     }
 
-    fn read(&self, key: &ObjectKey, state: &State) -> Read {
+    /// The objects of a key, if the cache knows them and our last write: as `look` in [`sync`](crate::sync), which waits for it.
+    fn read(&self, key: &ObjectKey, state: &State) -> Option<Read> {
         let stored = state.endpoints.get(&key.namespace, &key.name).cloned();
+        let version = stored.as_ref().map(|stored| stored.version);
+        let is_behind = || self.tracker.lock().is_behind(key, version, state.endpoints.comparable());
         let Some(service) = state.services.get(&key.namespace, &key.name) else {
+            state.services.check_absent(&key.namespace, &key.name).ok()?;
+            if is_behind() {
+                return None;
+            }
             let leftover = stored.filter(|stored| self.would_delete(key, stored, state));
-            return leftover.map_or(Read::Nothing, Read::Leftover);
+            return Some(leftover.map_or(Read::Nothing, Read::Leftover));
         };
         let Some(selector) = service.selector.as_ref().filter(|_| is_served(service)) else {
-            return Read::Nothing;
+            return Some(Read::Nothing);
         };
+        state.endpoints.check_absent(&key.namespace, &key.name).ok()?;
+        if is_behind() {
+            return None;
+        }
         let pods = state.pods_selected(&key.namespace, selector);
-        Read::Service(Arc::clone(service), pods, stored, state.unreadable_in(&key.namespace))
+        Some(Read::Service(Arc::clone(service), pods, stored, state.unreadable_in(&key.namespace)))
     }
 
     /// True if a sync would delete these Endpoints, or ask the API server for their Service to decide that. The rules are

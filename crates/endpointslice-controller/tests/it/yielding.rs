@@ -224,3 +224,29 @@ fn slice(name: &str, more: &Value) -> EndpointSlice {
     let slice = json!({"metadata": {"name": name, "labels": labels}, "addressType": "IPv4", "endpoints": []});
     object(merged(slice, more.clone()))
 }
+
+/// The event of our own write is no foreign one: nothing else queues a change that comes between the write and its event.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_comes_before_the_event_of_our_write_is_not_lost() {
+    let (harness, _) = start();
+    harness.api.advance(2 * GRACE).await;
+    harness.api.forget_requests();
+    for number in 0..9 {
+        harness.api.edit_slice("web", |slice| {
+            slice.metadata.annotations.get_or_insert_default().insert("turn".into(), number.to_string());
+        });
+        if number == 0 {
+            harness.api.pod(pod("db-2", "10.0.1.2", true));
+        }
+        harness.api.advance(GRACE / 10).await;
+    }
+    harness.api.hold_events();
+    harness.api.advance(GRACE / 10 + MOMENT).await;
+    assert_eq!(harness.api.requests().len(), 1, "db was passed over");
+    harness.api.pod(pod("db-3", "10.0.1.3", true));
+    harness.api.advance(MOMENT).await;
+    assert_eq!(harness.api.requests().len(), 1, "the cache does not show the first write");
+    harness.api.release_events();
+    harness.api.advance(3 * GRACE).await;
+    assert_eq!(harness.api.addresses("db"), ["10.0.1.1", "10.0.1.2", "10.0.1.3"]);
+}

@@ -42,7 +42,7 @@ fn line(check: &Check) -> String {
     format!("  {}: {}{remedy}", check.id, check.message)
 }
 
-/// The configuration of ours; with a file that is not here, or unknown words, that of its controllers alone.
+/// The configuration of ours; without words, with a file that is not here, or unknown words, that of its controllers alone.
 fn config(swap: &Swap, words: &[String]) -> Result<Config, Failure> {
     let names: Vec<&str> = swap.controllers.iter().map(|controller| controller.name()).collect();
     let parse = |words: &[String]| {
@@ -52,5 +52,35 @@ fn config(swap: &Swap, words: &[String]) -> Result<Config, Failure> {
             Parsed::Print(message) | Parsed::Error(message) => Err(Failure::Input(message)),
         }
     };
-    parse(words).or_else(|_| parse(&[format!("--controllers={}", names.join(","))]))
+    let of_controllers = [format!("--controllers={}", names.join(","))];
+    if words.is_empty() {
+        // Its command line is not known before it runs as static pods or processes, or without its Deployment.
+        return parse(&of_controllers);
+    }
+    parse(words).or_else(|_| parse(&of_controllers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command;
+    use super::super::facts::Goal;
+    use super::*;
+    use crate::controllers::Controller;
+
+    #[test]
+    fn only_the_controllers_of_the_swap_are_looked_at_where_the_command_line_is_not_known() {
+        for form in ["deployment", "static-pods", "processes"] {
+            let words = [format!("--ours={form}"), "--controllers=endpointslicemirroring".to_owned()]
+                .map(OsString::from);
+            let Ok(swap) = command::parse(Goal::Handover, &words) else { panic!("{words:?}") };
+            let looked_at = |words: &[&str]| {
+                let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+                config(&swap, &words).unwrap_or_else(|_| panic!("{words:?}")).controllers
+            };
+            for unknown in [&[][..], &["--no-such-flag"], &["--config=/no/such/file"]] {
+                assert_eq!(looked_at(unknown), [Controller::EndpointSliceMirroring], "{form} {unknown:?}");
+            }
+            assert_eq!(looked_at(&["--controllers=endpointslice"]), [Controller::EndpointSlice], "{form}");
+        }
+    }
 }

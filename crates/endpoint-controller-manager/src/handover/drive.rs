@@ -9,7 +9,7 @@ use kube_api::{ApiError, error_chain};
 use super::command::Swap;
 use super::facts::{CANARY, Facts, Goal, HOLDER, Record};
 use super::observe::{Observer, State};
-use super::steps::{Action, Step, Write, next, steps};
+use super::steps::{Action, Step, Write, has_begun, next, steps};
 use super::{ask, canary, checks, gap, instructions, write};
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::{Failure, print};
@@ -37,7 +37,8 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     let cluster = Cluster::of(&swap.target, swap.goal.name()).await?;
     let mut observer = Observer::new(&cluster, swap);
     let state = observer.read().await.map_err(|error| unread(&cluster, &error))?;
-    if swap.goal == Goal::Rollback && state.facts.lease.is_none() && state.facts.all(Facts::is_with) {
+    let has_all = state.facts.has_pods() && state.facts.all(Facts::is_with);
+    if swap.goal == Goal::Rollback && state.facts.lease.is_none() && has_all {
         print(
             "Nothing to roll back: endpoint-controller-manager has no Lease, and kube-controller-manager has the controllers\n",
         );
@@ -66,8 +67,7 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
 
 /// Looks for reasons not to begin, unless the handover has begun.
 async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
-    let has_begun = state.facts.record.goal == Some(Goal::Handover);
-    if swap.goal == Goal::Rollback || swap.skip_checks || has_begun {
+    if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
     checks::refusal(cluster, swap, state).await

@@ -34,6 +34,8 @@ pub(super) struct LeaseFacts {
     pub(super) renewed: Option<Timestamp>,
     /// False if it is released, or was seen without a renewal for its whole duration.
     pub(super) live: bool,
+    /// The number of times that it was acquired by another holder.
+    pub(super) transitions: i32,
 }
 
 /// A replica of kube-controller-manager, by its mirror pod.
@@ -99,6 +101,9 @@ pub(super) struct Record {
     /// True once the Lease was released for ours.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) released: bool,
+    /// The transitions of the Lease when a handover released it, or a rollback held it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transitions: Option<i32>,
     /// The replicas of the Deployment before it was scaled to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) replicas: Option<i32>,
@@ -136,6 +141,17 @@ impl Facts {
     /// True if a replica of ours leads.
     pub(super) fn leads(&self) -> bool {
         self.lease.as_ref().is_some_and(|lease| lease.live && lease.holder != HOLDER)
+    }
+
+    /// True if a swap in this direction was begun, and is not an earlier one that ended: of that, nothing counts.
+    pub(super) fn is_begun(&self, goal: Goal) -> bool {
+        self.record.goal == Some(goal) && !self.has_led_since()
+    }
+
+    /// True if a replica of ours has acquired the Lease since a handover released it, or a rollback held it.
+    fn has_led_since(&self) -> bool {
+        let now = self.lease.as_ref().map(|lease| lease.transitions);
+        self.record.transitions.is_some_and(|then| now != Some(then))
     }
 
     /// The replica that holds the Lease of kube-controller-manager.

@@ -148,6 +148,7 @@ impl<'a> Observer<'a> {
             holder,
             acquired: time(spec.acquire_time),
             renewed: time(spec.renew_time),
+            transitions: spec.lease_transitions.unwrap_or_default(),
         })
     }
 

@@ -69,10 +69,7 @@ pub(super) fn next(goal: Goal, facts: &Facts) -> Option<(usize, &'static Step)> 
 static HANDOVER: [Step; 7] = [
     Step {
         name: "hold the Lease of endpoint-controller-manager",
-        is_done: |facts| {
-            let is_noted = facts.record.goal == Some(Goal::Handover);
-            is_noted && (facts.is_held() || facts.record.released && !facts.leads()) || is_over(facts)
-        },
+        is_done: |facts| is_held_for_handover(facts) || is_released(facts) || is_over(facts),
         action: |facts, settings| {
             if facts.leads() {
                 return Action::Refuse(tell::leads_already(facts, settings));
@@ -138,7 +135,7 @@ static HANDOVER: [Step; 7] = [
 static ROLLBACK: [Step; 6] = [
     Step {
         name: "note the rollback on the Lease of endpoint-controller-manager",
-        is_done: |facts| facts.record.goal == Some(Goal::Rollback),
+        is_done: |facts| facts.is_begun(Goal::Rollback),
         action: |facts, _| {
             if facts.lease.is_some() { Action::Write(Write::Record) } else { Action::Write(Write::Hold) }
         },
@@ -184,7 +181,7 @@ static ROLLBACK: [Step; 6] = [
             }
             change_leader(facts, settings, true)
         },
-        limit: SOON,
+        limit: None,
     },
     Step {
         name: "wait until a kube-controller-manager with the controllers leads",
@@ -192,13 +189,26 @@ static ROLLBACK: [Step; 6] = [
         action: |_, _| {
             Action::Wait("kube-controller-manager to acquire its Lease, as in any failover".to_owned())
         },
-        limit: None,
+        limit: SOON,
     },
 ];
 
-/// True once the Lease was released to ours, and no program holds it yet.
+/// True if this handover has begun, or is over, so that its first checks are of the past.
+pub(super) fn has_begun(facts: &Facts) -> bool {
+    (HANDOVER[0].is_done)(facts)
+}
+
+/// True while the Lease is held for this handover.
+fn is_held_for_handover(facts: &Facts) -> bool {
+    facts.is_begun(Goal::Handover) && facts.is_held() && !facts.record.released
+}
+
+/// True once the Lease was released to ours, and no program has held it since. A kube-controller-manager that has the
+/// controllers again, or ours being stopped, shows that the handover was given up.
 fn is_released(facts: &Facts) -> bool {
-    facts.record.goal == Some(Goal::Handover) && facts.record.released && !facts.is_held()
+    let is_free =
+        facts.is_begun(Goal::Handover) && facts.record.released && !facts.is_held() && !facts.leads();
+    is_free && facts.built_ins_have_ended() && facts.ours_is_ready()
 }
 
 /// True after a handover: ours leads, and no kube-controller-manager has the controllers.

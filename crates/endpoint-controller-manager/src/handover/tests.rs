@@ -6,7 +6,7 @@ mod model;
 use proptest::prelude::*;
 
 use super::facts::{Facts, Goal, is_of_node};
-use super::steps::{Action, next};
+use super::steps::{Action, has_begun, next, steps};
 use model::{Event, Model};
 
 /// Runs the steps of a direction, with an event before each look. Returns false if they do not end.
@@ -26,6 +26,21 @@ fn run(model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> 
         model.check(goal)?;
     }
     Ok(false)
+}
+
+/// Runs a handover that is broken off after these looks.
+fn begin(model: &mut Model, looks: usize) {
+    for _ in 0..looks {
+        model.pass(Event::None);
+        let facts = model.facts();
+        let Some((_, step)) = next(Goal::Handover, &facts) else { break };
+        match (step.action)(&facts, &Model::settings()) {
+            Action::Write(write) => model.write(Goal::Handover, write),
+            Action::Instruct(text) => model.obey(&text),
+            Action::Confirm { step, text } => model.confirm(step, &text),
+            Action::Refuse(_) | Action::Canary | Action::Wait(_) => {}
+        }
+    }
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -76,21 +91,46 @@ proptest! {
         looks in 0..60_usize,
     ) {
         let mut model = Model::new(nodes, false, is_seen);
-        for _ in 0..looks {
-            model.pass(Event::None);
-            let facts = model.facts();
-            let Some((_, step)) = next(Goal::Handover, &facts) else { break };
-            match (step.action)(&facts, &Model::settings()) {
-                Action::Write(write) => model.write(Goal::Handover, write),
-                Action::Instruct(text) => model.obey(&text),
-                Action::Confirm { step, text } => model.confirm(step, &text),
-                Action::Refuse(_) | Action::Canary | Action::Wait(_) => {}
-            }
-        }
+        begin(&mut model, looks);
         prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
         prop_assert!(!model.ours_writes() && model.built_in_writes());
         prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true), "and again");
         prop_assert!(model.ours_writes() && !model.built_in_writes());
+    }
+
+    /// Its record is still on the Lease.
+    #[test]
+    fn a_handover_that_was_broken_off_and_undone_by_hand_begins_anew(
+        nodes in 1..4_u8,
+        is_seen in any::<bool>(),
+        looks in 0..60_usize,
+    ) {
+        let mut model = Model::new(nodes, false, is_seen);
+        begin(&mut model, looks);
+        // Where flags cannot be seen, what the operator has confirmed counts while the Lease is held.
+        prop_assume!(is_seen || !model.facts().is_held());
+        model.roll_back_by_hand();
+        prop_assert!(model.built_in_writes() && !model.ours_writes());
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+    }
+
+    /// The record of a swap that ended is still on the Lease when it was undone without the command.
+    #[test]
+    fn a_swap_that_was_undone_by_hand_begins_anew(nodes in 1..4_u8, is_seen in any::<bool>()) {
+        let mut model = Model::new(nodes, false, is_seen);
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        model.roll_back_by_hand();
+        prop_assert!(model.built_in_writes() && !model.ours_writes());
+        prop_assert!(!has_begun(&model.facts()), "its first checks are due again");
+        prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true));
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+        model.hand_over_by_hand();
+        prop_assert!(model.ours_writes() && !model.built_in_writes());
+        prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
+        prop_assert!(!model.ours_writes() && model.built_in_writes());
     }
 }
 
@@ -134,6 +174,20 @@ fn a_handover_with_two_writers_is_refused() {
     assert!(model.both_write());
     let error = run(&mut model, Goal::Handover, &[]).unwrap_err();
     assert!(error.contains("two") || error.contains("both write"), "{error}");
+}
+
+/// The operator has half an hour for each command; what the programs do by themselves takes seconds.
+#[test]
+fn steps_of_the_operator_have_no_short_limit() {
+    let short = |goal| steps(goal).iter().filter(|step| step.limit.is_some()).map(|step| step.name);
+    let of_operator = ["start", "stop", "enable", "disable"];
+    for goal in [Goal::Handover, Goal::Rollback] {
+        let wrong: Vec<_> =
+            short(goal).filter(|name| of_operator.iter().any(|verb| name.starts_with(verb))).collect();
+        assert!(wrong.is_empty(), "{goal:?}: {wrong:?}");
+        let last = steps(goal).last().unwrap();
+        assert!(last.name.starts_with("wait until") && last.limit.is_some(), "{goal:?}");
+    }
 }
 
 #[test]

@@ -42,10 +42,11 @@ pub(super) async fn send(
 ) -> Result<bool, Failure> {
     let facts = &state.facts;
     match write {
-        Write::Hold => put(cluster, swap, state, held(state.lease.as_ref()), &begun(swap.goal, facts)).await,
+        Write::Hold => {
+            put(cluster, swap, state, held(state.lease.as_ref()), &when_held(swap.goal, facts)).await
+        }
         Write::Release => {
-            let record = Record { released: true, ..facts.record.clone() };
-            put(cluster, swap, state, released(state.lease.as_ref()), &record).await
+            put(cluster, swap, state, released(state.lease.as_ref()), &when_released(facts)).await
         }
         Write::Record => note(cluster, swap, state, &begun(swap.goal, facts)).await,
         Write::Scale(replicas) => scale(cluster, swap, replicas).await.map(|()| true),
@@ -69,7 +70,7 @@ pub(super) async fn note(
 /// The record at the beginning of a swap in this direction, or of its continuation.
 pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let known = &facts.record;
-    let same = if known.goal == Some(goal) { known.clone() } else { Record::default() };
+    let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };
     let ours = facts.lease.as_ref().filter(|lease| lease.holder != HOLDER).and_then(|lease| lease.renewed);
     let last_renewal = match goal {
         Goal::Handover => facts.built_in_renewal(),
@@ -85,6 +86,21 @@ pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
         released: false,
         ..same
     }
+}
+
+/// The record with which the Lease is held. A rollback holds it when ours has stopped for good.
+pub(super) fn when_held(goal: Goal, facts: &Facts) -> Record {
+    let stopped = (goal == Goal::Rollback).then(|| transitions(facts));
+    Record { transitions: stopped, ..begun(goal, facts) }
+}
+
+/// The record with which a handover releases the Lease.
+pub(super) fn when_released(facts: &Facts) -> Record {
+    Record { released: true, transitions: Some(transitions(facts)), ..facts.record.clone() }
+}
+
+fn transitions(facts: &Facts) -> i32 {
+    facts.lease.as_ref().map(|lease| lease.transitions).unwrap_or_default()
 }
 
 /// The holder of kube-controller-manager's Lease; empty if there is none.

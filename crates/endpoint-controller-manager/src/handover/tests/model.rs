@@ -13,7 +13,7 @@ use crate::handover::facts::{
 use crate::handover::flag_value::FlagValue;
 use crate::handover::settings::Settings;
 use crate::handover::steps::Write;
-use crate::handover::write::{begun, nodes};
+use crate::handover::write::{begun, nodes, when_held, when_released};
 
 /// The events besides.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,7 @@ struct Lease {
     acquired: i64,
     renewed: i64,
     seconds: i64,
+    transitions: i32,
 }
 
 pub(super) struct Model {
@@ -156,6 +157,29 @@ impl Model {
         self.replicas = 2;
     }
 
+    /// A handover without the command, which keeps the annotation of the Lease.
+    pub(super) fn hand_over_by_hand(&mut self) {
+        self.set_flags(|flag| flag.without(&Controller::ALL));
+        self.lease = Some(self.lease("", 1));
+        self.start_ours();
+        self.pass(Event::Time(60));
+    }
+
+    /// The way back without the command.
+    pub(super) fn roll_back_by_hand(&mut self) {
+        self.replicas = 0;
+        self.pass(Event::Time(60));
+        self.set_flags(|flag| flag.with(&Controller::ALL));
+        self.pass(Event::Time(60));
+    }
+
+    fn set_flags(&mut self, value: impl Fn(&FlagValue) -> String) {
+        for (_, manifest, _) in &mut self.nodes {
+            let value = value(&FlagValue::of([manifest.as_str()]));
+            *manifest = format!("--controllers={value}");
+        }
+    }
+
     /// True if a process of kube-controller-manager with a controller leads.
     pub(super) fn built_in_writes(&self) -> bool {
         let holder = self.built_in.as_ref().map_or("", |lease| &lease.holder);
@@ -229,21 +253,27 @@ impl Model {
             acquired: Some(time(lease.acquired)),
             renewed: Some(time(lease.renewed)),
             live: !lease.holder.is_empty() && self.now - lease.renewed < lease.seconds,
+            transitions: lease.transitions,
         }
+    }
+
+    /// Our Lease as this command writes it.
+    fn lease(&self, holder: &str, seconds: i64) -> Lease {
+        let transitions = self.lease.as_ref().map(|lease| lease.transitions).unwrap_or_default();
+        Lease { holder: holder.to_owned(), acquired: self.now, renewed: self.now, seconds, transitions }
     }
 
     pub(super) fn write(&mut self, goal: Goal, write: Write) {
         let facts = self.facts();
-        let (now, day) = (self.now, 86_400);
+        let day = 86_400;
         match write {
             Write::Hold => {
-                self.record = begun(goal, &facts);
-                self.lease =
-                    Some(Lease { holder: HOLDER.to_owned(), acquired: now, renewed: now, seconds: day });
+                self.record = when_held(goal, &facts);
+                self.lease = Some(self.lease(HOLDER, day));
             }
             Write::Release => {
-                self.record.released = true;
-                self.lease = Some(Lease { holder: String::new(), acquired: now, renewed: now, seconds: 1 });
+                self.record = when_released(&facts);
+                self.lease = Some(self.lease("", 1));
             }
             Write::Record => self.record = begun(goal, &facts),
             Write::Scale(replicas) => self.replicas = replicas,
@@ -297,6 +327,7 @@ fn elect(lease: Option<Lease>, candidates: &[String], now: i64) -> Option<Lease>
         acquired: now,
         renewed: now,
         seconds: SECONDS,
+        transitions: lease.as_ref().map_or(0, |lease| lease.transitions + 1),
     });
     let Some(mut lease) = lease else { return taken };
     if candidates.contains(&lease.holder) {

@@ -5,7 +5,7 @@ use crate::controllers::Controller;
 use crate::diagnostics::preflight::built_ins::Entries;
 use crate::diagnostics::preflight::check::{BUILT_INS, Check, KUBEADM, counted};
 use crate::diagnostics::preflight::facts::{Facts, ManagerPod};
-use crate::diagnostics::preflight::lease::{Lease, State, state};
+use crate::diagnostics::preflight::lease::{State, state};
 
 /// Compares the controllers that kube-controller-manager runs with those that this program would run, or runs.
 pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
@@ -21,8 +21,10 @@ pub(super) fn built_ins(facts: &Facts, config: &Config) -> Check {
              cannot be disabled",
         );
     }
-    let own = facts.own_lease.as_ref().ok().and_then(Option::<Lease>::as_ref);
-    let own = state(own, facts.now);
+    let own = match &facts.own_lease {
+        Ok(own) => state(own.as_ref(), facts.now),
+        Err(unknown) => return Check::not_checked(BUILT_INS, unknown),
+    };
     let running = |controller: &Controller| -> Vec<&str> {
         let runs = |pod: &&ManagerPod| Entries::of_words(&pod.words).run(*controller);
         pods.iter().filter(runs).map(|pod| pod.name.as_str()).collect()

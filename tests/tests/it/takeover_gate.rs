@@ -112,8 +112,13 @@ async fn a_wrong_size_writes_nothing_and_the_right_one_passes() {
     let mark = fixture.cluster.audit().mark();
     let wrong = ["--mirroring-max-endpoints-per-subset=2", "--takeover-max-writes=0"];
     let (mut manager, _) = fixture.held(&wrong).await;
-    let log = std::fs::read_to_string(manager.process().log()).unwrap();
-    assert!(log.contains("Would update EndpointSlice custom-"), "{log}");
+    // The log is written beside what it tells of.
+    let log = manager.process().log().to_owned();
+    wait::until("the first writes in the log", LIMIT, async || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        if log.contains("Would update EndpointSlice custom-") { Ok(()) } else { Err(log) }
+    })
+    .await;
     assert!(manager.stop().await.success(), "a held takeover ends like any process");
 
     // Slices above a lower maximum stay until they change, as upstream leaves them.

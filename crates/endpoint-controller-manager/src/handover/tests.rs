@@ -9,10 +9,18 @@ use super::facts::{Facts, Goal, is_of_node};
 use super::steps::{Action, has_begun, next, steps};
 use model::{Event, Model};
 
+/// Looks within which a direction ends.
+const ENOUGH: usize = 400;
+
 /// Runs the steps of a direction, with an event before each look. Returns false if they do not end.
 fn run(model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
-    for round in 0..400 {
-        model.pass(events.get(round).copied().unwrap_or(Event::None));
+    run_for(ENOUGH, model, goal, events)
+}
+
+/// The same, broken off after this number of looks.
+fn run_for(looks: usize, model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> {
+    for look in 0..looks {
+        model.pass(events.get(look).copied().unwrap_or(Event::None));
         model.check(goal)?;
         let facts = model.facts();
         let Some((_, step)) = next(goal, &facts) else { return Ok(true) };
@@ -26,21 +34,6 @@ fn run(model: &mut Model, goal: Goal, events: &[Event]) -> Result<bool, String> 
         model.check(goal)?;
     }
     Ok(false)
-}
-
-/// Runs a handover that is broken off after these looks.
-fn begin(model: &mut Model, looks: usize) {
-    for _ in 0..looks {
-        model.pass(Event::None);
-        let facts = model.facts();
-        let Some((_, step)) = next(Goal::Handover, &facts) else { break };
-        match (step.action)(&facts, &Model::settings()) {
-            Action::Write(write) => model.write(Goal::Handover, write),
-            Action::Instruct(text) => model.obey(&text),
-            Action::Confirm { step, text } => model.confirm(step, &text),
-            Action::Refuse(_) | Action::Canary | Action::Wait(_) => {}
-        }
-    }
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -91,7 +84,7 @@ proptest! {
         looks in 0..60_usize,
     ) {
         let mut model = Model::new(nodes, false, is_seen);
-        begin(&mut model, looks);
+        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
         prop_assert_eq!(run(&mut model, Goal::Rollback, &[]), Ok(true));
         prop_assert!(!model.ours_writes() && model.built_in_writes());
         prop_assert_eq!(run(&mut model, Goal::Handover, &[]), Ok(true), "and again");
@@ -106,7 +99,7 @@ proptest! {
         looks in 0..60_usize,
     ) {
         let mut model = Model::new(nodes, false, is_seen);
-        begin(&mut model, looks);
+        prop_assert!(run_for(looks, &mut model, Goal::Handover, &[]).is_ok());
         // Where flags cannot be seen, what the operator has confirmed counts while the Lease is held.
         prop_assume!(is_seen || !model.facts().is_held());
         model.roll_back_by_hand();

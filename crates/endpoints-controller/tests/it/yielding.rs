@@ -10,9 +10,8 @@ use crate::harness::Harness;
 use crate::objects::{pod, service};
 use crate::{MOMENT, NONE};
 
-/// Nothing is left to write for a Service that is deleted with its Endpoints, and no sync comes to forget it.
-#[tokio::test(start_paused = true)]
-async fn a_service_that_is_deleted_meanwhile_is_forgotten() {
+/// Two Services with a pod each, and a controller that has written them, because nothing else does.
+async fn acting() -> Harness {
     let policy = Arc::new(Yielding::new("endpoints-controller", |_, _| {}));
     let harness = Harness::start_with_policy(policy, |api| {
         for (name, address) in [("web", "10.0.0.1"), ("db", "10.0.1.1")] {
@@ -21,6 +20,13 @@ async fn a_service_that_is_deleted_meanwhile_is_forgotten() {
         }
     });
     harness.api.advance(2 * GRACE).await;
+    harness
+}
+
+/// Nothing is left to write for a Service that is deleted with its Endpoints, and no sync comes to forget it.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_deleted_meanwhile_is_forgotten() {
+    let harness = acting().await;
     assert!(!harness.remembers("web").is_empty());
     harness.api.forget_requests();
     harness.edit("db", |endpoints| {
@@ -40,14 +46,7 @@ async fn a_service_that_is_deleted_meanwhile_is_forgotten() {
 /// one asks for what the cache still shows.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_before_the_event_of_our_write_is_not_lost() {
-    let policy = Arc::new(Yielding::new("endpoints-controller", |_, _| {}));
-    let harness = Harness::start_with_policy(policy, |api| {
-        for (name, address) in [("web", "10.0.0.1"), ("db", "10.0.1.1")] {
-            api.service(service(name, json!({})));
-            api.pod(pod(&format!("{name}-1"), &[address], true));
-        }
-    });
-    harness.api.advance(2 * GRACE).await;
+    let harness = acting().await;
     harness.api.forget_requests();
     for number in 0..9 {
         harness.edit("web", |endpoints| {

@@ -25,10 +25,11 @@ use crate::binaries;
 use crate::canonical::{MANAGED_BY, MIRRORED, SERVICE_NAME};
 use crate::cluster::{Cluster, ClusterOptions, User};
 use crate::manager::{Controller, Kind, Manager, ManagerOptions};
-use crate::random::{TOPOLOGY, operation_in};
+use crate::random::{DELETIONS, TOPOLOGY, operation_in};
 
-/// The time that a difference may persist.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// The time that a difference may persist. Only a failure reaches it: upstream gets help after growing times, and more than
+/// once.
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The time that upstream gets without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
 /// The pause between two looks.
@@ -138,7 +139,7 @@ impl Site {
 
     /// Waits until nothing differs.
     async fn compared(&self, shops: &[Shop], report: &mut Report) {
-        let (start, mut help_after) = (Instant::now(), Duration::ZERO);
+        let (start, mut help_after, mut helped) = (Instant::now(), Duration::ZERO, 0);
         loop {
             if start.elapsed() >= help_after {
                 self.touch().await;
@@ -158,7 +159,13 @@ impl Site {
             let lines: Vec<String> = wrong.values().cloned().collect();
             assert!(start.elapsed() < PATIENCE, "after {report:?}:\n{}", lines.join("\n"));
             if start.elapsed() >= help_after {
-                self.restart_mirrors(wrong.keys()).await;
+                helped += 1;
+                for (namespace, service) in wrong.keys() {
+                    self.restart_mirrors(namespace, service).await;
+                    if helped > DELETIONS {
+                        self.recreate_endpoints(namespace, service).await;
+                    }
+                }
             }
         }
     }
@@ -178,17 +185,32 @@ impl Site {
         touched.into_iter().collect::<Result<Vec<()>, _>>().expect("touching Services");
     }
 
-    /// Deletes the mirrored slices of these Services, so that upstream starts again.
-    async fn restart_mirrors(&self, services: impl Iterator<Item = &(String, String)>) {
-        for (namespace, name) in services {
-            let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), namespace);
-            let query =
-                ListParams::default().labels(&format!("{SERVICE_NAME}={name},{MANAGED_BY}={MIRRORED}"));
-            for slice in slices.list(&query).await.expect("listing slices") {
-                // It may be gone.
-                let _ = slices.delete(&slice.name_any(), &DeleteParams::default()).await;
-            }
+    /// Deletes the mirrored slices of a Service, so that upstream starts again.
+    async fn restart_mirrors(&self, namespace: &str, service: &str) {
+        let slices: Api<EndpointSlice> = Api::namespaced(self.client.clone(), namespace);
+        let query =
+            ListParams::default().labels(&format!("{SERVICE_NAME}={service},{MANAGED_BY}={MIRRORED}"));
+        for slice in slices.list(&query).await.expect("listing slices") {
+            // It may be gone.
+            let _ = slices.delete(&slice.name_any(), &DeleteParams::default()).await;
         }
+    }
+
+    /// Deletes the Endpoints of a Service without a selector, and creates them again after a time in which upstream notices:
+    /// see [`DELETIONS`].
+    async fn recreate_endpoints(&self, namespace: &str, service: &str) {
+        let services: Api<Service> = Api::namespaced(self.client.clone(), namespace);
+        let found = services.get_opt(service).await.expect("reading a Service");
+        if found.and_then(|service| service.spec).is_none_or(|spec| spec.selector.is_some()) {
+            return;
+        }
+        let api: Api<Endpoints> = Api::namespaced(self.client.clone(), namespace);
+        let Some(mut endpoints) = api.get_opt(service).await.expect("reading Endpoints") else { return };
+        api.delete(service, &DeleteParams::default()).await.expect("deleting Endpoints");
+        tokio::time::sleep(PERIOD).await;
+        endpoints.metadata.resource_version = None;
+        endpoints.metadata.uid = None;
+        api.create(&PostParams::default(), &endpoints).await.expect("creating Endpoints again");
     }
 }
 

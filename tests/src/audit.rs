@@ -13,15 +13,23 @@ use serde_json::Value;
 
 use crate::cluster::User;
 
+/// The resources whose bodies the audit policy of [`cluster`](crate::cluster) keeps.
+const WITH_BODY: [&str; 4] = ["endpoints", "endpointslices", "events", "leases"];
+
 /// The log of one cluster.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     path: PathBuf,
 }
 
-/// A position in the log, which separates earlier requests from later ones.
+/// A point in the log that separates requests that the server has received before from later ones, even if it logs the
+/// earlier ones later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark(u64);
+pub struct Mark {
+    /// Where to begin to read.
+    position: u64,
+    time: Timestamp,
+}
 
 /// One answered request; a watch counts from the beginning of the answer.
 #[derive(Debug, Clone)]
@@ -58,9 +66,20 @@ impl Request {
         self.user_agent.split('/').next().unwrap_or_default()
     }
 
-    /// True for a request that asks for a change, successful or not.
+    /// True for a request that asks for a change, successful or refused, and that the server took up.
     pub fn is_write(&self) -> bool {
-        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        let asks =
+            matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection");
+        asks && !self.is_broken_off()
+    }
+
+    /// True if the server refused a request without having read its body: the client froze or ended while it sent the
+    /// request. That changes nothing, and the answer can come any time after the client has lost its right to write. A
+    /// body that is absent for another reason, such as a missing right, has another status.
+    fn is_broken_off(&self) -> bool {
+        let has_body = matches!(self.verb.as_str(), "create" | "update" | "patch");
+        let is_unreadable = matches!(self.code, 400 | 408 | 500..);
+        has_body && WITH_BODY.contains(&self.resource.as_str()) && self.body.is_none() && is_unreadable
     }
 }
 
@@ -77,10 +96,18 @@ impl AuditLog {
         Self { path }
     }
 
-    /// The current position. Entries that are still being written come after it.
+    /// Separates the requests so far from later ones.
     pub fn mark(&self) -> Mark {
+        let position = self.end();
+        // In whole microseconds, as the times in the log.
+        let time = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).expect("a time");
+        Mark { position, time }
+    }
+
+    /// The end of the last complete line.
+    fn end(&self) -> u64 {
         const STEP: u64 = 64 * 1024;
-        let Ok(mut file) = File::open(&self.path) else { return Mark(0) };
+        let Ok(mut file) = File::open(&self.path) else { return 0 };
         let mut end = file.seek(SeekFrom::End(0)).expect("the size of the audit log");
         while end > 0 {
             let start = end.saturating_sub(STEP);
@@ -88,22 +115,26 @@ impl AuditLog {
             file.seek(SeekFrom::Start(start)).expect("seeking in the audit log");
             (&file).take(end - start).read_to_end(&mut bytes).expect("reading the audit log");
             if let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') {
-                return Mark(start + u64::try_from(last).unwrap() + 1);
+                return start + u64::try_from(last).unwrap() + 1;
             }
             end = start;
         }
-        Mark(0)
+        0
     }
 
-    /// The requests answered since `mark`, in order.
+    /// The requests received and answered since `mark`, in the order of their answers. Entries that are still being
+    /// written are missing.
     pub fn since(&self, mark: Mark) -> Vec<Request> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let mut file = File::open(&self.path).expect("the audit log");
-        file.seek(SeekFrom::Start(mark.0)).expect("seeking in the audit log");
-        file.read_to_string(&mut text).expect("reading the audit log");
+        file.seek(SeekFrom::Start(mark.position)).expect("seeking in the audit log");
+        file.read_to_end(&mut bytes).expect("reading the audit log");
         // What follows the last line break is still being written.
-        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
-        complete.lines().filter_map(parse).collect()
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default());
+        let complete = String::from_utf8(bytes).expect("the audit log in UTF-8");
+        let mut requests: Vec<Request> = complete.lines().filter_map(parse).collect();
+        requests.retain(|request| request.received >= mark.time);
+        requests
     }
 
     /// Counts the lists and watches that `user` has begun since `mark`, by resource.
@@ -212,6 +243,7 @@ struct ResponseStatus {
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
+    use serde_json::json;
 
     use super::*;
 
@@ -231,17 +263,86 @@ mod tests {
         assert_eq!((request.program(), took), ("agent", SignedDuration::from_millis(250)));
     }
 
+    /// The request of an [`event`].
+    fn request(fields: &Value) -> Request {
+        parse(&event(fields).to_string()).unwrap()
+    }
+
+    /// An audit event with these fields instead of those of a create of Endpoints by `me`.
+    fn event(fields: &Value) -> Value {
+        let mut event = json!({
+            "stage": "ResponseComplete", "verb": "create", "user": {"username": "me"},
+            "objectRef": {"resource": "endpoints"}, "responseStatus": {"code": 201},
+            "requestReceivedTimestamp": "2001-01-01T00:00:00Z", "stageTimestamp": "2001-01-01T00:00:00Z",
+        });
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        event
+    }
+
     #[test]
-    fn a_mark_is_between_two_lines() {
+    fn a_request_whose_body_never_came_is_no_write() {
+        for verb in ["create", "update", "patch"] {
+            for code in [400, 500, 504] {
+                let fields = json!({"verb": verb, "responseStatus": {"code": code}});
+                assert!(!request(&fields).is_write(), "{fields}");
+                let mut complete = fields;
+                complete["requestObject"] = json!({});
+                assert!(request(&complete).is_write(), "{complete}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_requests_for_a_change_are_writes() {
+        for fields in [
+            // Refused for another reason than the body, or not at all.
+            json!({"responseStatus": {"code": 403}}),
+            json!({"responseStatus": {"code": 429}}),
+            json!({}),
+            // A delete needs no body.
+            json!({"verb": "delete", "responseStatus": {"code": 500}}),
+            json!({"verb": "deletecollection", "responseStatus": {"code": 500}}),
+            // The audit policy keeps no bodies of these.
+            json!({"objectRef": {"resource": "pods"}, "responseStatus": {"code": 500}}),
+        ] {
+            assert!(request(&fields).is_write(), "{fields}");
+        }
+        assert!(!request(&json!({"verb": "get"})).is_write());
+    }
+
+    #[test]
+    fn the_end_is_between_two_lines() {
         let folder = tempfile::tempdir().unwrap();
         let log = AuditLog::new(folder.path().join("audit.log"));
-        assert_eq!(log.mark(), Mark(0));
+        assert_eq!(log.end(), 0);
         for (text, expected) in [("", 0), ("unfinished", 0), ("one\n", 4), ("one\ntwo\nunfin", 8)] {
             std::fs::write(&log.path, text).unwrap();
-            assert_eq!(log.mark(), Mark(expected), "{text:?}");
+            assert_eq!(log.end(), expected, "{text:?}");
         }
         std::fs::write(&log.path, format!("one\n{}", "x".repeat(200_000))).unwrap();
-        assert_eq!(log.mark(), Mark(4));
+        assert_eq!(log.end(), 4);
+    }
+
+    #[test]
+    fn what_was_received_before_a_mark_and_logged_after_it_is_earlier() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(folder.path().join("audit.log"));
+        let mark = log.mark();
+        let line = |name: &str, received: Timestamp| {
+            let object = json!({"resource": "endpoints", "name": name});
+            let event =
+                event(&json!({"objectRef": object, "requestReceivedTimestamp": received.to_string()}));
+            format!("{event}\n")
+        };
+        let second = SignedDuration::from_secs(1);
+        let lines = [
+            line("earlier", mark.time - second),
+            line("at-once", mark.time),
+            line("later", mark.time + second),
+        ];
+        std::fs::write(&log.path, lines.concat()).unwrap();
+        let names: Vec<String> = log.since(mark).into_iter().map(|request| request.name).collect();
+        assert_eq!(names, ["at-once", "later"]);
     }
 
     #[test]

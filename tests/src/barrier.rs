@@ -16,6 +16,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::manager::Controller;
+use crate::metrics::Exposition;
+use crate::pages::Pages;
 use crate::wait::{self, LIMIT};
 
 /// The namespace of the barrier objects.
@@ -32,6 +34,12 @@ const ROUND: &str = "round";
 const ADDRESS: &str = "10.255.255.254";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// Objects of the controllers for barrier objects.
+struct Repaired {
+    endpoints: Vec<Endpoints>,
+    slices: Vec<EndpointSlice>,
+}
 
 /// The barrier objects of one cluster.
 #[derive(Debug)]
@@ -128,31 +136,41 @@ impl Barrier {
             }
         }
         self.wait().await;
-        self.are_there(&by_service, &by_endpoints).await;
+        let Repaired { endpoints, slices } = self.repaired(&by_service, &by_endpoints, &[]).await;
         let now = DeleteParams::default();
-        if self.runs(Controller::Endpoints) {
-            self.endpoints.delete(&by_service, &now).await.expect("deleting Endpoints");
+        for endpoints in &endpoints {
+            self.endpoints.delete(&endpoints.name_any(), &now).await.expect("deleting Endpoints");
         }
-        for service in self.services_with_slices(&by_service, &by_endpoints) {
-            let before = self.slice_of(service).await.expect("it was there");
-            self.slices.delete(&before.name_any(), &now).await.expect("deleting a slice");
+        for slice in &slices {
+            self.slices.delete(&slice.name_any(), &now).await.expect("deleting a slice");
         }
-        self.are_there(&by_service, &by_endpoints).await;
+        let deleted: Vec<String> = endpoints
+            .iter()
+            .filter_map(ResourceExt::uid)
+            .chain(slices.iter().filter_map(ResourceExt::uid))
+            .collect();
+        self.repaired(&by_service, &by_endpoints, &deleted).await;
         self.wait().await;
     }
 
-    /// Waits until the controllers have created their objects for these Services.
-    async fn are_there(&self, by_service: &str, by_endpoints: &str) {
+    /// Waits until the controllers have created their objects for these Services, and returns them. Those with a `deleted`
+    /// uid are not theirs any more: the server's watch cache may still have them after their deletion was answered.
+    async fn repaired(&self, by_service: &str, by_endpoints: &str, deleted: &[String]) -> Repaired {
         let services = self.services_with_slices(by_service, by_endpoints);
         wait::until("barrier objects to be repaired", LIMIT, || async {
-            try_join_all(services.iter().map(|service| self.slice_of(service))).await?;
+            let slices = try_join_all(services.iter().map(|service| self.slice_of(service))).await?;
+            let mut endpoints = Vec::new();
             if self.runs(Controller::Endpoints) {
-                self.endpoints_of(by_service).await.map(drop)
-            } else {
-                Ok(())
+                endpoints.push(self.endpoints_of(by_service).await?);
+            }
+            let uids = endpoints.iter().map(ResourceExt::uid).chain(slices.iter().map(ResourceExt::uid));
+            let stale = uids.flatten().find(|uid| deleted.contains(uid));
+            match stale {
+                None => Ok(Repaired { endpoints, slices }),
+                Some(uid) => Err(format!("the deletion of {uid} is not in the cache yet")),
             }
         })
-        .await;
+        .await
     }
 
     /// The Services whose slices `settle` deletes.
@@ -250,6 +268,41 @@ impl Barrier {
 
     async fn endpoints_of(&self, service: &str) -> Result<Endpoints, String> {
         first(&self.endpoints, ListParams::default().fields(&format!("metadata.name={service}"))).await
+    }
+}
+
+/// Waits until no worker of these controllers is in the middle of a sync, by the metrics of their queues.
+///
+/// A [barrier](Barrier::wait) waits for one worker of each controller, and another may still have an earlier sync in hand. After
+/// both, what was written for earlier changes is stored, and in the audit log.
+pub async fn workers_rest(controllers: &[Controller], manager: &Pages) {
+    wait::until("workers to be at rest", LIMIT, || async {
+        let text = manager.get("/metrics").await?.text;
+        let of_queues = |line: &&str| {
+            line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ").starts_with("workqueue_")
+        };
+        let text: String = text.lines().filter(of_queues).flat_map(|line| [line, "\n"]).collect();
+        let metrics = Exposition::parse(&text)?;
+        controllers.iter().try_for_each(|controller| is_at_rest(&metrics, queue(*controller)))
+    })
+    .await;
+}
+
+/// Checks that every key that was added to a queue has been synced.
+fn is_at_rest(metrics: &Exposition, queue: &str) -> Result<(), String> {
+    let labels = [("name", queue)];
+    let added = metrics.number("workqueue_adds_total", &labels);
+    let synced = metrics.histogram("workqueue_work_duration_seconds", &labels).and_then(|found| found.count);
+    let is_equal = added.zip(synced).is_some_and(|(added, synced)| added.total_cmp(&synced).is_eq());
+    if is_equal { Ok(()) } else { Err(format!("{queue}: {added:?} added, {synced:?} synced")) }
+}
+
+/// The name of a controller's queue in metrics.
+fn queue(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Endpoints => "endpoint",
+        Controller::EndpointSlice => "endpoint_slice",
+        Controller::EndpointSliceMirroring => "endpoint_slice_mirroring",
     }
 }
 

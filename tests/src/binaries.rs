@@ -5,10 +5,17 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// The servers of the test environment. `hack/testenv/build` builds them from source on first use; it is quick if they
-/// are up to date and reports on stderr if not.
+/// are up to date and reports on stderr if not. A folder in `KUBEBUILDER_ASSETS` that has all three is used as it is.
 pub fn servers() -> &'static Servers {
     static SERVERS: OnceLock<Servers> = OnceLock::new();
     SERVERS.get_or_init(|| {
+        if let Some(given) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)
+            && ["kube-apiserver", "kube-controller-manager", "etcd"]
+                .iter()
+                .all(|name| given.join(name).is_file())
+        {
+            return Servers { folder: given, minor: OnceLock::new() };
+        }
         let script = workspace().join("hack/testenv/build");
         let output = Command::new(&script).stderr(Stdio::inherit()).output();
         let output = output.unwrap_or_else(|error| panic!("running {}: {error}", script.display()));
@@ -106,7 +113,7 @@ fn built(name: &str) -> PathBuf {
 }
 
 /// The folder of the profile of this test.
-fn profile() -> PathBuf {
+pub(crate) fn profile() -> PathBuf {
     // target/<profile>/deps/<this test>
     let test = std::env::current_exe().expect("the path of this test");
     test.parent().and_then(Path::parent).expect("a target folder").to_owned()

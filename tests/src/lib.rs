@@ -21,6 +21,7 @@
 //! | [`canonical`] | EndpointSlices without the parts that may differ between two runs |
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
+//! | `plant` | faults planted in single tests, to show what their failures say |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
@@ -69,4 +70,5 @@ pub mod wait;
 pub mod workload;
 
 mod credentials;
+mod plant;
 mod release;

@@ -308,17 +308,19 @@ impl Manager {
     /// Waits for a page with status 200 and an expected text.
     async fn answers(&mut self, path: &str, is_expected: impl Fn(&str) -> bool) {
         let pages = self.pages().clone();
-        let start = std::time::Instant::now();
-        loop {
+        let (pages, is_expected) = (&pages, &is_expected);
+        wait::until(path, LIMIT, || {
             self.process.alive().unwrap_or_else(|error| panic!("{error}"));
-            let reason = match pages.get(path).await {
-                Ok(page) if page.status == 200 && is_expected(&page.text) => return,
-                Ok(page) => format!("{} {}", page.status, page.text),
-                Err(error) => error,
-            };
-            assert!(start.elapsed() < LIMIT, "{path}: {reason}; {}", self.process.tail());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            let tail = self.process.tail();
+            async move {
+                match pages.get(path).await {
+                    Ok(page) if page.status == 200 && is_expected(&page.text) => Ok(()),
+                    Ok(page) => Err(format!("{} {}; {tail}", page.status, page.text)),
+                    Err(error) => Err(format!("{error}; {tail}")),
+                }
+            }
+        })
+        .await;
     }
 
     /// The port on loopback; 0 if the manager does not serve.

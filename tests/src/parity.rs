@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Endpoints;
 use kube::Api;
 use kube::api::ListParams;
@@ -11,7 +12,8 @@ use crate::audit::{AuditLog, Mark, Request};
 use crate::barrier;
 use crate::canonical::{Canonical, Detail, Snapshot};
 use crate::cluster::{Cluster, ClusterOptions};
-use crate::manager::{Controller, Kind, Manager, ManagerOptions};
+use crate::manager::{Controller, Kind, ManagerOptions};
+use crate::metrics::Observed;
 use crate::recompute;
 use crate::release::Release;
 use crate::scenario::{NAMESPACE, World};
@@ -24,8 +26,10 @@ pub struct Run {
     /// Its workload.
     pub world: World,
     /// The manager under test.
-    pub manager: Manager,
+    pub manager: Observed,
     options: ManagerOptions,
+    /// The time of the manager's start.
+    started: Timestamp,
 }
 
 /// The result of a phase.
@@ -177,9 +181,11 @@ impl Run {
     /// The same with all options of the manager.
     pub async fn start_as(kind: Kind, options: ManagerOptions) -> Self {
         let cluster = Box::pin(Cluster::start(ClusterOptions::default())).await;
-        let world = Box::pin(World::prepare(cluster.client(), options.controllers)).await;
-        let manager = Manager::start(kind, &cluster, &options).await;
-        let run = Self { cluster, world, manager, options };
+        let mut world = Box::pin(World::prepare(cluster.client(), options.controllers)).await;
+        let started = Timestamp::now();
+        let manager = Observed::start(kind, &cluster, &options).await;
+        world.watch_workers(manager.pages());
+        let run = Self { cluster, world, manager, options, started };
         run.world.sync().await;
         run
     }
@@ -198,10 +204,10 @@ impl Run {
             let violations = snapshot.violations(100);
             assert!(violations.is_empty(), "{}: {violations:#?}", phase.name);
             if self.options.controllers.contains(&Controller::Endpoints) {
-                let by = self.manager.kind();
+                let by = self.kind();
                 recompute::assert_reproduced(self.world.client(), by, NAMESPACE, phase.name).await;
             }
-            records.push(Record { phase: *phase, snapshot, requests, by: self.manager.kind() });
+            records.push(Record { phase: *phase, snapshot, requests, by: self.kind() });
         }
         records
     }
@@ -209,7 +215,7 @@ impl Run {
     /// Stops the manager, starts one of `kind` in its place and waits until it has synced everything. Returns the
     /// requests that it wrote, of any resource.
     pub async fn hand_over(self, kind: Kind) -> Vec<Request> {
-        self.hand_over_with(kind, &[]).await
+        Box::pin(self.hand_over_with(kind, &[])).await
     }
 
     /// The same with more flags for the successor.
@@ -219,14 +225,16 @@ impl Run {
 
     /// The same, and returns the run with the running successor.
     pub async fn succeeded_by(self, kind: Kind, flags: &[&str]) -> (Self, Vec<Request>) {
-        let Self { cluster, world, manager, options } = self;
+        let Self { cluster, mut world, manager, options, .. } = self;
         manager.stop().await;
         let options = ManagerOptions { flags: owned(flags), ..options };
         let before = endpoints(&cluster).await;
         let mark = cluster.audit().mark();
-        let manager = Manager::start(kind, &cluster, &options).await;
+        let started = Timestamp::now();
+        let manager = Observed::start(kind, &cluster, &options).await;
+        world.watch_workers(manager.pages());
         world.settle().await;
-        let successor = Self { cluster, world, manager, options };
+        let successor = Self { cluster, world, manager, options, started };
         let mut writes = successor.writes_since(mark);
         if kind == Kind::Upstream {
             Release::of(&successor.cluster.client()).await.retain_unexpected(&before, &mut writes);
@@ -239,15 +247,23 @@ impl Run {
         self.cluster.audit()
     }
 
-    /// The manager's writes, barrier objects aside.
+    fn kind(&self) -> Kind {
+        self.manager.manager.kind()
+    }
+
+    /// The manager's writes, barrier objects aside. The last Event of its predecessor may be answered after that has ended.
     ///
     /// # Panics
     /// If another program made them.
     pub fn writes_since(&self, mark: Mark) -> Vec<Request> {
         let mut writes = self.audit().writes_since(mark, self.options.user);
-        writes.retain(|request| request.namespace != barrier::NAMESPACE);
+        writes.retain(|request| request.namespace != barrier::NAMESPACE && request.received >= self.started);
         for write in &writes {
-            assert!(write.user_agent.starts_with(self.manager.name()), "{} wrote: {write}", write.user_agent);
+            assert!(
+                write.user_agent.starts_with(self.manager.manager.name()),
+                "{} wrote: {write}",
+                write.user_agent
+            );
         }
         writes
     }

@@ -6,12 +6,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::wait;
+use crate::plant::Fault;
+use crate::wait::{self, LIMIT};
 
 /// A running program whose output goes to a log file.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
+    /// The length of the log at the start, which is what earlier processes of this name wrote.
+    before: u64,
     /// The read end of stderr's pipe, which is never read. If it were closed, writes would fail instead of blocking.
     _unread: Option<PipeReader>,
 }
@@ -39,6 +43,16 @@ fn stuck_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = io::pipe().expect("a pipe");
     writer.write_all(&vec![b'\n'; NEARLY_FULL]).expect("filling a pipe");
     (reader, writer)
+}
+
+/// What is written into the returned file reaches the log later than any test waits.
+fn written_late(log: File) -> File {
+    let (reader, writer) = io::pipe().expect("a pipe");
+    let mut late = dies_with_us(Path::new("/bin/sh"));
+    late.args(["-c", "sleep 600; exec cat"]).stdin(reader).stdout(log);
+    let mut late = spawn(late).expect("starting a shell");
+    std::thread::spawn(move || late.wait());
+    File::from(OwnedFd::from(writer))
 }
 
 impl Process {
@@ -62,6 +76,8 @@ impl Process {
     ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log).expect("opening a log file");
+        let before = output.metadata().expect("the length of a log file").len();
+        let output = if Fault::LateLine.is_planted() { written_late(output) } else { output };
         let mut command = dies_with_us(program);
         command
             .args(args.into_iter().map(Into::into))
@@ -78,7 +94,7 @@ impl Process {
             None
         };
         let child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
-        Self { name, child, log, _unread: unread }
+        Self { name, child, log, before, _unread: unread }
     }
 
     /// The name of the program.
@@ -108,6 +124,62 @@ impl Process {
             let status = Command::new("kill").arg(format!("-{signal}")).arg(self.id().to_string()).status();
             assert!(status.is_ok_and(|s| s.success()), "kill -{signal} of {}", self.name);
         }
+    }
+
+    /// Stops it with SIGSTOP until it gets SIGCONT, and waits until all of its threads have stopped.
+    ///
+    /// A request may be half sent: the server refuses it later, and has an entry in the audit log that is
+    /// [no write](crate::audit::Request::is_write).
+    pub async fn freeze(&mut self) {
+        self.signal("STOP");
+        let what = format!("{} to be frozen", self.name);
+        wait::until(&what, LIMIT, || {
+            let frozen = self.alive().and_then(|()| self.is_frozen());
+            async { frozen }
+        })
+        .await;
+    }
+
+    /// Checks that the kernel has stopped all threads.
+    fn is_frozen(&self) -> Result<(), String> {
+        let threads =
+            std::fs::read_dir(format!("/proc/{}/task", self.id())).map_err(|error| error.to_string())?;
+        // A thread that has ended meanwhile has no state.
+        let mut states = threads.flatten().filter_map(|thread| state(&thread.path().join("stat")));
+        match states.find(|state| !matches!(state, 'T' | 'Z' | 'X')) {
+            None => Ok(()),
+            Some(state) => Err(format!("a thread is in state {state}")),
+        }
+    }
+
+    /// Waits until its log has a line with this text. Returns the line.
+    ///
+    /// # Panics
+    /// If the line does not come, or the process has ended without it.
+    pub async fn says(&mut self, text: &str) -> String {
+        self.says_all(&[text]).await
+    }
+
+    /// The same for a line with all of these texts.
+    pub async fn says_all(&mut self, texts: &[&str]) -> String {
+        let what = format!("a line with {texts:?} in the log of {}", self.name);
+        wait::until(&what, LIMIT, || {
+            // The log is complete when the process has ended.
+            let alive = self.alive();
+            let line = self.line(texts);
+            assert!(line.is_some() || alive.is_ok(), "{what}: {}", alive.unwrap_err());
+            let line = line.ok_or_else(|| self.tail());
+            async { line }
+        })
+        .await
+    }
+
+    /// The first complete line since the start with all of these texts.
+    fn line(&self, texts: &[&str]) -> Option<String> {
+        let text = read_from(&self.log, self.before)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.log.display()));
+        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        lines.find(|line| texts.iter().all(|text| line.contains(text))).map(str::to_owned)
     }
 
     /// Waits for the end; panics with the tail of the log if it does not come.
@@ -193,10 +265,20 @@ pub fn usage(id: u32) -> Option<Usage> {
     })
 }
 
+/// The state of a process or thread, by its `stat` file (proc(5)); none if it has ended.
+fn state(stat: &Path) -> Option<char> {
+    let stat = std::fs::read_to_string(stat).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 fn read_tail(path: &Path, bytes: u64) -> io::Result<String> {
+    let length = std::fs::metadata(path)?.len();
+    read_from(path, length.saturating_sub(bytes))
+}
+
+fn read_from(path: &Path, start: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    file.seek(SeekFrom::Start(start))?;
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -226,16 +308,35 @@ pub fn output(program: &Path, args: &[&str], limit: Duration) -> Output {
     let mut command = dies_with_us(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+    // Read meanwhile: a full pipe would block the program.
+    let stdout = std::thread::spawn({
+        let pipe = child.stdout.take();
+        || read_all(pipe)
+    });
+    let stderr = std::thread::spawn({
+        let pipe = child.stderr.take();
+        || read_all(pipe)
+    });
     let start = Instant::now();
-    let mut ended = || child.try_wait().expect("asking for a child's status").is_some();
-    while !ended() && start.elapsed() < limit {
+    let status = loop {
+        let status = child.try_wait().expect("asking for a child's status");
+        if status.is_some() || start.elapsed() > limit {
+            break status;
+        }
         std::thread::sleep(Duration::from_millis(5));
-    }
-    let in_time = ended();
+    };
     let _ = child.kill();
-    let output = child.wait_with_output().expect("reading the output of a child");
-    assert!(in_time, "{args:?} does not end: {}", String::from_utf8_lossy(&output.stderr));
-    output
+    let [stdout, stderr] =
+        [stdout, stderr].map(|reader| reader.join().expect("reading the output of a child"));
+    let status =
+        status.unwrap_or_else(|| panic!("{args:?} does not end: {}", String::from_utf8_lossy(&stderr)));
+    Output { status, stdout, stderr }
+}
+
+fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pipe.expect("a pipe").read_to_end(&mut bytes).expect("reading the output of a child");
+    bytes
 }
 
 type Order = (Command, mpsc::Sender<io::Result<Child>>);
@@ -256,4 +357,51 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     let (reply, child) = mpsc::channel();
     spawner.lock().expect("lock").send((command, reply)).expect("the spawner never ends");
     child.recv().expect("the spawner answers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(folder: &Path, script: &str) -> Process {
+        Process::start("sh", Path::new("/bin/sh"), folder, ["-c", script])
+    }
+
+    #[tokio::test]
+    async fn a_frozen_process_does_nothing_until_it_continues() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = shell(folder.path(), "while :; do echo line; sleep 0.01; done");
+        process.says("line").await;
+        process.freeze().await;
+        let length = || std::fs::metadata(folder.path().join("sh.log")).unwrap().len();
+        let frozen = length();
+        process.is_frozen().unwrap();
+        assert_eq!(length(), frozen);
+        process.signal("CONT");
+        wait::until("more lines", LIMIT, async || if length() > frozen { Ok(()) } else { Err("none") }).await;
+    }
+
+    #[tokio::test]
+    async fn only_complete_lines_of_a_process_itself_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        shell(folder.path(), "echo one and two").ended(LIMIT).await;
+        let mut second = shell(folder.path(), "printf one; read -r never; echo ' and three' ; echo four");
+        assert_eq!(second.says_all(&["one", "three"]).await, "one and three");
+        assert!(second.ended(LIMIT).await.success());
+        assert_eq!(second.says("four").await, "four");
+        assert_eq!(second.line(&["two"]), None);
+    }
+
+    #[test]
+    fn more_output_than_a_pipe_holds_is_read() {
+        let output = output(Path::new("seq"), &["100000"], LIMIT);
+        assert!(output.status.success() && output.stdout.ends_with(b"\n100000\n"));
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "sh has ended")]
+    async fn the_end_without_the_line_ends_the_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        shell(folder.path(), "echo one").says("two").await;
+    }
 }

@@ -263,29 +263,46 @@ async fn relay(
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            changed = faults.changed() => changed.map_err(io::Error::other)?,
-            read = client.read(&mut up) => match read? {
-                0 => return Ok(()),
-                count => {
-                    server.write_all(&up[..count]).await?;
-                    last = Instant::now();
-                }
-            },
-            read = server.read(&mut down) => match read? {
-                0 => return Ok(()),
-                count => {
-                    client.write_all(&down[..count]).await?;
-                    record.received.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
-                    last = Instant::now();
-                }
-            },
-            () = idle => {
+        let step = async {
+            tokio::select! {
+                read = client.read(&mut up) => read.map(Step::Up),
+                read = server.read(&mut down) => read.map(Step::Down),
+                () = idle => Ok(Step::Idle),
+            }
+        };
+        let step = tokio::select! {
+            // In this order: what is sent after a fault began does not pass.
+            biased;
+            changed = faults.changed() => {
+                changed.map_err(io::Error::other)?;
+                continue;
+            }
+            step = step => step?,
+        };
+        match step {
+            Step::Up(0) | Step::Down(0) => return Ok(()),
+            Step::Up(count) => server.write_all(&up[..count]).await?,
+            Step::Down(count) => {
+                client.write_all(&down[..count]).await?;
+                record.received.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+            Step::Idle => {
                 record.cut.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
         }
+        last = Instant::now();
     }
+}
+
+/// An event on a connection.
+enum Step {
+    /// Bytes from the client; none at its end.
+    Up(usize),
+    /// Bytes from the server; none at its end.
+    Down(usize),
+    /// Nothing has passed for too long.
+    Idle,
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, workers_rest};
 use crate::manager::Controller;
+use crate::pages::Pages;
 use crate::wait::{self, LIMIT};
 
 pub use random_operations::{NAMESPACE, YEAR};
@@ -106,6 +107,9 @@ pub struct World {
     pods: Api<core::Pod>,
     slices: Api<EndpointSlice>,
     barrier: Barrier,
+    controllers: &'static [Controller],
+    /// Those of the manager, if its workers are waited for.
+    manager: Option<Pages>,
     /// Seconds since the beginning of [`YEAR`], the script's clock; one per [`World::sync`].
     clock: AtomicI64,
 }
@@ -120,6 +124,8 @@ impl World {
             pods: Api::namespaced(client.clone(), NAMESPACE),
             slices: Api::namespaced(client.clone(), NAMESPACE),
             barrier,
+            controllers,
+            manager: None,
             client,
             clock: AtomicI64::new(0),
         };
@@ -130,6 +136,19 @@ impl World {
         world.node("b", Some("b")).await;
         world.node("c", None).await;
         world
+    }
+
+    /// Waits from now on also until the workers of the manager with these pages are at rest. Two changes can then never be
+    /// handled as one, however slow a worker is.
+    pub fn watch_workers(&mut self, manager: &Pages) {
+        self.manager = Some(manager.clone());
+    }
+
+    /// Waits until these workers are at rest: what they have written is then in the audit log.
+    pub async fn workers_rest(&self) {
+        if let Some(pages) = &self.manager {
+            workers_rest(self.controllers, pages).await;
+        }
     }
 
     /// A client of the operator.
@@ -145,12 +164,14 @@ impl World {
     /// Waits until the controllers have handled all earlier changes; advances the script's clock.
     pub async fn sync(&self) {
         self.barrier.wait().await;
+        self.workers_rest().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Waits until the controllers have also handled delayed syncs; takes time.
     pub async fn settle(&self) {
         self.barrier.settle().await;
+        self.workers_rest().await;
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -16,13 +16,14 @@ use serde_json::Value;
 use crate::canonical::{MANAGED_BY, MIRRORED};
 use crate::manager::{Kind, ManagerOptions};
 use crate::parity::Run;
-use crate::random::{TOPOLOGY, apply, delete_mirrored, touch};
+use crate::random::{DELETIONS, TOPOLOGY, apply, delete_mirrored, recreate_endpoints, touch};
 use crate::simulate;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-/// The time that a difference may persist.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The time that a difference may persist. Only a failure reaches it: upstream gets help after growing times, and more than
+/// once.
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The time that upstream gets without help.
 const BEFORE_HELP: Duration = Duration::from_secs(4);
 
@@ -116,7 +117,9 @@ pub async fn settle(trace: &Trace, mut check: impl FnMut(&State) -> Vec<String>)
 
 /// Checks one state until it is right. Returns the number of repetitions.
 async fn checked(run: &Run, mut state: State, check: &mut impl FnMut(&State) -> Vec<String>) -> usize {
-    let (start, mut help_after) = (Instant::now(), BEFORE_HELP);
+    let (start, mut help_after, mut helped) = (Instant::now(), BEFORE_HELP, 0);
+    // The Services with mirrored slices; also those whose slices upstream has not created again.
+    let mut services: BTreeSet<String> = BTreeSet::new();
     for repetition in 0.. {
         state.items = collected(run).await;
         let wrong = check(&state);
@@ -137,11 +140,15 @@ async fn checked(run: &Run, mut state: State, check: &mut impl FnMut(&State) -> 
                     && slice["metadata"]["namespace"] == NAMESPACE
             });
             let label = |slice: &Value| slice["metadata"]["labels"]["kubernetes.io/service-name"].to_string();
-            let services: BTreeSet<String> =
-                mirrored.map(label).map(|label| label.trim_matches('"').to_owned()).collect();
+            services.extend(mirrored.map(label).map(|label| label.trim_matches('"').to_owned()));
+            helped += 1;
             for service in services.iter().filter(|service| wrong.iter().any(|line| line.contains(*service)))
             {
-                delete_mirrored(&run.world, service).await;
+                if helped > DELETIONS {
+                    recreate_endpoints(&run.world, service).await;
+                } else {
+                    delete_mirrored(&run.world, service).await;
+                }
             }
             touch(&run.world, &format!("{} again {repetition}", state.operations), &state.step).await;
             help_after = start.elapsed() * 2;

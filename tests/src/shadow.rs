@@ -125,10 +125,9 @@ impl Shadow {
 }
 
 impl End {
-    /// The requests that were no reads.
+    /// The requests that ask for a change.
     pub fn writes(&self) -> Vec<&Request> {
-        let reads = ["get", "list", "watch"];
-        self.requests.iter().filter(|request| !reads.contains(&request.verb.as_str())).collect()
+        self.requests.iter().filter(|request| request.is_write()).collect()
     }
 
     /// The sum of a figure over all controllers.
@@ -197,7 +196,7 @@ pub async fn run(trace: &Trace) -> (End, usize) {
         }
     }
     run.world.settle().await;
-    shadow.at_rest(trace.grace.max(LIMIT)).await;
+    shadow.at_rest(trace.grace + LIMIT).await;
     (shadow.end(&run.cluster).await, helped)
 }
 

@@ -2,17 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
 use kube::Client;
 use serde_json::{Value, json};
 
 use crate::binaries;
 use crate::process;
+use crate::wait::LIMIT;
 use crate::{barrier, canonical};
-
-/// For a dump of a few hundred objects. It takes a second unless the machine is busy.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// The paths of the kinds in a dump.
 const PATHS: [&str; 6] = [

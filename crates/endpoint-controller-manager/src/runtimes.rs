@@ -73,8 +73,9 @@ impl Runtimes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::Barrier;
+    use std::sync::atomic::Ordering;
+    use std::sync::mpsc::{Sender, channel};
+    use std::sync::{Arc, Barrier};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -83,40 +84,43 @@ mod tests {
 
     use super::*;
 
-    /// Keeps every thread of a runtime busy for this time; returns when all of them are.
-    fn block(runtime: &Handle, time: Duration) {
+    /// The time that a test waits for what must come; a passing test never reaches it.
+    const LIMIT: Duration = Duration::from_mins(3);
+
+    /// Keeps every thread of a runtime busy, for `LIMIT` at most; returns when all of them are. Each works on when its
+    /// sender is used or dropped.
+    fn block(runtime: &Handle) -> Vec<Sender<()>> {
         let threads = runtime.metrics().num_workers();
         let all_blocked = Arc::new(Barrier::new(threads + 1));
-        for _ in 0..threads {
+        let busy = (0..threads).map(|_| {
+            let (release, released) = channel();
             let all_blocked = Arc::clone(&all_blocked);
             runtime.spawn(async move {
                 all_blocked.wait();
-                thread::sleep(time);
+                let _ = released.recv_timeout(LIMIT);
             });
-        }
+            release
+        });
+        let busy = busy.collect();
         all_blocked.wait();
+        busy
     }
 
     #[test]
     fn shutdown_does_not_wait_for_the_work_runtime() {
-        let start = Instant::now();
-        Runtimes::start().unwrap().run(async |handles: Handles| {
-            thread::spawn(move || block(&handles.work, Duration::from_secs(60))).join().unwrap();
-        });
-        assert!(start.elapsed() < Duration::from_secs(30));
+        let busy = Runtimes::start()
+            .unwrap()
+            .run(async |handles: Handles| thread::spawn(move || block(&handles.work)).join().unwrap());
+        assert!(busy.iter().all(|release| release.send(()).is_ok()), "all threads are still busy");
     }
 
-    /// While all work threads compute for twice the renew deadline, the Lease is renewed and pages are served.
+    /// While all work threads compute, the Lease is renewed and pages are served.
     #[test]
     fn the_lease_is_renewed_while_the_work_runtime_is_blocked() {
-        let renew_deadline = Duration::from_secs(3);
+        const RENEWALS: u64 = 5;
         Runtimes::start().unwrap().run(async |handles: Handles| {
-            let leases = crate::leader_election::tests::lease_server();
-            let timing = controller_kit::election::Config::new(
-                2 * renew_deadline,
-                renew_deadline,
-                Duration::from_millis(300),
-            );
+            let (leases, writes) = crate::leader_election::tests::lease_server();
+            let timing = controller_kit::election::Config::new(2 * LIMIT, LIMIT, Duration::from_millis(300));
             let election = crate::leader_election::tests::election(timing.unwrap(), leases, &handles);
             let leadership = election.leadership();
             let mut lifecycle = {
@@ -125,14 +129,16 @@ mod tests {
             };
             lifecycle.lead().await.unwrap();
             let work = handles.work.clone();
-            tokio::task::spawn_blocking(move || block(&work, 2 * renew_deadline)).await.unwrap();
-            let blocked = Instant::now();
-            while blocked.elapsed() < 2 * renew_deadline {
-                assert!(leadership.is_held(), "after {:?}", blocked.elapsed());
+            let busy = tokio::task::spawn_blocking(move || block(&work)).await.unwrap();
+            let (blocked, before) = (Instant::now(), writes.load(Ordering::SeqCst));
+            while writes.load(Ordering::SeqCst) < before + RENEWALS {
+                assert!(blocked.elapsed() < LIMIT, "the Lease is not renewed");
                 let pong = handles.server.spawn(async { "pong" }).await;
                 assert_eq!(pong.unwrap(), "pong");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
+            assert!(leadership.is_held());
+            assert!(busy.iter().all(|release| release.send(()).is_ok()), "all threads were busy");
             lifecycle.stop().await.unwrap();
         });
     }

@@ -5,7 +5,6 @@ use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
@@ -15,10 +14,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::LIMIT;
 use crate::mutual_tls::Authority;
-
-/// The time that a test waits before it fails; a passing test never reaches it.
-const LIMIT: Duration = Duration::from_mins(1);
 
 /// The server's treatment of a request.
 #[derive(Clone, Debug)]

@@ -15,7 +15,10 @@
     reason = "clippy.toml lifts these for test functions, not for their helpers"
 )]
 
+use std::time::Duration;
+
 pub mod candidates;
+pub mod clock;
 pub mod http2;
 pub mod leases;
 pub mod loopback;
@@ -23,3 +26,6 @@ pub mod mutual_tls;
 pub mod proxies;
 pub mod script;
 pub mod wire;
+
+/// The time that a test waits for what must come; a passing test never reaches it, however slow the machine is.
+pub const LIMIT: Duration = Duration::from_mins(3);

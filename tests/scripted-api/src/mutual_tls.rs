@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
@@ -28,8 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// The time that a test waits before it fails; a passing test never reaches it.
-const LIMIT: Duration = Duration::from_mins(1);
+use crate::LIMIT;
 
 /// A certificate authority.
 pub struct Authority {

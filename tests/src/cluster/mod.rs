@@ -6,7 +6,9 @@ mod prepared;
 mod seed;
 mod servers;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,6 +25,7 @@ use tempfile::TempDir;
 use crate::audit::AuditLog;
 use crate::binaries;
 use crate::manager::Kind;
+use crate::plant::Fault;
 use crate::ports;
 use crate::process::Process;
 use crate::release;
@@ -95,30 +98,32 @@ struct Ports {
 impl Cluster {
     /// Starts a cluster and returns when it answers all requests, roles included.
     ///
-    /// The first clusters of a process start from empty folders; the rest from a prepared state, in half the time.
+    /// It starts from a prepared state, in half the time, unless its options ask for other objects.
     pub async fn start(options: ClusterOptions) -> Self {
-        /// Enough for the demo, and for most tests that run alone: the prepared state costs one more start.
-        const FROM_NOTHING: u32 = 2;
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let is_default =
-            options.service_cluster_ip_range == ClusterOptions::default().service_cluster_ip_range;
-        if is_default && STARTED.fetch_add(1, Ordering::Relaxed) >= FROM_NOTHING {
+        let default = ClusterOptions::default();
+        if options.service_cluster_ip_range == default.service_cluster_ip_range {
             Self::start_with(options, Some(Prepared::get().await)).await
         } else {
             Self::start_with(options, None).await
         }
     }
 
-    async fn start_with(options: ClusterOptions, prepared: Option<&Prepared>) -> Self {
+    async fn start_with(options: ClusterOptions, prepared: Option<Prepared>) -> Self {
         let folder = folder();
         let [etcd, etcd_peer, apiserver] = ports::free();
         let ports = Ports { etcd, etcd_peer, apiserver };
+        if Fault::LostPort.is_planted() {
+            std::mem::forget(TcpListener::bind((Ipv4Addr::LOCALHOST, apiserver)).expect("a free port"));
+        }
         write_files(folder.path(), ports.apiserver, &options);
-        if let Some(prepared) = prepared {
+        if let Some(prepared) = &prepared {
             prepared.write(folder.path());
         }
         let mut etcd = start_etcd(folder.path(), ports);
         let mut server = start_apiserver(folder.path(), ports, &options);
+        if Fault::SlowServer.is_planted() {
+            server.signal("STOP");
+        }
         let client = client_when_ready(folder.path(), &mut etcd, &mut server).await;
         let servers = RealServers { apiserver: Some(server), etcd, options, ports };
         let cluster = Self { servers: Servers::Real(Box::new(servers)), client, folder };
@@ -225,8 +230,8 @@ impl Cluster {
     }
 
     /// Stops the API server's process without ending it: it neither answers nor refuses.
-    pub fn freeze_apiserver(&mut self) {
-        self.real_mut().apiserver.as_mut().expect("the API server runs").signal("STOP");
+    pub async fn freeze_apiserver(&mut self) {
+        self.real_mut().apiserver.as_mut().expect("the API server runs").freeze().await;
     }
 
     /// Lets the API server's process continue.
@@ -434,14 +439,26 @@ pub async fn client(kubeconfig: &Path) -> Result<Client, String> {
 const ETCD_BACKUP: &str = "etcd-backup";
 
 fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder to copy") {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder to copy") {
         let entry = entry.expect("an entry of a folder");
-        let target = to.join(entry.file_name());
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
         if entry.file_type().expect("the type of a file").is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).expect("copying a file");
+            copy_folder(&path, &target);
+        } else if path.extension().is_none_or(|extension| extension != "tmp") {
+            copy_sparse(&path, &target);
         }
     }
+}
+
+/// etcd allocates its log in advance, 64 MB of zeros: those at the end of a file take no space in its copy.
+fn copy_sparse(from: &Path, to: &Path) {
+    let bytes = fs::read(from).expect("reading a file of a cluster");
+    let mut content = bytes.as_slice();
+    while let Some(rest) = content.strip_suffix(&[0; 4096]) {
+        content = rest;
+    }
+    let mut file = File::create(to).expect("a file of a cluster");
+    file.write_all(content).expect("writing a file of a cluster");
+    file.set_len(u64::try_from(bytes.len()).unwrap()).expect("the length of a file");
 }

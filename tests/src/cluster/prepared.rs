@@ -1,77 +1,78 @@
-//! The state of a new cluster, made once for all clusters of a process: the objects that the API server and the harness
+//! The state of a new cluster, made once for all clusters of this machine: the objects that the API server and the harness
 //! write at the first start (roles, bindings, namespaces, priority classes) and the API server's certificate.
+//!
+//! It lies in the target folder, so that each test finds it, whichever process made it.
 
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-
-use tokio::sync::OnceCell;
+use std::time::Duration;
 
 use super::servers::{CERTIFICATES, ETCD_DATA};
-use super::{Cluster, ClusterOptions};
+use super::{Cluster, ClusterOptions, copy_folder};
+use crate::binaries;
+
+/// The age at which it is made again. Its certificate is valid for a year.
+const STALE: Duration = Duration::from_hours(24);
+
+/// The part of it that is written last: its existence says that the rest is whole.
+const WHOLE: &str = "whole";
 
 /// Files of a cluster that has been started once.
 pub(super) struct Prepared {
-    files: Vec<Contents>,
-}
-
-struct Contents {
-    /// Relative to the cluster's folder.
-    path: PathBuf,
-    /// The content without the zeros at its end.
-    bytes: Vec<u8>,
-    length: u64,
+    folder: PathBuf,
 }
 
 impl Prepared {
-    /// Starts a cluster, stops it, and keeps its files; the second call returns those of the first.
-    pub(super) async fn get() -> &'static Self {
-        static PREPARED: OnceCell<Prepared> = OnceCell::const_new();
-        PREPARED
-            .get_or_init(|| async {
-                let mut cluster = Box::pin(Cluster::start_with(ClusterOptions::default(), None)).await;
-                cluster.stop_servers().await;
-                let mut files = Vec::new();
-                for folder in [ETCD_DATA, CERTIFICATES] {
-                    read(cluster.folder(), Path::new(folder), &mut files);
-                }
-                Self { files }
-            })
-            .await
+    /// Starts a cluster, stops it, and keeps its files; any later call, of any process, returns the same.
+    pub(super) async fn get() -> Self {
+        let folder = binaries::profile().join("tests").join(format!("cluster-{:016x}", servers_hash()));
+        fs::create_dir_all(&folder).expect("a folder in the target folder");
+        // Other processes wait here for the one that makes it.
+        let lock = File::create(folder.join("lock")).expect("a lock file");
+        let lock = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock));
+        let _lock = lock.await.expect("a task").expect("locking the prepared cluster");
+        if !is_fresh(&folder.join(WHOLE)) {
+            make(&folder).await;
+        }
+        Self { folder }
     }
 
     /// Writes the files into the folder of another cluster.
     pub(super) fn write(&self, folder: &Path) {
-        for Contents { path, bytes, length } in &self.files {
-            let path = folder.join(path);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            let mut file = File::create(&path).expect("a file of the cluster");
-            file.write_all(bytes).expect("writing a file of the cluster");
-            // etcd allocates its log in advance, 64 MB of zeros: as a sparse file they take no space.
-            file.set_len(*length).expect("the length of a file");
+        for part in [ETCD_DATA, CERTIFICATES] {
+            copy_folder(&self.folder.join(part), &folder.join(part));
         }
     }
 }
 
-fn read(root: &Path, folder: &Path, files: &mut Vec<Contents>) {
-    for entry in std::fs::read_dir(root.join(folder)).expect("a folder") {
-        let entry = entry.expect("an entry of a folder");
-        let path = folder.join(entry.file_name());
-        if entry.file_type().expect("the type of a file").is_dir() {
-            read(root, &path, files);
-        } else if path.extension().is_none_or(|extension| extension != "tmp") {
-            let bytes = std::fs::read(root.join(&path)).expect("reading a file");
-            let length = u64::try_from(bytes.len()).unwrap();
-            files.push(Contents { path, bytes: without_zeros(bytes), length });
+async fn make(folder: &Path) {
+    // It was made for other servers of the same names, or by a process that was killed meanwhile.
+    for part in [ETCD_DATA, CERTIFICATES] {
+        match fs::remove_dir_all(folder.join(part)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("removing {part}: {error}"),
+            _ => {}
         }
     }
+    let mut cluster = Box::pin(Cluster::start_with(ClusterOptions::default(), None)).await;
+    cluster.stop_servers().await;
+    for part in [ETCD_DATA, CERTIFICATES] {
+        copy_folder(&cluster.folder().join(part), &folder.join(part));
+    }
+    File::create(folder.join(WHOLE)).expect("a file in the target folder");
 }
 
-/// Cuts whole blocks of zeros; zeros in the last partial block may stay.
-fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
-    const BLOCK: usize = 4096;
-    while bytes.len() >= BLOCK && bytes[bytes.len() - BLOCK..] == [0; BLOCK] {
-        bytes.truncate(bytes.len() - BLOCK);
+fn is_fresh(file: &Path) -> bool {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age < STALE))
+}
+
+/// Other servers write other objects.
+fn servers_hash() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for program in [binaries::servers().etcd(), binaries::servers().kube_apiserver()] {
+        let metadata = fs::metadata(&program).expect("a server's program");
+        (program, metadata.len(), metadata.modified().expect("the time of a file")).hash(&mut hasher);
     }
-    bytes
+    hasher.finish()
 }

@@ -1,7 +1,6 @@
 //! The two servers of a cluster: files, flags and readiness.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
@@ -12,7 +11,7 @@ use crate::binaries;
 use crate::credentials::{self, User};
 use crate::process::{Environment, Process};
 use crate::release;
-use crate::wait::LIMIT;
+use crate::wait::{self, LIMIT};
 
 /// etcd's data, under the cluster's folder.
 pub(super) const ETCD_DATA: &str = "etcd";
@@ -145,17 +144,14 @@ pub(super) fn start_apiserver(folder: &Path, ports: Ports, options: &ClusterOpti
 /// Waits until the API server has its certificate and is ready.
 pub(super) async fn client_when_ready(folder: &Path, etcd: &mut Process, server: &mut Process) -> Client {
     let kubeconfig = kubeconfig_path(folder, User::Admin);
-    let start = std::time::Instant::now();
-    loop {
+    wait::until("the API server to be ready", LIMIT, || {
         etcd.alive().unwrap_or_else(|error| panic!("{error}"));
         server.alive().unwrap_or_else(|error| panic!("{error}"));
-        let reason = match probe(&kubeconfig).await {
-            Ok(client) => return client,
-            Err(reason) => reason,
-        };
-        assert!(start.elapsed() < LIMIT, "API server not ready: {reason}; {}", server.tail());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        let tail = server.tail();
+        let kubeconfig = &kubeconfig;
+        async move { probe(kubeconfig).await.map_err(|reason| format!("{reason}; {tail}")) }
+    })
+    .await
 }
 
 async fn probe(kubeconfig: &Path) -> Result<Client, String> {

@@ -18,6 +18,7 @@ use rustls::pki_types::pem::PemObject as _;
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, User};
+use crate::wait::{self, LIMIT};
 
 /// An answer as it came.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +37,10 @@ impl Answer {
 
 /// Stands for the status of an answer that did not come. A Go server cuts the connection when a handler panics.
 pub(crate) const CUT: u16 = 0;
+
+/// The time for which an unused connection is kept: less than the 90 s after which kube-apiserver closes it, which a request just
+/// then would take for a cut.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// A version that is above the small numbers in objects, such as the 300 seconds of a pod's tolerations. A number that is the
 /// version of an object too cannot be told from it in a text.
@@ -112,7 +117,7 @@ impl Server {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        let client = Client::builder(TokioExecutor::new()).build(https);
+        let client = Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build(https);
         Self { client, url, token, etcd: None }
     }
 
@@ -218,12 +223,12 @@ impl Server {
 
     /// Waits until the server is ready.
     pub(crate) async fn ready(&self) {
-        for _ in 0..100 {
-            if self.quietly("GET", "/readyz", String::new()).await.status == 200 {
-                return;
+        wait::until(&format!("{} to be ready", self.url), LIMIT, async || {
+            match self.quietly("GET", "/readyz", String::new()).await.status {
+                200 => Ok(()),
+                status => Err(format!("status {status}")),
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{}: not ready", self.url);
+        })
+        .await;
     }
 }

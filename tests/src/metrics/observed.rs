@@ -1,5 +1,10 @@
 //! A manager with its metrics endpoint.
 
+use std::net::Ipv4Addr;
+use std::process::ExitStatus;
+
+use tokio::net::TcpStream;
+
 use crate::cluster::{self, Cluster, User};
 use crate::credentials;
 use crate::manager::{Kind, Manager, ManagerOptions};
@@ -40,18 +45,33 @@ impl Observed {
             "--authorization-always-allow-paths=/healthz,/metrics".to_owned(),
         ]);
         let manager = Manager::upstream(cluster, &options);
-        // As with the API server: the certificate, then the authority that signed it, written at the start.
+        // As with the API server: the certificate, then the authority that signed it, written at the start. No request tells
+        // whether both are there, because it would be counted in the metrics.
         let authority = folder.join("kube-controller-manager.crt");
         let kubeconfig = folder.join("scraper.kubeconfig");
-        let client = wait::until("the certificate of kube-controller-manager", LIMIT, || async {
-            std::fs::metadata(&authority).map_err(|error| error.to_string())?;
+        let pages = wait::until("kube-controller-manager to serve", LIMIT, || async {
+            let written = std::fs::read_to_string(&authority).map_err(|error| error.to_string())?;
+            if written.matches("-----END CERTIFICATE-----\n").count() < 2 {
+                return Err("the file is not whole".to_owned());
+            }
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| error.to_string())?;
             let url = format!("https://127.0.0.1:{port}");
             let text = credentials::kubeconfig(User::Admin, &url, &authority);
             std::fs::write(&kubeconfig, text).map_err(|error| error.to_string())?;
-            cluster::client(&kubeconfig).await
+            cluster::client(&kubeconfig).await.map(Pages::by)
         })
         .await;
-        Self { manager, pages: Pages::by(client) }
+        Self { manager, pages }
+    }
+
+    /// Sends SIGTERM and waits for the exit.
+    pub async fn stop(self) -> ExitStatus {
+        self.manager.stop().await
+    }
+
+    /// The manager's pages, for a client that it lets in.
+    pub fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// Gets the metrics.

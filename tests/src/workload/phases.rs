@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::objects::{big, http, initial_pods, labelled, roll, select, services, web, with};
 use super::{V4, V6};
 use crate::scenario::{Pod, World};
+use crate::wait::{self, LIMIT};
 
 pub(super) async fn create(w: &World) {
     w.pods(initial_pods()).await;
@@ -287,16 +288,21 @@ pub(super) async fn missing_node(w: &World) {
     w.expect("lost", V4, 1, 1).await;
     w.node("missing", Some("z")).await;
     // A node alone triggers no sync: the retry may be far away, and the Service's next change may come too early.
-    for attempt in 0.. {
+    let mut attempt = 0;
+    wait::until("the endpoint on the new node", LIMIT, || {
+        attempt += 1;
         let touch = json!({"metadata": {"annotations": {"touched": attempt.to_string()}}});
-        w.change_service("lost", touch).await;
-        w.sync().await;
-        let slices = w.slices_of("lost", V4).await.unwrap();
-        if slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()).count() == 2 {
-            break;
+        async move {
+            w.change_service("lost", touch).await;
+            w.sync().await;
+            let slices = w.slices_of("lost", V4).await?;
+            match slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()).count() {
+                2 => Ok(()),
+                count => Err(format!("{count} endpoints")),
+            }
         }
-        assert!(attempt < 100, "the endpoint on the new node does not come");
-    }
+    })
+    .await;
 }
 
 pub(super) async fn shrinking(w: &World) {

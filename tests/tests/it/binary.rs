@@ -8,8 +8,7 @@ use tests::cluster::Cluster;
 use tests::manager::{Manager, ManagerOptions};
 use tests::process;
 use tests::scenario::{Pod, World};
-
-const LIMIT: Duration = Duration::from_secs(30);
+use tests::wait::{self, LIMIT};
 
 /// Runs the program with arguments that keep it from starting, and returns the one line that it prints beside and after
 /// its log.
@@ -203,6 +202,13 @@ async fn it_continues_after_an_api_server_outage() {
     world.service("web", serde_json::json!({}), spec).await;
     world.expect("web", "IPv4", 1, 1).await;
     cluster.stop_apiserver();
+    // A request on a connection that is about to be cut would fail.
+    let client = world.client();
+    wait::until("refused connections", LIMIT, async || match client.apiserver_version().await {
+        Err(error) if format!("{error:?}").contains("ConnectionRefused") => Ok(()),
+        answer => Err(format!("{answer:?}")),
+    })
+    .await;
     cluster.start_apiserver().await;
     world.pod(Pod::new("web-1", "web", 1)).await;
     world.ready("web-0", false).await;

@@ -116,7 +116,8 @@ async fn protobuf_and_json_are_read_alike() {
 async fn a_manager_that_uses_json_agrees() {
     let run = Run::start(Kind::Ours).await;
     run.record(PHASES).await;
-    let writes = run.hand_over_with(Kind::Ours, &["--kube-api-content-type=application/json"]).await;
+    let writes =
+        Box::pin(run.hand_over_with(Kind::Ours, &["--kube-api-content-type=application/json"])).await;
     let writes: Vec<String> = writes.iter().map(ToString::to_string).collect();
     assert!(writes.is_empty(), "{}", writes.join("\n"));
 }

@@ -94,7 +94,9 @@ async fn each_controller_writes_as_its_service_account() {
     let mut writes: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let mut tokens = Vec::new();
     for request in &requests {
-        assert!(request.code < 300 || request.resource == "serviceaccounts/token", "{request}");
+        // A conflict is no lack of rights: the cache was behind.
+        let is_allowed = request.code < 300 || request.code == 409;
+        assert!(is_allowed || request.resource == "serviceaccounts/token", "{request}");
         let part = request.user_agent.rsplit_once('/').unwrap().1;
         if request.resource.starts_with("serviceaccounts") {
             assert_eq!((request.user.as_str(), part), (options.user.name(), OURS), "{request}");

@@ -24,7 +24,7 @@ async fn a_cold_start_of_both_makes_no_slice_twice() {
     // With the default of both programs, upstream needs twice the grace for 200 Services.
     let (services, qps) = (number("TWO_WRITERS_SERVICES", 200), number("TWO_WRITERS_QPS", 20));
     let at_once = number("TWO_WRITERS_AT_ONCE", 0) == 1;
-    let start = ColdStart { services, pods: 10, qps, at_once, yields: yields() };
+    let start = ColdStart { services, pods: 10, qps, at_once, yields: yields(), grace: GRACE };
     let cold_start::Outcome { made_twice, written, log } = cold_start::run(start).await;
     println!("cold start of both, {services} Services: {written:?}, made twice: {}", made_twice.len());
     if yields() {
@@ -57,14 +57,14 @@ async fn random_load_costs_no_more_writes_than_under_upstream_alone() {
     assert!(refused <= 5 + both.accepted() / 100, "{refused} writes of ours were refused");
 }
 
-/// Times are printed, not asserted beyond what tells a wait from none.
+/// Times are printed, not asserted beyond what tells a wait from none; bounds grow with the time of a change in the calm.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ours_acts_when_upstream_is_killed_and_yields_when_it_is_back() {
     let rounds = Box::pin(rounds::run(number("TWO_WRITERS_ROUNDS", 2) as usize)).await;
     for (number, round) in rounds.iter().enumerate() {
         println!("round {number}: {round:?}");
-        assert!(round.takeover < 2 * GRACE, "{round:?}");
-        assert!(round.acting < GRACE, "{round:?}");
+        assert!(round.takeover < round.calm.bound(2 * GRACE), "{round:?}");
+        assert!(round.acting < round.calm.bound(GRACE), "{round:?}");
     }
 }
 

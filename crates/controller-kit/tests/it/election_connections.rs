@@ -1,15 +1,15 @@
-//! Connections that die silently must not cost leadership as long as new ones work. Over real sockets, with durations
-//! of seconds.
+//! Connections that die silently must not cost leadership as long as new ones work. Over real sockets, on a clock that
+//! stands still while they work.
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use controller_kit::election::{Config, ElectionMetrics, Elector, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
-use http::{Method, Request};
+use http::Request;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,27 +17,41 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube_api::{ApiClient, Encoding, connect};
 use tokio::net::TcpListener;
-use tokio::time::sleep;
+use tokio::task::yield_now;
+use tokio::time::advance;
 
-use scripted_api::leases::{Fate, LEASE, LeaseServer};
+use scripted_api::LIMIT;
+use scripted_api::clock::Still;
+use scripted_api::leases::{LEASE, LeaseServer};
 use scripted_api::loopback::Loopback;
 
-/// Serves the Lease on a loopback port. Connections with a number below `alive_from` stay open without answering, as
-/// when the machine behind them has lost power.
-async fn serve(leases: Arc<LeaseServer>, alive_from: Arc<AtomicU64>, accepted: Arc<AtomicU64>) -> SocketAddr {
+/// What the server counts.
+#[derive(Default)]
+struct Counts {
+    accepted: AtomicU64,
+    unanswered: AtomicU64,
+    /// Connections with a number below this one stay open without answering, as when the machine behind them has lost
+    /// power.
+    alive_from: AtomicU64,
+}
+
+/// Serves the Lease on a loopback port. The first answer waits for a second connection.
+async fn serve(leases: Arc<LeaseServer>, counts: Arc<Counts>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let number = accepted.fetch_add(1, Ordering::SeqCst);
-            let (leases, alive_from) = (Arc::clone(&leases), Arc::clone(&alive_from));
+            let number = counts.accepted.fetch_add(1, Ordering::SeqCst);
+            let (leases, counts) = (Arc::clone(&leases), Arc::clone(&counts));
             let service = service_fn(move |request: Request<Incoming>| {
-                let (leases, alive_from) = (Arc::clone(&leases), Arc::clone(&alive_from));
+                let (leases, counts) = (Arc::clone(&leases), Arc::clone(&counts));
                 async move {
-                    if number < alive_from.load(Ordering::SeqCst) {
+                    if number < counts.alive_from.load(Ordering::SeqCst) {
+                        counts.unanswered.fetch_add(1, Ordering::SeqCst);
                         pending::<()>().await;
                     }
+                    until(|| counts.accepted.load(Ordering::SeqCst) > 1).await;
                     let (parts, body) = request.into_parts();
                     let body = body.collect().await.unwrap().to_bytes();
                     let request = Request::from_parts(parts, kube::client::Body::from(body));
@@ -50,22 +64,28 @@ async fn serve(leases: Arc<LeaseServer>, alive_from: Arc<AtomicU64>, accepted: A
     address
 }
 
-#[tokio::test]
+/// Waits without the clock, which stands still.
+async fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LIMIT, "the condition does not come true");
+        yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn idle_connections_to_a_dead_server_do_not_cost_leadership() {
-    let milliseconds = Duration::from_millis;
-    let leases = LeaseServer::with_fates(move |sent| Fate {
-        // So that requests overlap, and each needs a connection of its own.
-        before: if sent.method == Method::GET { milliseconds(200) } else { Duration::ZERO },
-        ..Fate::default()
-    });
-    let (alive_from, accepted) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let address = serve(Arc::clone(&leases), Arc::clone(&alive_from), Arc::clone(&accepted)).await;
+    let _clock = Still::keep();
+    let (leases, counts) = (LeaseServer::new(), Arc::new(Counts::default()));
+    let address = serve(Arc::clone(&leases), Arc::clone(&counts)).await;
     let client = ApiClient::new(connect(&Loopback::config(address)).unwrap(), Encoding::Protobuf, "us");
     let _ = tokio::join!(client.get_raw(LEASE), client.get_raw(LEASE));
-    assert_eq!(accepted.load(Ordering::SeqCst), 2);
+    // Time for the client to keep both connections.
+    for _ in 0..100 {
+        yield_now().await;
+    }
 
-    // A request may take half of the deadline, so that two that are not answered are all it takes.
-    let config = Config::new(milliseconds(7000), milliseconds(6000), milliseconds(500)).unwrap();
+    let config = Config::default();
     let lock = LeaseLock::new(client.clone(), "kube-system", "controllers");
     let (recorder, _events) = Recorder::new(client, "us");
     let (elector, leadership) =
@@ -73,8 +93,17 @@ async fn idle_connections_to_a_dead_server_do_not_cost_leadership() {
     tokio::spawn(elector.run(pending()));
     assert!(leadership.gained().await);
 
-    alive_from.store(accepted.load(Ordering::SeqCst), Ordering::SeqCst);
-    sleep(config.renew_deadline() + milliseconds(1000)).await;
-    assert!(leadership.is_held(), "two idle connections were tried one after the other");
-    assert_eq!(accepted.load(Ordering::SeqCst), 3);
+    let dead = counts.accepted.load(Ordering::SeqCst);
+    assert!(dead > 1);
+    counts.alive_from.store(dead, Ordering::SeqCst);
+    let version = || leases.lease().unwrap().metadata.resource_version;
+    let (acquired, unanswered) = (version(), || counts.unanswered.load(Ordering::SeqCst));
+    // The default retry period.
+    advance(Duration::from_secs(2)).await;
+    until(|| unanswered() == 1).await;
+    // A request may take half of the deadline, so that two that are not answered are all it takes.
+    advance(config.renew_deadline() / 2).await;
+    until(|| version() != acquired || unanswered() > 1).await;
+    assert_eq!(unanswered(), 1, "two idle connections were tried one after the other");
+    assert!(leadership.is_held());
 }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// An API server in a thread of its own, with a Lease for which no other process contends.
-pub(crate) fn lease_server() -> SocketAddr {
+/// An API server in a thread of its own, with a Lease for which no other process contends, and the number of writes of it.
+pub(crate) fn lease_server() -> (SocketAddr, Arc<AtomicU64>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
-    let version = Arc::new(AtomicU64::new(0));
+    let writes = Arc::new(AtomicU64::new(0));
+    let version = Arc::clone(&writes);
     let store = move |lease: String| {
         let mut lease: Value = serde_json::from_str(&lease).unwrap();
         let version = version.fetch_add(1, Ordering::SeqCst) + 1;
@@ -34,7 +35,7 @@ pub(crate) fn lease_server() -> SocketAddr {
             axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), router).await.unwrap();
         });
     });
-    address
+    (address, writes)
 }
 
 /// An election for the Lease of that server.

@@ -82,8 +82,8 @@ fn files_are_served_until_a_signal() {
 #[test]
 fn a_server_that_cannot_start_is_one_line() {
     let run = |words: &[&str]| crate::program::explain(&[&["--serve"], words].concat(), SERVICE);
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let occupied = std::net::TcpListener::bind(taken).unwrap();
+    let occupied = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = occupied.local_addr().unwrap();
     let refused = run(&["-f", "-", &format!("--listen={taken}")]);
     assert_eq!((refused.code, refused.stderr.lines().count()), (1, 1), "{refused:?}");
     assert!(

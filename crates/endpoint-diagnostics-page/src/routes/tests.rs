@@ -64,7 +64,7 @@ impl Page {
 
 /// The next event of a stream.
 async fn event(response: &mut Response) -> Option<String> {
-    let frame = tokio::time::timeout(Duration::from_secs(60), response.body_mut().frame());
+    let frame = tokio::time::timeout(Duration::from_mins(3), response.body_mut().frame());
     let data = frame.await.expect("an event")?.unwrap().into_data().unwrap();
     Some(String::from_utf8(data.to_vec()).unwrap())
 }

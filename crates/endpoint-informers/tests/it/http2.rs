@@ -8,21 +8,23 @@ use http_body_util::BodyExt as _;
 use k8s_openapi::api::core::v1::Endpoints;
 use kube::client::Body;
 use kube_api::{ApiClient, ApiError, Encoding, KeepAlive, connect, connect_with};
-use tokio::time::{Instant, advance, pause, resume, sleep, timeout};
+use tokio::time::{Instant, advance, resume, sleep, timeout};
 
 use crate::world::World;
+use scripted_api::LIMIT;
+use scripted_api::clock::Still;
 use scripted_api::http2::{Act, BlackHole, Server};
+use scripted_api::loopback::reserve;
 use scripted_api::script::Script;
 use scripted_api::wire::{Wire, pod};
 
-/// More than a test should take.
-const LIMIT: Duration = Duration::from_secs(60);
-/// Never in a test.
-const NEVER: KeepAlive = KeepAlive { interval: LIMIT, timeout: LIMIT };
+/// Longer than any test waits.
+const NEVER: Duration = Duration::from_hours(1);
+const NO_PINGS: KeepAlive = KeepAlive { interval: NEVER, timeout: NEVER };
 const ENDPOINTS: &str = "/api/v1/namespaces/shop/endpoints/web";
 
 fn client(server: &Server) -> ApiClient {
-    ApiClient::new(connect_with(&server.config(), NEVER).unwrap(), Encoding::Json, "test/1.0")
+    ApiClient::new(connect_with(&server.config(), NO_PINGS).unwrap(), Encoding::Json, "test/1.0")
 }
 
 fn answer() -> Act {
@@ -36,7 +38,7 @@ async fn write(client: &ApiClient) -> Result<Endpoints, ApiError> {
 #[tokio::test]
 async fn requests_share_a_connection() {
     let mut server = Server::start((0..20).map(|_| answer())).await;
-    let client = connect(&server.config()).unwrap();
+    let client = connect_with(&server.config(), NO_PINGS).unwrap();
     let get = || async {
         let answer = client.send(Request::get("/version").body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(answer.version(), Version::HTTP_2);
@@ -54,7 +56,7 @@ async fn unread_watches_do_not_block_other_responses() {
     const WATCHES: usize = 15;
     let unread = || Act::Begin("x".repeat(1 << 20));
     let mut server = Server::start((0..WATCHES).map(|_| unread()).chain([answer()])).await;
-    let kube_client = connect(&server.config()).unwrap();
+    let kube_client = connect_with(&server.config(), NO_PINGS).unwrap();
     let mut watches = Vec::new();
     for _ in 0..WATCHES {
         let watch = kube_client.send(Request::get("/watch").body(Body::empty()).unwrap());
@@ -69,8 +71,9 @@ async fn unread_watches_do_not_block_other_responses() {
 }
 
 /// With the default of 15 s and 10 s, that is within 25 s.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_watch_is_resumed_soon_after_its_server_dies_behind_a_live_proxy() {
+    let clock = Still::keep();
     let wire = Wire(Encoding::Json);
     let text = |events: &[bytes::Bytes]| Act::Begin(String::from_utf8(events.concat()).unwrap());
     let a = wire.added(&pod("a", "1", "10.0.0.1"));
@@ -81,23 +84,27 @@ async fn a_watch_is_resumed_soon_after_its_server_dies_behind_a_live_proxy() {
     let hole = BlackHole::before(server.address).await;
     let keep_alive = KeepAlive { interval: Duration::from_millis(500), timeout: Duration::from_millis(500) };
     let client = connect_with(&server.config_at(hole.address), keep_alive).unwrap();
-    let timing = Timing { header: LIMIT, silence: LIMIT, initial_silence: LIMIT, ..Timing::default() };
+    let timing = Timing { header: NEVER, silence: NEVER, initial_silence: NEVER, ..Timing::default() };
     let mut world = World::start::<Pod>(client, &Script::new([]), wire, timing);
     timeout(LIMIT, world.synced.wait_for(|synced| *synced)).await.unwrap().unwrap();
     assert_eq!(server.asked().await, 0);
 
+    drop(clock);
+    resume();
     hole.swallow();
-    let start = Instant::now();
     assert!(server.asked().await > 0, "over another connection");
-    while world.pods().len() < 2 {
-        assert!(start.elapsed() < LIMIT / 2, "noticed only by the silence of the watch");
-        sleep(Duration::from_millis(5)).await;
-    }
+    let resumed = async {
+        while world.pods().len() < 2 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LIMIT, resumed).await.expect("noticed by the pings, not by the silence of the watch");
 }
 
 /// A pooled connection to a dead server: the next request must not meet another one like it, nor wait for the ping.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_request_without_a_response_replaces_the_connections() {
+    let _clock = Still::keep();
     let mut server = Server::start([answer(), Act::Ignore, Act::Ignore, answer()]).await;
     let client = client(&server);
     write(&client).await.unwrap();
@@ -111,10 +118,8 @@ async fn a_request_without_a_response_replaces_the_connections() {
 
     let long = asking(client.clone());
     assert_eq!(server.asked().await, 0, "one that was given up early says nothing about the connection");
-    pause();
     // The shortest time that an election gives a request.
     advance(Duration::from_secs(1)).await;
-    resume();
     long.abort();
     assert!(long.await.unwrap_err().is_cancelled());
     write(&client).await.unwrap();
@@ -166,9 +171,9 @@ async fn a_write_with_an_unknown_outcome_is_not_sent_again() {
 /// No server listens: the request is repeated a few times, and then the caller decides.
 #[tokio::test]
 async fn a_connection_that_cannot_be_made_is_retried_after_pauses() {
-    let server = Server::start([]).await;
-    let (config, address) = (server.config(), server.address);
-    drop(server);
+    let [unused, _] = reserve();
+    let address = unused.local_addr().unwrap();
+    let config = Server::start([]).await.config_at(address);
     let client = ApiClient::new(connect(&config).unwrap(), Encoding::Json, "test/1.0");
     let start = Instant::now();
     let error = write(&client).await.unwrap_err();

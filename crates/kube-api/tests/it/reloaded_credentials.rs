@@ -1,4 +1,5 @@
-//! Certificates and tokens in files that are replaced while a client uses them.
+//! Certificates and tokens in files that are replaced while a client uses them. The clock stands still, so that no file is
+//! read too early or too slowly.
 use std::fs;
 use std::time::Duration;
 
@@ -10,19 +11,13 @@ use kube::client::Body;
 use kube::config::AuthInfo;
 use kube_api::connect;
 use tempfile::TempDir;
-use tokio::time::{advance, pause, resume};
+use tokio::time::advance;
 
+use scripted_api::clock::Still;
 use scripted_api::mutual_tls::{Asked, Authority, Identity, Server};
 
 /// The time between two reads of a file.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Advances the clock of the client to the next reload; sockets do not use it.
-async fn advance_to_reload() {
-    pause();
-    advance(RELOAD_INTERVAL).await;
-    resume();
-}
 
 async fn get(client: &Client) -> Bytes {
     let response = client.send(Request::get("/").body(Body::empty()).unwrap()).await.unwrap();
@@ -34,13 +29,14 @@ struct Fixture {
     server: Server,
     clients: Authority,
     folder: TempDir,
+    _clock: Still,
 }
 
 impl Fixture {
     async fn new() -> Self {
-        let clients = Authority::new("clients");
+        let (clock, clients) = (Still::keep(), Authority::new("clients"));
         let server = Server::start(&clients).await;
-        Self { server, clients, folder: tempfile::tempdir().unwrap() }
+        Self { server, clients, folder: tempfile::tempdir().unwrap(), _clock: clock }
     }
 
     fn path(&self, name: &str) -> String {
@@ -87,7 +83,7 @@ impl Fixture {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_new_certificate_is_shown_and_connections_with_the_old_one_end() {
     let mut fixture = Fixture::new().await;
     let (one, auth_info) = fixture.identity();
@@ -98,12 +94,12 @@ async fn a_new_certificate_is_shown_and_connections_with_the_old_one_end() {
     fixture.write_identity(&two);
     assert_eq!(fixture.certificate(&client).await, one.der(), "files are not read for each request");
 
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.certificate(&client).await, two.der());
     fixture.server.disconnected(&one).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_in_progress_finish_on_old_connections() {
     let mut fixture = Fixture::new().await;
     let (one, auth_info) = fixture.identity();
@@ -114,7 +110,7 @@ async fn requests_in_progress_finish_on_old_connections() {
 
     let two = fixture.clients.client();
     fixture.write_identity(&two);
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.certificate(&client).await, two.der());
 
     fixture.server.send(Some("event"));
@@ -127,22 +123,22 @@ async fn requests_in_progress_finish_on_old_connections() {
     assert!(fixture.server.is_connected(&two));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_certificate_without_its_key_changes_nothing() {
     let mut fixture = Fixture::new().await;
     let (one, auth_info) = fixture.identity();
     let client = fixture.client(auth_info);
     let two = fixture.clients.client();
     fixture.write("client.crt", &two.certificate_pem);
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.certificate(&client).await, one.der());
 
     fixture.write("client.key", &two.key_pem);
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.certificate(&client).await, two.der());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_is_read_again() {
     let mut fixture = Fixture::new().await;
     // As `echo` writes it.
@@ -155,11 +151,11 @@ async fn a_token_is_read_again() {
 
     fixture.write("token", "two");
     assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer one"));
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.authorization(&client).await.as_deref(), Some("Bearer two"));
 
     fixture.write("token", "\n");
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(
         fixture.authorization(&client).await.as_deref(),
         Some("Bearer two"),
@@ -167,7 +163,7 @@ async fn a_token_is_read_again() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn authorities_are_read_again() {
     let fixture = Fixture::new().await;
     let mut config = fixture.server.config();
@@ -181,14 +177,14 @@ async fn authorities_are_read_again() {
 
     fixture.write("ca.crt", &fixture.server.authority.certificate_pem);
     assert!(client.send(request()).await.is_err(), "files are not read for each request");
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     get(&client).await;
     fixture.write("ca.crt", "");
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     get(&client).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn inline_credentials_are_not_reloaded() {
     let mut fixture = Fixture::new().await;
     let (_, mut auth_info) = fixture.identity();
@@ -199,11 +195,11 @@ async fn inline_credentials_are_not_reloaded() {
     let authorization = Some("Bearer of the kubeconfig itself".to_owned());
     let asked = Asked { certificate: None, authorization };
     assert_eq!(fixture.request(&client).await, asked);
-    advance_to_reload().await;
+    advance(RELOAD_INTERVAL).await;
     assert_eq!(fixture.request(&client).await, asked);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn without_its_files_there_is_no_client() {
     let fixture = Fixture::new().await;
     let mut config = fixture.server.config();

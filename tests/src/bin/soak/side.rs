@@ -130,7 +130,7 @@ impl Side {
                 Box::pin(self.cluster.start_apiserver()).await;
             }
             Action::FreezeServer(time) => {
-                self.cluster.freeze_apiserver();
+                self.cluster.freeze_apiserver().await;
                 sleep(time).await;
                 self.cluster.thaw_apiserver();
             }

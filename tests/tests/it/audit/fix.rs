@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::process::Output;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -14,10 +13,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::wait::LIMIT;
 use tests::{binaries, process};
 
 const NAMESPACE: &str = "shop";
-const LIMIT: Duration = Duration::from_secs(60);
 const SLICES: &str = "endpointslice-controller.k8s.io";
 const MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
 const OTHER: &str = "mesh.example";

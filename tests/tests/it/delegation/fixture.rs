@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tests::audit::Mark;
+use tests::barrier::workers_rest;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
@@ -87,7 +88,25 @@ impl Fixture {
         let flags = vec![format!("--feature-gates={gates}")];
         let options = ManagerOptions { flags, ..ManagerOptions::of(Controller::ALL) };
         self.manager = Some(Manager::ours(&self.cluster, &options).await);
+        self.settle().await;
+    }
+
+    /// Waits until our program has handled all changes, delayed syncs included, and all that it wrote for them is in the
+    /// audit log.
+    pub(crate) async fn settle(&self) {
         self.world.settle().await;
+        self.rest().await;
+    }
+
+    /// The same without delayed syncs.
+    pub(crate) async fn sync(&self) {
+        self.world.sync().await;
+        self.rest().await;
+    }
+
+    async fn rest(&self) {
+        let manager = self.manager.as_ref().expect("our program runs");
+        workers_rest(Controller::ALL, manager.pages()).await;
     }
 
     /// Stops our program.
@@ -97,7 +116,9 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    /// A mark in the audit log after all writes of our program that can be seen.
+    pub(crate) async fn mark(&self) -> Mark {
+        self.rest().await;
         self.cluster.audit().mark()
     }
 
@@ -209,7 +230,7 @@ impl Fixture {
 
     /// Waits until our program has handled all changes, and checks that the published state is then this.
     pub(crate) async fn remains(&self, service: &str, expected: &Seen) {
-        self.world.settle().await;
+        self.settle().await;
         assert_eq!(self.see(service).await, *expected, "{service}");
     }
 }

@@ -24,7 +24,7 @@ async fn l1_without_the_gate_the_label_is_ignored(fixture: &Fixture) {
     fixture.bare_service("mirrored", Some("external")).await;
     fixture.expect("mirrored", &mirrored()).await;
     fixture.slice("theirs", "labelled", "192.0.2.1").await;
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     for value in [None, Some(""), Some("external")] {
         fixture.label("labelled", value).await;
         fixture.label("mirrored", value).await;
@@ -36,7 +36,7 @@ async fn l1_without_the_gate_the_label_is_ignored(fixture: &Fixture) {
 }
 
 async fn l6_our_objects_go_at_the_start_with_the_gate(fixture: &mut Fixture) {
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.switch(DELEGATION).await;
     only_theirs_is_left(fixture).await;
     assert_eq!(
@@ -45,7 +45,7 @@ async fn l6_our_objects_go_at_the_start_with_the_gate(fixture: &mut Fixture) {
         "ours, and nothing else: {:?}",
         fixture.writes_since(mark)
     );
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.switch(DELEGATION).await;
     only_theirs_is_left(fixture).await;
     assert_eq!(fixture.writes_since(mark), [""; 0], "once");

@@ -40,7 +40,7 @@ async fn l2_any_value_counts(fixture: &Fixture) {
     for (name, value) in [("l2-empty", ""), ("l2-ours", ENDPOINTS), ("l2-theirs", "x.y_z-0")] {
         fixture.service(name, Some(value), &[]).await;
     }
-    fixture.world.settle().await;
+    fixture.settle().await;
     for name in ["l2-empty", "l2-ours", "l2-theirs"] {
         assert_eq!(fixture.see(name).await, Seen::nothing(), "{name}");
         fixture.label(name, None).await;
@@ -52,7 +52,7 @@ async fn l2_any_value_counts(fixture: &Fixture) {
 
 /// A change of its pods causes no write either.
 async fn l3_created_with_the_label(fixture: &Fixture) {
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.service("l3", Some("external"), &[3]).await;
     fixture.world.ready("l3-3", false).await;
     fixture.remains("l3", &Seen::nothing()).await;
@@ -66,10 +66,10 @@ async fn l4_label_added(fixture: &Fixture) {
     fixture.expect("l4", &Seen::ours(&["10.1.0.4"]).slice(OTHER_CONTROLLER, &["192.0.2.4"])).await;
     let ours = fixture.slices_of("l4").await.into_iter().filter_map(|slice| slice.metadata.name);
     let ours: Vec<String> = ours.filter(|name| name != "l4-theirs").collect();
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.label("l4", Some("external")).await;
     fixture.expect("l4", &Seen::nothing().slice(OTHER_CONTROLLER, &["192.0.2.4"])).await;
-    fixture.world.settle().await;
+    fixture.settle().await;
     let mut writes = fixture.writes_since(mark);
     writes.sort();
     assert_eq!(writes, ["delete endpoints l4".to_owned(), format!("delete endpointslices {}", ours[0])]);
@@ -80,13 +80,13 @@ async fn l5_label_removed(fixture: &Fixture) {
     fixture.service("l5", Some("external"), &[5]).await;
     fixture.world.ready("l5-5", false).await;
     // Pods and Services have separate watches, and both changes must be seen in this order.
-    fixture.world.settle().await;
-    let mark = fixture.mark();
+    fixture.settle().await;
+    let mark = fixture.mark().await;
     fixture.label("l5", None).await;
     fixture.expect("l5", &Seen::ours(&[])).await;
     fixture.world.ready("l5-5", true).await;
     fixture.expect("l5", &Seen::ours(&["10.1.0.5"])).await;
-    fixture.world.settle().await;
+    fixture.settle().await;
     assert_eq!(
         fixture.writes_since(mark).len(),
         4,
@@ -138,7 +138,7 @@ async fn l10_another_value_changes_nothing(fixture: &Fixture) {
     let theirs =
         Seen::nothing().endpoints(OTHER_CONTROLLER, &["192.0.2.10"]).slice(OTHER_CONTROLLER, &["192.0.2.10"]);
     fixture.remains("l10", &theirs).await;
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     for value in ["two", "", "one"] {
         fixture.label("l10", Some(value)).await;
     }
@@ -150,7 +150,7 @@ async fn l10_another_value_changes_nothing(fixture: &Fixture) {
 async fn a_deleted_service_costs_no_request_for_its_slices(fixture: &Fixture) {
     fixture.service("gone", None, &[11]).await;
     fixture.expect("gone", &Seen::ours(&["10.1.0.11"])).await;
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.world.delete_service("gone").await;
     let left = Seen::nothing().slice(SLICES, &["10.1.0.11"]);
     fixture.expect("gone", &left).await;

@@ -152,7 +152,7 @@ impl Run<'_> {
             Operation::WriteEndpoints(last) => {
                 fixture.custom_endpoints(&service, Some(OTHER_CONTROLLER), &format!("192.0.2.{last}")).await;
                 // A sync that began before may still write, or delete if its Service is gone.
-                fixture.world.sync().await;
+                fixture.sync().await;
                 let stored = fixture.endpoints.get_opt(&service).await.unwrap();
                 let stored = stored.filter(|it| it.labels().values().any(|value| value == OTHER_CONTROLLER));
                 let stored = stored.filter(|_| model.service.is_some());
@@ -172,13 +172,13 @@ impl Run<'_> {
                 fixture.slices.delete(&name, &DeleteParams::default()).await.unwrap();
                 model.slice = None;
             }
-            Operation::Pause => fixture.world.sync().await,
+            Operation::Pause => fixture.sync().await,
         }
     }
 
     /// Waits until all objects are in the state that holds at rest.
     async fn check(&self) {
-        self.fixture.world.settle().await;
+        self.fixture.settle().await;
         for (name, model) in &self.models {
             let service = self.name(name);
             wait::until(&format!("{service} after {model:?}"), LIMIT, || async {

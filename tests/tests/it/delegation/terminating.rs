@@ -29,7 +29,7 @@ async fn conditions(fixture: &Fixture) -> BTreeMap<String, Conditions> {
 async fn expect(fixture: &Fixture, expected: &[(&str, Conditions)]) {
     let expected =
         expected.iter().map(|(address, conditions)| ((*address).to_owned(), *conditions)).collect();
-    fixture.world.settle().await;
+    fixture.settle().await;
     assert_eq!(conditions(fixture).await, expected);
 }
 
@@ -47,7 +47,7 @@ async fn t2_terminating_pods_and_their_conditions_leave_with_the_next_write_and_
     let mirrored = version_of_the_mirrored(&fixture).await;
     assert_eq!(mirrored.len(), 1);
 
-    let mark = fixture.mark();
+    let mark = fixture.mark().await;
     fixture.switch(OFF).await;
     expect(&fixture, &[("10.1.0.1", FULL), ("10.1.0.2", FULL)]).await;
     assert_eq!(fixture.writes_since(mark), [""; 0], "no write of its own");

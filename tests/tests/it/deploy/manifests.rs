@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kube::Client;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Resource};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tests::binaries;
+use tests::wait::{self, LIMIT};
 
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy")
@@ -94,6 +96,42 @@ pub(crate) async fn post(client: &Client, url: &str, object: &Value) -> Result<V
     let request = http::Request::post(url).header("Content-Type", "application/json");
     let request = request.body(serde_json::to_vec(object).unwrap()).unwrap();
     client.request(request).await.map_err(|error| error.to_string())
+}
+
+/// Waits until the authorizer has loaded all roles and bindings so far. It watches each of their four kinds, in order: one
+/// that knows a new object of a kind knows all earlier ones.
+pub(crate) async fn authorized(client: &Client) {
+    static ROUND: AtomicU32 = AtomicU32::new(0);
+    let name = format!("authorized-{}", ROUND.fetch_add(1, Ordering::Relaxed));
+    for (kind, namespace) in [("Role", Some("default")), ("ClusterRole", None)] {
+        let user = format!("{kind}-of-{name}");
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name, "namespace": namespace},
+            "rules": [{"apiGroups": [""], "resources": ["probes"], "verbs": ["get"]}],
+        });
+        create(client, &role).await.unwrap();
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": role["metadata"],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        create(client, &binding).await.unwrap();
+        let attributes = json!({"namespace": namespace, "verb": "get", "resource": "probes"});
+        wait::until(&format!("the authorizer to know a {kind}"), LIMIT, async || {
+            if is_allowed(client, &user, &attributes).await? { Ok(()) } else { Err("it does not".to_owned()) }
+        })
+        .await;
+    }
+}
+
+/// Asks the authorizer about a request for a resource.
+pub(crate) async fn is_allowed(client: &Client, user: &str, attributes: &Value) -> Result<bool, String> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": attributes},
+    });
+    let answer = post(client, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    Ok(answer["status"]["allowed"] == json!(true))
 }
 
 fn url(object: &Value) -> String {

@@ -12,7 +12,7 @@ use tests::cluster::{self, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::pages::{Page, Pages};
 use tests::scenario::{Pod, World};
-use tests::wait::{self, LIMIT};
+use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 
 use super::STATIC_POD;
@@ -106,10 +106,22 @@ fn flow_schemas_differ_in_their_subject_alone() {
     }
 }
 
-/// The time for which the flood continues; `hack/priority-flood` sets it.
-fn duration() -> Duration {
+/// The time for which the flood continues; `hack/priority-flood` sets it. By default, leaders could lose their Lease twice.
+fn duration(election: LeaderElection) -> Duration {
     let minutes = std::env::var("PRIORITY_FLOOD_MINUTES").ok().map(|minutes| minutes.parse::<u64>().unwrap());
-    minutes.map_or(Duration::from_secs(20), Duration::from_mins)
+    minutes.map_or(election.renew_deadline * 2, Duration::from_mins)
+}
+
+/// The durations of both leaders: the defaults, or a multiple where requests take long without a flood.
+fn election(calm: Calm) -> LeaderElection {
+    let LeaderElection { lease_duration, renew_deadline, retry_period } = LeaderElection::DEFAULT;
+    let times = calm.bound(renew_deadline).as_secs().div_ceil(renew_deadline.as_secs());
+    let times = u32::try_from(times).unwrap();
+    LeaderElection {
+        lease_duration: lease_duration * times,
+        renew_deadline: renew_deadline * times,
+        retry_period: retry_period * times,
+    }
 }
 
 /// The Lease of the program without `FlowSchemas`.
@@ -135,10 +147,13 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
     let kubeconfig = certified.kubeconfig(ACCOUNT);
     let by_certificate = cluster::client(&kubeconfig).await.unwrap();
     has_priority(&admin, &by_certificate, "leader-election", "workload-high").await;
-    let mut protected = Manager::ours(&site.cluster, &site.options(&kubeconfig)).await;
+    let calm = Calm::measure(async |_| drop(site.leases().get(ACCOUNT).await.unwrap())).await;
+    let election = election(calm);
+    let options = ManagerOptions { leader_election: Some(election), ..site.options(&kubeconfig) };
+    let mut protected = Manager::ours(&site.cluster, &options).await;
     // It leads: it writes.
     world.sync().await;
-    let mut unprotected = Manager::ours(&site.cluster, &unprotected()).await;
+    let mut unprotected = Manager::ours(&site.cluster, &unprotected(election)).await;
     let holds = async |lease| holder(site, lease).await;
     let first = wait::until("a leader without FlowSchemas", LIMIT, || holds(UNPROTECTED)).await;
     let leader = wait::until("a leader with FlowSchemas", LIMIT, || holds(ACCOUNT)).await;
@@ -169,7 +184,7 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
             (renewed, seen) = (record, Instant::now());
         }
         longest = longest.max(seen.elapsed());
-        if start.elapsed() > duration() {
+        if start.elapsed() > duration(election) {
             report(&format!(
                 "with FlowSchemas: the Lease holds after {:.0?} of flood, and {service} has its slice; \
                 the longest time without a renewal was {longest:.0?}",
@@ -181,7 +196,7 @@ async fn a_flood_of_other_requests_costs_only_a_leader_without_flow_schemas_its_
         world.gone(&service).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    assert!(longest < LeaderElection::DEFAULT.renew_deadline, "{longest:?}");
+    assert!(longest < election.renew_deadline, "{longest:?}");
     let dispatched = dispatched(&admin).await;
     for schema in ["endpoint-controller-manager-leader-election", ACCOUNT, "global-default"] {
         assert!(dispatched.get(schema).is_some_and(|count| *count > 0.0), "{schema}: {dispatched:?}");
@@ -212,10 +227,10 @@ async fn allow(admin: &Client) {
 }
 
 /// The options of a leader without `FlowSchemas`, with the durations of the other one.
-fn unprotected() -> ManagerOptions {
+fn unprotected(election: LeaderElection) -> ManagerOptions {
     ManagerOptions {
         user: User::EndpointControllers,
-        leader_election: Some(LeaderElection::DEFAULT),
+        leader_election: Some(election),
         flags: vec![format!("--leader-elect-resource-name={UNPROTECTED}")],
         ..ManagerOptions::of(&[Controller::EndpointSliceMirroring])
     }

@@ -11,7 +11,8 @@ use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::wait::{self, LIMIT};
 
-use super::manifests::{create, name, post, text};
+use super::PATIENT;
+use super::manifests::{authorized, create, name, post, text};
 use crate::serving::tls::Authority;
 
 /// The name of everything: the service account, the user of the static pod, the Lease.
@@ -34,6 +35,7 @@ impl Site {
         for object in objects.iter().filter(is_known) {
             wait::until(&name(object), LIMIT, || create(&client, object)).await;
         }
+        authorized(&client).await;
         Self { cluster, pod }
     }
 
@@ -44,7 +46,7 @@ impl Site {
         Manager::ours(&self.cluster, &change(self.options(&kubeconfig))).await
     }
 
-    /// The flags of the pod, except for another port and another kubeconfig.
+    /// The flags of the pod, except for another port, another kubeconfig, and a [longer Lease](PATIENT).
     pub(crate) fn options(&self, kubeconfig: &Path) -> ManagerOptions {
         const REPLACED: [&str; 5] = [
             "--secure-port",
@@ -57,10 +59,11 @@ impl Site {
         let args = args.iter().map(|arg| arg.as_str().unwrap().to_owned());
         let mut flags: Vec<String> =
             args.filter(|arg| !REPLACED.contains(&arg.split('=').next().unwrap())).collect();
+        assert!(flags.iter().any(|flag| flag == "--leader-elect=true"), "{flags:?}");
         for flag in &REPLACED[2..] {
             flags.push(format!("{flag}={}", kubeconfig.display()));
         }
-        ManagerOptions { flags, ..ManagerOptions::of(Controller::ALL) }
+        ManagerOptions { flags, leader_election: Some(PATIENT), ..ManagerOptions::of(Controller::ALL) }
     }
 
     /// The address of the API server.

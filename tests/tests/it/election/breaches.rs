@@ -46,24 +46,34 @@ fn slice(by: &str, second: i64) -> Request {
     write(by, second, "endpointslices", json!({}))
 }
 
+/// A write that the API server refuses, which is a breach as well.
+fn refused_slice(by: &str, second: i64) -> Request {
+    Request { code: 409, ..slice(by, second) }
+}
+
 fn event(by: &str, second: i64, namespace: &str) -> Request {
     Request { namespace: namespace.to_owned(), ..write(by, second, "events", json!({})) }
 }
 
 #[test]
 fn terms_follow_each_other_after_a_crash_and_a_release() {
-    // Cancelled before its body was read, as when the process exits.
-    let event = Request { code: 500, body: None, ..event("one", 16, LEASE_NAMESPACE) };
+    // Broken off before its body was read, as when the process exits.
+    let broken_off = Request { code: 500, body: None, ..slice("one", 16) };
+    // Begun before the process froze, and completed when it continued.
+    let completed_late = Request { answered: Timestamp::from_second(16).unwrap(), ..slice("one", 4) };
+    let event = event("one", 16, LEASE_NAMESPACE);
     let refused = Request { code: 409, ..lease("one", 16, 0, 0) };
     let terms = of(&[
         lease("one", 0, 0, 0),
         slice("one", 1),
         lease("one", 2, 0, 0),
         slice("one", 3),
+        completed_late,
         lease("two", 9, 1, 9),
         slice("two", 10),
         release("two", 11, 1),
         lease("three", 12, 2, 12),
+        broken_off,
         event,
         refused,
     ])
@@ -87,6 +97,7 @@ fn every_breach_is_found() {
         (vec![one.clone(), two.clone(), slice("one", 8)], "did not lead"),
         (vec![one.clone(), two.clone(), slice("two", 7)], "did not lead"),
         (vec![one.clone(), slice("one", 1), release("one", 1, 0)], "did not lead"),
+        (vec![one.clone(), two.clone(), refused_slice("one", 9)], "did not lead"),
         (vec![one.clone(), lease("two", 6, 1, 6)], "might lead"),
         (vec![one.clone(), lease("one", 5, 0, 0), two], "might lead"),
         (vec![one.clone(), lease("two", 8, 0, 8)], "not how a term begins"),

@@ -12,7 +12,7 @@ use tests::audit::{Mark, Request};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, Kind, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{self, World};
-use tests::wait::{self, LIMIT};
+use tests::wait::{self, Calm, LIMIT};
 use tokio::task::JoinSet;
 
 use super::terms::{self, Term};
@@ -27,10 +27,25 @@ pub(crate) const SHORT: LeaderElection = LeaderElection {
     retry_period: Duration::from_millis(500),
 };
 
+/// [`SHORT`], or a multiple where requests take so long that a leader could lose its Lease by chance.
+pub(crate) fn short(calm: Calm) -> LeaderElection {
+    /// With it, a lease still expires well within the limit of a condition.
+    const MOST: u32 = 5;
+    let needed = calm.bound(SHORT.renew_deadline);
+    let times = (1..MOST).find(|times| SHORT.renew_deadline * *times >= needed).unwrap_or(MOST);
+    LeaderElection {
+        lease_duration: SHORT.lease_duration * times,
+        renew_deadline: SHORT.renew_deadline * times,
+        retry_period: SHORT.retry_period * times,
+    }
+}
+
 pub(crate) struct Fixture {
     pub(crate) cluster: Cluster,
     pub(crate) world: World,
     start: Mark,
+    /// The time of a write.
+    calm: Calm,
     /// Aborted when the fixture is dropped.
     churn: JoinSet<()>,
 }
@@ -53,7 +68,13 @@ impl Fixture {
         world.pod(scenario::Pod::new("web-0", "web", 0)).await;
         let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
         world.service("web", json!({}), spec).await;
-        Self { cluster, world, start, churn: JoinSet::new() }
+        let calm = Calm::measure(async |step| world.ready("web-0", step.is_multiple_of(2)).await).await;
+        Self { cluster, world, start, calm, churn: JoinSet::new() }
+    }
+
+    /// The shortest durations of leader election with which no leader loses its Lease by chance.
+    pub(crate) fn short(&self) -> LeaderElection {
+        short(self.calm)
     }
 
     /// From now on, makes a pod ready and unready in turns, so that a leader always has a reason to write.

@@ -11,4 +11,4 @@ mod replicas;
 mod terms;
 mod upstream;
 
-pub(crate) use fixture::SHORT;
+pub(crate) use fixture::{SHORT, short};

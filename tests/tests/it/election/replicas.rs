@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use tests::manager::{Controller, LeaderElection, Manager};
 use tests::wait::{self, LIMIT};
 
-use super::fixture::{Fixture, SHORT};
+use super::fixture::Fixture;
 use super::terms::Term;
 
 /// The resources in the controllers' cache.
@@ -103,8 +103,10 @@ async fn a_warm_standby_acquires_a_released_lease_at_once() {
     let mut lists: Vec<&str> = lists.map(|request| request.resource.as_str()).collect();
     lists.sort_unstable();
     assert_eq!(lists, ["endpoints", "endpointslices"], "one list-watch of each kind that is written begins");
+    let by_first = all.iter().filter(|r| r.program() == "first" && r.is_write() && r.resource == "leases");
+    let stored = by_first.map(|r| r.answered).max().expect("the release");
     let looks =
-        of_second().filter(|r| r.verb == "get" && released < r.received && r.received < is.from).count();
+        of_second().filter(|r| r.verb == "get" && stored < r.received && r.received < is.from).count();
     assert!(looks <= 1, "the first look that can see the release leads to the Lease");
 
     let expected = [(&one, "became leader"), (&one, "stopped leading"), (&two, "became leader")];
@@ -135,19 +137,22 @@ async fn a_standby_takes_over_when_the_lease_of_a_crashed_leader_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_was_frozen_writes_nothing_any_more() {
     let mut fixture = Fixture::embedded().await;
-    let mut first = fixture.ours("first", SHORT).await;
+    let election = fixture.short();
+    let mut first = fixture.ours("first", election).await;
     let one = fixture.next_leader("").await;
-    let _second = fixture.ours("second", SHORT).await;
+    let _second = fixture.ours("second", election).await;
     // A write that is about to be sent would be sent as soon as the process continues: reading a clock and sending are
     // not atomic.
     fixture.world.settle().await;
     let end = Timestamp::now();
-    first.process().signal("STOP");
+    first.process().freeze().await;
     fixture.keep_changing_a_pod();
     fixture.next_leader(&one).await;
-    fixture.report("SIGSTOP, lease of 7 s", end);
+    fixture.report(&format!("SIGSTOP, lease of {:?}", election.lease_duration), end);
     first.process().signal("CONT");
-    assert_lost(&mut first, "lease kube-system/endpoint-controller-manager was not renewed within 4s").await;
+    let deadline = election.renew_deadline;
+    let why = format!("lease kube-system/endpoint-controller-manager was not renewed within {deadline:?}");
+    assert_lost(&mut first, &why).await;
     fixture.world.sync().await;
     assert_both_wrote(&fixture);
 }
@@ -156,7 +161,6 @@ async fn a_leader_that_was_frozen_writes_nothing_any_more() {
 pub(crate) async fn assert_lost(manager: &mut Manager, why: &str) {
     let status = manager.process().ended(LIMIT).await;
     assert_eq!(status.code(), Some(1));
-    let log = std::fs::read_to_string(manager.process().log()).unwrap();
     let line = format!("Error: leader election lost: {why}");
-    assert!(log.lines().any(|text| text == line), "no {line:?}; {}", manager.process().tail());
+    assert_eq!(manager.process().says(&line).await, line);
 }

@@ -13,7 +13,7 @@ pub(crate) struct Term {
     /// The program, by its user agent.
     pub(crate) by: String,
     pub(crate) from: Timestamp,
-    /// The time at which the leader released the Lease.
+    /// The time at which the API server received the leader's release of the Lease.
     pub(crate) released: Option<Timestamp>,
     /// The time at which the API server received the controllers' first write.
     pub(crate) first_write: Option<Timestamp>,
@@ -25,7 +25,7 @@ pub(crate) struct Term {
 /// The terms in the requests of contending replicas.
 ///
 /// # Errors
-/// A breach of the rules: a write outside of its program's term, successful or not; a Lease taken from a program that
+/// A breach of the rules: a write outside of its program's term, successful or refused; a Lease taken from a program that
 /// might still lead; a record that does not follow from the one before.
 pub(crate) fn of(requests: &[Request]) -> Result<Vec<Term>, String> {
     let mut terms = Vec::new();
@@ -53,8 +53,7 @@ fn is_of_lease(request: &Request) -> bool {
 }
 
 /// True for the write of an Event about the Lease, which a former leader makes after its term. Only these are in the
-/// Lease's namespace. The body cannot decide it: the API server logs none for a request that was cancelled before it
-/// was read.
+/// Lease's namespace. The kind alone cannot decide it: a patch that counts an event again does not have it.
 fn is_event_of_lease(request: &Request) -> bool {
     let kind = request.body.as_ref().and_then(|body| body.pointer("/involvedObject/kind"));
     let may_concern_lease = kind.is_none_or(|kind| kind == "Lease");
@@ -131,11 +130,14 @@ impl Term {
         if kept && short { Ok(()) } else { Err(format!("not a release of {:?}", self.record)) }
     }
 
-    /// True if a request was received and answered within the term.
+    /// True if a request was received within the term. A leader that releases the Lease has waited for the answers too;
+    /// one that froze may have sent a part of a request, and sends the rest when it continues.
     fn covers(&self, request: &Request, next: Option<Timestamp>) -> bool {
-        let over = |end| end < request.answered;
-        request.program() == self.by
-            && self.from <= request.received
-            && !self.released.or(next).is_some_and(over)
+        let is_late = match (self.released, next) {
+            (Some(released), _) => released < request.answered,
+            (None, Some(next)) => next <= request.received,
+            (None, None) => false,
+        };
+        request.program() == self.by && self.from <= request.received && !is_late
     }
 }

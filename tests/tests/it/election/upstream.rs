@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::fixture::{Fixture, SHORT};
+use super::fixture::Fixture;
 
 const UPSTREAM: &str = "kube-controller-manager";
 
@@ -10,9 +10,10 @@ const UPSTREAM: &str = "kube-controller-manager";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_and_ours_take_turns() {
     let mut fixture = Fixture::start().await;
-    let upstream = fixture.upstream(SHORT).await;
+    let election = fixture.short();
+    let upstream = fixture.upstream(election).await;
     let mut leader = fixture.next_leader("").await;
-    let mut ours = fixture.ours("ours", SHORT).await;
+    let mut ours = fixture.ours("ours", election).await;
     // All changes are handled: upstream releases the Lease while its controllers may still be writing.
     fixture.world.settle().await;
     let end = Timestamp::now();
@@ -21,21 +22,21 @@ async fn upstream_and_ours_take_turns() {
     fixture.report("upstream released", end);
 
     fixture.keep_changing_a_pod();
-    let mut upstream = fixture.upstream(SHORT).await;
-    fixture.longer_than_a_lease(SHORT).await;
+    let mut upstream = fixture.upstream(election).await;
+    fixture.longer_than_a_lease(election).await;
     let end = Timestamp::now();
     ours.process().kill();
     leader = fixture.next_leader(&leader).await;
-    fixture.report("ours killed, lease of 7 s", end);
+    fixture.report(&format!("ours killed, lease of {:?}", election.lease_duration), end);
 
-    let ours = fixture.ours("ours-again", SHORT).await;
-    fixture.longer_than_a_lease(SHORT).await;
+    let ours = fixture.ours("ours-again", election).await;
+    fixture.longer_than_a_lease(election).await;
     let end = Timestamp::now();
     upstream.process().kill();
     leader = fixture.next_leader(&leader).await;
-    fixture.report("upstream killed, lease of 7 s", end);
+    fixture.report(&format!("upstream killed, lease of {:?}", election.lease_duration), end);
 
-    let _upstream = fixture.upstream(SHORT).await;
+    let _upstream = fixture.upstream(election).await;
     let end = Timestamp::now();
     assert_eq!(ours.stop().await.code(), Some(0));
     fixture.next_leader(&leader).await;

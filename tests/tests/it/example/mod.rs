@@ -22,6 +22,7 @@ use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 
 use self::published::{Published, addresses};
+use crate::deploy::manifests::authorized;
 
 const EXAMPLE: &str = "secondary-network.example.com";
 const OURS: &str = "endpointslice-controller.k8s.io";
@@ -76,8 +77,13 @@ impl Site {
         self.world.change_service("db", json!({"metadata": {"annotations": {NETWORK: network}}})).await;
     }
 
+    /// Sets the label, and waits until the example's slices have it too: the next change causes another write.
     async fn label(&self, controller: Option<&str>) {
         self.world.change_service("db", json!({"metadata": {"labels": {LABEL: controller}}})).await;
+        let copied =
+            |view: &Published| view.labels(EXAMPLE, LABEL).iter().all(|found| found.as_deref() == controller);
+        let progress = |view: &Published| format!("{:?}", view.labels(EXAMPLE, LABEL));
+        self.published.until("the label on the example's slices", LIMIT, copied, progress).await;
     }
 
     /// Waits until exactly these controllers publish exactly these ready addresses.
@@ -111,6 +117,7 @@ async fn allow(client: &Client) {
     });
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
     bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+    authorized(client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

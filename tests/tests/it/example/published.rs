@@ -1,6 +1,6 @@
 //! The addresses that a Service's slices publish, and a check that there was always one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
@@ -46,6 +46,13 @@ impl Published {
             addresses.sort();
         }
         found
+    }
+
+    /// The values of a label of the slices of a manager.
+    pub(crate) fn labels(&self, manager: &str, label: &str) -> BTreeSet<Option<String>> {
+        let labels = self.slices.values().map(ResourceExt::labels);
+        let of_manager = labels.filter(|labels| labels.get(MANAGED_BY).is_some_and(|it| it == manager));
+        of_manager.map(|labels| labels.get(label).cloned()).collect()
     }
 
     fn look(&mut self, when: &str) {

@@ -12,6 +12,7 @@ use tests::manager::{Controller, Kind, ManagerOptions};
 use tests::parity::Run;
 use tests::scenario::{NAMESPACE, Pod};
 
+use crate::deploy::manifests::authorized;
 use crate::kubectl::Side;
 
 /// The rights that `docs/explain.md` names.
@@ -69,6 +70,7 @@ async fn reader(run: &Run) -> PathBuf {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
         "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": NAMESPACE}]});
     post(&client, &format!("{rbac}/rolebindings"), &binding).await;
+    authorized(&client).await;
     let url = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/reader/token");
     let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let answer = post(&client, &url, &request).await;
@@ -139,7 +141,7 @@ async fn a_served_simulation_is_explained() {
     side.send("POST", "/api/v1/namespaces/default/services", &service).await;
     side.send("POST", "/apis/apps/v1/namespaces/default/deployments", &deployment).await;
     let kubectl = Kubectl::new();
-    let words = ["web", "--wait=2", "--timeout=1m", "-o", "json"];
+    let words = ["web", "--wait=2", "--timeout=3m", "-o", "json"];
     let (code, stdout, stderr) = tokio::task::block_in_place(|| kubectl.run(&side.kubeconfig, &words));
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     let document: Value = serde_json::from_str(&stdout).unwrap();

@@ -84,7 +84,7 @@ async fn the_writer_changes_both_ways_without_a_write() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
     let nodes = ControlPlaneNode::all(&cluster, false);
-    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: false };
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: None };
     site.tick().await;
     let world = settled(&cluster).await;
     world.settle().await;
@@ -135,7 +135,7 @@ async fn plain_processes_never_write_together() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
     let nodes = ControlPlaneNode::all(&cluster, true);
-    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: false };
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: None };
     site.tick().await;
     let world = settled(&cluster).await;
     world.settle().await;
@@ -163,10 +163,11 @@ async fn plain_processes_never_write_together() {
 async fn a_canary_shows_that_the_old_writer_still_writes() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
+    let world = settled(&cluster).await;
     let nodes = ControlPlaneNode::all(&cluster, true);
-    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: true };
+    let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: Some(&world) };
     site.tick().await;
-    let _world = settled(&cluster).await;
+    world.sync().await;
     let canary = ["--canary-namespace=default"];
     let text = site.run("handover", false, &canary).await;
     assert!(text.contains("Refused: kube-controller-manager writes, though"), "{text}");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -15,6 +16,7 @@ use tests::cluster::{Cluster, User};
 use tests::process::Process;
 use tests::wait::LIMIT;
 
+use crate::deploy::PATIENT;
 use crate::election::SHORT;
 
 /// The folder of manifests, in that of each node.
@@ -59,9 +61,9 @@ impl ControlPlaneNode {
             "--use-service-account-credentials=false".to_owned(),
             "--secure-port=0".to_owned(),
             "--leader-elect=true".to_owned(),
-            format!("--leader-elect-lease-duration={}ms", milliseconds(SHORT.lease_duration)),
-            format!("--leader-elect-renew-deadline={}ms", milliseconds(SHORT.renew_deadline)),
-            format!("--leader-elect-retry-period={}ms", milliseconds(SHORT.retry_period)),
+            format!("--leader-elect-lease-duration={}ms", milliseconds(PATIENT.lease_duration)),
+            format!("--leader-elect-renew-deadline={}ms", milliseconds(PATIENT.renew_deadline)),
+            format!("--leader-elect-retry-period={}ms", milliseconds(PATIENT.retry_period)),
             "--endpointslice-updates-batch-period=0s".to_owned(),
             "-v=2".to_owned(),
         ];
@@ -116,6 +118,7 @@ impl ControlPlaneNode {
         if let Some(mut process) = self.process.take() {
             process.signal("TERM");
             process.ended(LIMIT).await;
+            self.shorten_lease(cluster).await;
             // A kubelet takes its time too; starts are shown in whole seconds.
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         }
@@ -137,6 +140,18 @@ impl ControlPlaneNode {
             pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(json!({ "status": status })))
                 .await
                 .unwrap();
+        }
+    }
+
+    /// Makes the Lease of the process that has ended expire as soon as a short one would: upstream does not release it, and
+    /// other processes go by the duration in the record.
+    async fn shorten_lease(&self, cluster: &Cluster) {
+        let leases: Api<Lease> = Api::namespaced(cluster.client(), "kube-system");
+        let Some(lease) = leases.get_opt(NAME).await.unwrap() else { return };
+        let holder = lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
+        if holder.starts_with(&format!("{}_", self.name)) {
+            let change = json!({"spec": {"leaseDurationSeconds": SHORT.lease_duration.as_secs()}});
+            leases.patch(NAME, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
         }
     }
 

@@ -8,8 +8,7 @@ use serde_json::json;
 use tests::cluster::Cluster;
 use tests::manager::{Controller, Manager, ManagerOptions};
 
-use crate::deploy::manifests;
-use crate::election::SHORT;
+use crate::deploy::{PATIENT, manifests};
 
 const NAME: &str = "endpoint-controller-manager";
 const NAMESPACE: &str = "kube-system";
@@ -56,7 +55,8 @@ impl Ours {
     }
 
     async fn start(&mut self, cluster: &Cluster) {
-        let options = ManagerOptions { leader_election: Some(SHORT), ..ManagerOptions::of(Controller::ALL) };
+        let options =
+            ManagerOptions { leader_election: Some(PATIENT), ..ManagerOptions::of(Controller::ALL) };
         let manager = Manager::ours(cluster, &options).await;
         self.started += 1;
         let name = format!("{NAME}-{}", self.started);

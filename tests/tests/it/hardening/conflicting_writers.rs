@@ -15,15 +15,16 @@ use tests::audit::Request;
 use tests::cluster::{Cluster, User};
 use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, World};
+use tests::wait::{Calm, LIMIT};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
-use super::fixture::{change, kind, measured, serve};
+use super::fixture::{calm, change, kind, measured, serve};
 
 /// The duration of the conflict.
 const CONFLICT: Duration = Duration::from_secs(60);
-/// Ten repairs at once, and then one a minute.
-const MAX_WRITES: usize = 11;
+/// The repairs at once; then comes one a minute.
+const AT_ONCE: u64 = 10;
 /// The time until a Service is repaired after the conflict: one write a minute, and the duration of the write.
 const RECOVERY: Duration = Duration::from_secs(75);
 /// The limit for a Service without conflicts.
@@ -191,7 +192,7 @@ async fn bystander(world: &World) -> Duration {
         if Instant::now() > end {
             break;
         }
-        let took = change(world, "bystander", ready, CONFLICT).await.unwrap();
+        let took = change(world, "bystander", ready, LIMIT).await.unwrap();
         longest = longest.max(took);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -208,8 +209,10 @@ async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
         world.expect(name, "IPv4", 1, 1).await;
     }
     world.settle().await;
+    let calm = calm(&world, "bystander").await;
 
     let mark = cluster.audit().mark();
+    let begin = Instant::now();
     let end = tokio::time::Instant::now() + CONFLICT;
     let mut writers = JoinSet::new();
     for writer in Writer::ALL {
@@ -220,17 +223,19 @@ async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
     writers.shutdown().await;
     let client = cluster.client();
     let requests = cluster.audit().writes_since(mark, User::EndpointControllers);
+    let lasted = begin.elapsed().as_secs();
+    let max_writes = usize::try_from(AT_ONCE + lasted / 60).unwrap();
 
     measured("change of a Service beside conflicting writers, longest delay", longest);
-    let recovered = Writer::ALL.map(|writer| served_again(writer, &client, &world));
+    let recovered = Writer::ALL.map(|writer| served_again(writer, &client, &world, calm));
     let recovered = futures::future::join_all(recovered).await;
     let mut failures = String::new();
     for writer in Writer::ALL {
         let writes = writer.writes(&requests);
         let edits = edits_by(&cluster.audit().since(mark), writer);
-        println!("{writer:?}: {writes} writes in {} s against {edits}", CONFLICT.as_secs());
-        if writes > MAX_WRITES {
-            writeln!(failures, "{writer:?}: {writes} writes in {} s", CONFLICT.as_secs()).unwrap();
+        println!("{writer:?}: {writes} writes in {lasted} s against {edits}");
+        if writes > max_writes {
+            writeln!(failures, "{writer:?}: {writes} writes in {lasted} s").unwrap();
         }
         let warnings = warnings(&cluster.client(), writer.service()).await;
         let (about, name) = (format!("Service {}", writer.service()), writer.manager());
@@ -246,9 +251,9 @@ async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
             Err(error) => writeln!(failures, "{writer:?}: not repaired afterwards: {error}").unwrap(),
         }
     }
-    let calm = warnings(&cluster.client(), "bystander").await;
-    if longest > BOUND || !calm.is_empty() {
-        writeln!(failures, "the bystander waited {longest:.1?} with warnings {calm:?}").unwrap();
+    let warned = warnings(&cluster.client(), "bystander").await;
+    if longest > calm.bound(BOUND) || !warned.is_empty() {
+        writeln!(failures, "the bystander waited {longest:.1?} with warnings {warned:?}").unwrap();
     }
     assert!(failures.is_empty(), "{failures}");
     assert!(manager.stop().await.success());
@@ -257,8 +262,13 @@ async fn conflicting_writers_cost_bounded_writes_and_delay_no_other_service() {
 /// Waits until a Service is served by objects of ours again. Returns the time that took.
 ///
 /// # Errors
-/// If it takes longer than [`RECOVERY`].
-async fn served_again(writer: Writer, client: &Client, world: &World) -> Result<Duration, String> {
+/// If it takes longer than [`RECOVERY`], and some changes in the calm.
+async fn served_again(
+    writer: Writer,
+    client: &Client,
+    world: &World,
+    calm: Calm,
+) -> Result<Duration, String> {
     let (start, service) = (Instant::now(), writer.service());
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     loop {
@@ -269,7 +279,7 @@ async fn served_again(writer: Writer, client: &Client, world: &World) -> Result<
         if in_slices && in_endpoints {
             return Ok(start.elapsed());
         }
-        if start.elapsed() > RECOVERY {
+        if start.elapsed() > calm.after(RECOVERY) {
             return Err(format!("served by slices: {in_slices}, by Endpoints: {in_endpoints}"));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tests::manager::LeaderElection;
 use tests::proxy::NewConnections;
+use tests::wait::LIMIT;
 
 use super::fixture::{Fixture, change, kind, measured, patience};
 
@@ -11,16 +12,14 @@ use super::fixture::{Fixture, change, kind, measured, patience};
 const BOUND: Duration = Duration::from_secs(45);
 /// Longer than the detection takes.
 const OUTAGE: Duration = Duration::from_secs(30);
-/// Longer than the bound, so that a failure has a figure.
-const WAIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_peer_is_noticed_in_time() {
     let fixture = Fixture::behind_a_proxy(|options| options).await;
     fixture.proxy.blackhole(NewConnections::Forwarded);
-    let took = change(&fixture.world, "web", false, patience(WAIT)).await.unwrap();
+    let took = change(&fixture.world, "web", false, patience(LIMIT)).await.unwrap();
     measured("change after the peer of all connections died", took);
-    assert!(took <= BOUND, "{took:.1?}");
+    assert!(took <= fixture.calm.after(BOUND), "{took:.1?}");
 }
 
 /// The connections of leader election are dead as well, and its deadline is shorter.
@@ -33,11 +32,11 @@ async fn a_dead_peer_does_not_cost_the_lease() {
     // A second machine of the same balancer dies later: connections pooled meanwhile are dead again.
     for ready in [false, true] {
         fixture.proxy.blackhole(NewConnections::Forwarded);
-        let result = change(&fixture.world, "web", ready, patience(WAIT)).await;
+        let result = change(&fixture.world, "web", ready, patience(LIMIT)).await;
         fixture.manager.process().alive().unwrap();
         let took = result.unwrap();
         measured("change after the peer of a leader's connections died", took);
-        assert!(took <= BOUND, "{} after {took:.1?}", kind().name());
+        assert!(took <= fixture.calm.after(BOUND), "{} after {took:.1?}", kind().name());
     }
 }
 
@@ -52,8 +51,8 @@ async fn connections_made_while_every_peer_is_dead_time_out() {
         tokio::time::sleep(OUTAGE).await;
         fixture.proxy.forward_new_connections();
     };
-    let (took, ()) = tokio::join!(change(&fixture.world, "web", false, patience(OUTAGE + WAIT)), outage);
+    let (took, ()) = tokio::join!(change(&fixture.world, "web", false, patience(LIMIT)), outage);
     let took = took.unwrap().saturating_sub(OUTAGE);
     measured("change in an outage of 30 s in which connections hang, after its end", took);
-    assert!(took <= BOUND, "{took:.1?}");
+    assert!(took <= fixture.calm.after(BOUND), "{took:.1?}");
 }

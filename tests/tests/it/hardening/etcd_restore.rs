@@ -18,8 +18,8 @@ const WRITES: usize = 300;
 
 /// The leader keeps the Lease while the servers are down: leader election is not under test.
 const PATIENT: LeaderElection = LeaderElection {
-    lease_duration: Duration::from_secs(90),
-    renew_deadline: Duration::from_secs(75),
+    lease_duration: Duration::from_secs(600),
+    renew_deadline: Duration::from_secs(500),
     retry_period: Duration::from_secs(2),
 };
 
@@ -64,15 +64,19 @@ async fn an_etcd_restored_from_a_backup_that_catches_up_is_noticed() {
     write(&fixture.cluster.client(), usize::try_from(before - restored).unwrap() + 50).await;
     assert!(version(&fixture.cluster.client()).await > before);
 
-    let limit = patience(BOUND);
-    let took = loop {
+    // From here on, as the time of the writes depends on the machine.
+    let written = Instant::now();
+    let limit = patience(LIMIT);
+    loop {
         let slices = fixture.world.slices_of("web", "IPv4").await.unwrap_or_default();
         if !slices.is_empty() && slices.iter().all(|slice| slice.endpoints.iter().flatten().count() == 0) {
-            break start.elapsed();
+            break;
         }
         fixture.manager.process().alive().unwrap();
-        assert!(start.elapsed() < limit, "not within {} s: {slices:?}", limit.as_secs());
+        assert!(written.elapsed() < limit, "not within {} s: {slices:?}", limit.as_secs());
         tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    measured("change right after etcd was restored from a backup", took);
+    }
+    let took = written.elapsed();
+    measured("change right after etcd was restored from a backup", start.elapsed());
+    assert!(took <= fixture.calm.after(BOUND), "{took:.1?}");
 }

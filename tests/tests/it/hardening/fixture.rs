@@ -9,6 +9,7 @@ use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, Manager, ManagerOptions};
 use tests::proxy::Proxy;
 use tests::scenario::{Pod, World};
+use tests::wait::{Calm, LIMIT};
 
 /// The polling interval for conditions whose time is measured.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -41,6 +42,8 @@ pub(crate) struct Fixture {
     pub(crate) proxy: Proxy,
     pub(crate) world: World,
     pub(crate) cluster: Cluster,
+    /// The time of a change without a fault.
+    pub(crate) calm: Calm,
 }
 
 impl Fixture {
@@ -67,7 +70,8 @@ impl Fixture {
         serve(&world, "web", 0).await;
         world.expect("web", "IPv4", 1, 1).await;
         world.sync().await;
-        Self { manager, proxy, world, cluster }
+        let calm = calm(&world, "web").await;
+        Self { manager, proxy, world, cluster, calm }
     }
 }
 
@@ -95,6 +99,14 @@ pub(crate) async fn change(
 ) -> Result<Duration, String> {
     world.ready(&format!("{service}-0"), ready).await;
     shows(world, service, ready, limit).await
+}
+
+/// The time of a [`change`] of a Service whose pod is ready, before a fault. The pod is ready afterwards.
+pub(crate) async fn calm(world: &World, service: &str) -> Calm {
+    Calm::measure(async |step| {
+        change(world, service, step.is_multiple_of(2), LIMIT).await.unwrap();
+    })
+    .await
 }
 
 /// Waits until the slice of a Service has one endpoint with this readiness. Returns the time that took.

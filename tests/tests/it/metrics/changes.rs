@@ -3,9 +3,9 @@
 //!
 //! The times themselves are compared with those of a watcher by `hack/sli-agreement`.
 
-use k8s_openapi::api::core::v1::{Endpoints, Node};
+use k8s_openapi::api::core::v1::{Endpoints, Node, Service};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tests::audit::Request;
 use tests::cluster::{Cluster, ClusterOptions, User};
@@ -46,6 +46,17 @@ async fn changes(world: &World) {
     world.sync().await;
 }
 
+/// Waits until the authorizer has seen that all roles of a user are gone. All of them allow to list Services.
+async fn is_refused(cluster: &Cluster, user: User) {
+    let services: Api<Service> = Api::all(cluster.client_of(user).await);
+    let first = ListParams::default().limit(1);
+    wait::until("refused requests", LIMIT, async || match services.list(&first).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(()),
+        answer => Err(format!("{:?}", answer.map(drop))),
+    })
+    .await;
+}
+
 async fn scrape(observed: &Observed) -> Result<Exposition, String> {
     Exposition::parse(&observed.scrape().await.text)
 }
@@ -65,6 +76,7 @@ async fn each_write_is_measured_and_a_refused_one_ages() {
     changes(&world).await;
 
     cluster.withdraw_roles(User::EndpointControllers).await;
+    is_refused(&cluster, User::EndpointControllers).await;
     world.ready("web-0", true).await;
     wait::until("the age of a refused change", LIMIT, async || {
         let metrics = scrape(&observed).await?;

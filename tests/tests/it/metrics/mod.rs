@@ -69,7 +69,8 @@ async fn observe(subject: Subject, kind: Kind, script: impl AsyncFn(&World)) -> 
     let options = (subject.options)();
     let mark = cluster.audit().mark();
     let mut observed = Observed::start(kind, &cluster, &options).await;
-    let world = World::prepare(cluster.client(), options.controllers).await;
+    let mut world = World::prepare(cluster.client(), options.controllers).await;
+    world.watch_workers(observed.pages());
     barrier_has_slices(&world, subject.barrier_slices).await;
     world.sync().await;
     script(&world).await;

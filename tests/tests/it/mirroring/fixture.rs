@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tests::audit::{Mark, Request};
-use tests::barrier::Barrier;
+use tests::barrier::{Barrier, workers_rest};
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Kind, Manager, ManagerOptions};
 
@@ -17,7 +17,7 @@ pub(crate) struct Fixture {
     barrier: Barrier,
     options: ManagerOptions,
     // Fields drop in this order: the manager before its cluster.
-    _manager: Manager,
+    manager: Manager,
     pub(crate) cluster: Cluster,
 }
 
@@ -27,7 +27,7 @@ impl Fixture {
         let barrier = Barrier::place(&cluster.client(), options.controllers).await;
         let manager = Manager::start(kind, &cluster, &options).await;
         barrier.wait().await;
-        Self { barrier, options, _manager: manager, cluster }
+        Self { barrier, options, manager, cluster }
     }
 
     /// Creates a namespace.
@@ -42,9 +42,12 @@ impl Fixture {
         Place { client: self.cluster.client(), namespace: namespace.to_owned() }
     }
 
-    /// Returns when all changes are handled.
+    /// Returns when all changes are handled, and what ours wrote for them is in the audit log.
     pub(crate) async fn settle(&self) {
         self.barrier.settle().await;
+        if self.manager.kind() == Kind::Ours {
+            workers_rest(self.options.controllers, self.manager.pages()).await;
+        }
     }
 
     pub(crate) fn mark(&self) -> Mark {

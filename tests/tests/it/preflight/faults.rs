@@ -9,6 +9,7 @@ use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 
 use super::site::{PREPARED, Site, endpoints};
+use crate::deploy::PATIENT;
 use crate::deploy::manifests::file;
 
 const OFF: &str = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller";
@@ -145,10 +146,7 @@ async fn foreign_writes(site: &Site) {
 /// This program beside a kube-controller-manager that runs the controllers too, and then after it.
 async fn two_writers(site: &Site) {
     site.bind("Role", "endpoint-controller-manager:leader-election").await;
-    let options = ManagerOptions {
-        leader_election: Some(LeaderElection::DEFAULT),
-        ..ManagerOptions::of(Controller::ALL)
-    };
+    let options = ManagerOptions { leader_election: Some(PATIENT), ..ManagerOptions::of(Controller::ALL) };
     let ours = Manager::ours(&site.cluster, &options).await;
     tests::wait::until("the writes of ours", tests::wait::LIMIT, async || {
         let report = site.preflight(PREPARED);

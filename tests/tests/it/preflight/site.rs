@@ -8,12 +8,13 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tests::audit::Mark;
 use tests::cluster::{Cluster, ClusterOptions, User};
-use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
+use tests::manager::{Controller, Manager, ManagerOptions};
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{self, LIMIT};
 use tests::{binaries, process};
 
-use crate::deploy::manifests::{create, kustomization, name, text};
+use crate::deploy::PATIENT;
+use crate::deploy::manifests::{authorized, create, kustomization, name, text};
 
 /// The words for a program as `deploy/base` runs it.
 pub(super) const PREPARED: &[&str] =
@@ -57,6 +58,7 @@ impl Site {
         for object in kustomization("base").iter().filter(|object| kinds.contains(&text(object, "/kind"))) {
             site.create(object).await;
         }
+        authorized(&site.cluster.client()).await;
         site
     }
 
@@ -84,7 +86,7 @@ impl Site {
         let world = World::prepare(self.cluster.client(), Controller::ALL).await;
         self.bind("ClusterRole", "system:kube-controller-manager").await;
         let options = ManagerOptions {
-            leader_election: Some(LeaderElection::DEFAULT),
+            leader_election: Some(PATIENT),
             flags: vec!["--leader-elect-resource-name=kube-controller-manager".to_owned()],
             ..ManagerOptions::of(Controller::ALL)
         };

@@ -29,6 +29,9 @@ const DELEGATE: User = User::ThirdParty;
 fn options() -> ManagerOptions {
     let flags = [
         "--leader-elect=true",
+        // No machine is so slow that one loses its Lease, which is not the subject.
+        "--leader-elect-lease-duration=6m",
+        "--leader-elect-renew-deadline=3m",
         "--use-service-account-credentials=true",
         // A map, for upstream; pages print maps, lists and an empty component differently.
         "--feature-gates=AllAlpha=false,ContextualLogging=true",

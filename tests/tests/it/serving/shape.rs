@@ -49,7 +49,7 @@ fn body(case: &Case, page: &Page) -> Vec<String> {
         lines.extend(page.text.lines().map(|line| match path {
             "/metrics" => kind_of_line(line).to_owned(),
             "/metrics/slis" => without_names(without_value(line)),
-            "/flagz" | "/statusz" => without_names(&without_separators(line)),
+            "/flagz" | "/statusz" => without_names(&without_day(&without_separators(line))),
             _ => without_names(line),
         }));
         // Upstream keeps controllers in a map, and metrics of SLIs by label; ours are in order of time.
@@ -104,6 +104,14 @@ fn without_separators(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Replaces the day of the start, which may be another one for a program that starts a second later.
+fn without_day(line: &str) -> String {
+    match line.split(' ').collect::<Vec<_>>().as_slice() {
+        ["Started", _, _, rest @ ..] => format!("Started <weekday> <month> {}", rest.join(" ")),
+        _ => line.to_owned(),
+    }
+}
+
 /// Replaces the program's name by a word, and every number by a letter.
 fn without_names(text: &str) -> String {
     let names = [Kind::Ours, Kind::Upstream].map(program);
@@ -128,7 +136,7 @@ fn program(kind: Kind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{SAMPLE, kind_of_line, without_names, without_separators};
+    use super::{SAMPLE, kind_of_line, without_day, without_names, without_separators};
 
     #[test]
     fn what_is_left_of_a_line() {
@@ -137,6 +145,8 @@ mod tests {
         for line in ["Go version  go1", "Go version: go1", "Go version:  go1", "Go version= go1"] {
             assert_eq!(without_separators(line), "Go version go1", "{line}");
         }
+        let started = without_separators("Started: Tue Nov 24 11:12:13 UTC 2026");
+        assert_eq!(without_names(&without_day(&started)), "Started <weekday> <month> 0 0 0 0 UTC 0");
         for (line, kind) in [("# TYPE a gauge", "gauge"), ("a{b=\"c d\"} 1e-3", SAMPLE), ("a b", "a b")] {
             assert_eq!(kind_of_line(line), kind);
         }

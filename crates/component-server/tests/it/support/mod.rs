@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use fake_api::FakeApi;
 
 /// Time limit of every wait; longer than any step takes on a busy machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_mins(3);
 
 /// Options of a server to start.
 pub(crate) struct Setup {
@@ -33,7 +33,9 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let reload_interval = Duration::from_millis(20);
-        let serving = ServingOptions { reload_interval, ..ServingOptions::default() };
+        let mut serving = ServingOptions { reload_interval, ..ServingOptions::default() };
+        // A busy machine must not lose a connection that a test keeps.
+        (serving.limits.handshake, serving.limits.header) = (LIMIT, LIMIT);
         let (authentication, authorization) = Default::default();
         Self { serving, authentication, authorization, api: FakeApi::default(), checks: Checks::new() }
     }
@@ -111,6 +113,7 @@ fn routes(checks: &Checks) -> Routes {
         .flagz(move || flags.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
         .log_level(|level| if level < 100 { Ok(()) } else { Err("too high".to_owned()) })
         .route("/debug/slow", slow)
+        .route("/debug/endless", axum::routing::any(std::future::pending::<()>))
 }
 
 /// Waits until a condition holds.

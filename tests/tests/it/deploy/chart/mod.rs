@@ -26,9 +26,10 @@ fn helm(args: &[&str], values: &Value) -> Output {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), values.to_string()).unwrap();
     let mut command = Command::new(binaries::tool("helm"));
-    // No configuration or plugins of the user who runs the test.
+    // No configuration or plugins of the user who runs the test, and no cache of what an earlier API server at the same port
+    // has.
     let home = tempfile::tempdir().unwrap();
-    for variable in ["HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME"] {
+    for variable in ["HOME", "HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME"] {
         command.env(variable, home.path());
     }
     command.env_remove("KUBECONFIG").args(args);

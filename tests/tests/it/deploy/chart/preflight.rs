@@ -1,8 +1,6 @@
 //! The checks as a hook: helm releases the Lease only if they pass. The test stands in for the kubelet: it runs the
 //! program with the arguments and the service account of the Job, and reports how it ended.
 
-use std::time::Duration;
-
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Service, ServiceAccount};
 use kube::Api;
@@ -12,7 +10,7 @@ use tests::cluster::User;
 use tests::wait::{self, LIMIT};
 use tests::{binaries, process};
 
-use super::super::manifests::{create, deployment};
+use super::super::manifests::{authorized, create, deployment};
 use super::super::site::{ACCOUNT, SYSTEM, Site};
 use super::{chart, helm};
 
@@ -51,7 +49,7 @@ async fn release(site: &Site, verb: &str, values: Value) -> (i32, Result<(), Str
     let verb = verb.to_owned();
     let helm = tokio::task::spawn_blocking(move || {
         let (chart, kubeconfig) = (chart(), kubeconfig.display().to_string());
-        let flags = ["--timeout=120s", "--namespace", SYSTEM, "--kubeconfig", &kubeconfig];
+        let flags = ["--timeout=10m", "--namespace", SYSTEM, "--kubeconfig", &kubeconfig];
         let output = helm(&[&[&verb, "ecm", chart.to_str().unwrap()], &flags[..]].concat(), &values);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() { Ok(()) } else { Err(error) }
@@ -70,13 +68,14 @@ async fn run_job(site: &Site) -> i32 {
     .await;
     let spec = serde_json::to_value(job.spec.unwrap().template.spec.unwrap()).unwrap();
     let account = spec["serviceAccountName"].as_str().unwrap();
+    authorized(&site.cluster.client()).await;
     let kubeconfig = site.kubeconfig((SYSTEM, account), &site.server()).await;
     let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
     let args: Vec<&str> =
         spec["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
     let args: Vec<&str> = args.into_iter().chain([kubeconfig.as_str(), "--confirm-after=0"]).collect();
     let program = binaries::endpoint_controller_manager();
-    let output = process::output(&program, &args, Duration::from_secs(60));
+    let output = process::output(&program, &args, LIMIT);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(!printed.contains("not checked"), "the Job lacks a right:\n{printed}");
     let code = output.status.code().unwrap();

@@ -9,7 +9,7 @@ use tests::manager::{Controller, Manager};
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
-use super::super::manifests::deployment;
+use super::super::manifests::{authorized, deployment};
 use super::super::priority::has_priority;
 use super::super::site::{ACCOUNT, SYSTEM, Site};
 use super::{chart, helm};
@@ -78,6 +78,7 @@ async fn a_release_in_another_namespace_has_its_rights_and_its_priority() {
     let install = ["install", "ecm", chart.to_str().unwrap(), "--create-namespace"];
     let values = json!({"serviceAccountCredentials": {"enabled": true, "createAccounts": true}});
     site.helm(NAMESPACE, &install, &values).unwrap();
+    authorized(&site.cluster.client()).await;
 
     let kubeconfig = site.kubeconfig((NAMESPACE, ACCOUNT), &site.server()).await;
     let client = cluster::client(&kubeconfig).await.unwrap();

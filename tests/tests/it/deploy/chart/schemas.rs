@@ -1,6 +1,6 @@
 //! kubeconform, with the schemas that the real API server publishes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -35,9 +35,12 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
     objects.extend(file(STATIC_POD));
 
     let folder = tempfile::tempdir().unwrap();
-    let versions: BTreeSet<&str> = objects.iter().map(|object| text(object, "/apiVersion")).collect();
-    for version in versions {
-        write_schemas(&client, version, folder.path()).await;
+    let mut kinds: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for object in &objects {
+        kinds.entry(text(object, "/apiVersion")).or_default().insert(text(object, "/kind"));
+    }
+    for (version, kinds) in kinds {
+        write_schemas(&client, version, &kinds, folder.path()).await;
     }
     let (valid, printed) = conform(folder.path(), &objects);
     assert!(valid, "{printed}");
@@ -65,14 +68,16 @@ fn conform(schemas: &Path, objects: &[Value]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// Writes a schema for each kind of a version, such as `apps/v1`, from what the API server publishes.
-async fn write_schemas(client: &Client, api_version: &str, folder: &Path) {
+/// Writes a schema for each kind of a version, such as `apps/v1`, from what the API server publishes, these kinds at least.
+async fn write_schemas(client: &Client, api_version: &str, kinds: &BTreeSet<&str>, folder: &Path) {
     let (root, group) = if api_version == "v1" { ("api", "v1") } else { ("apis", group(api_version)) };
     let url = format!("/openapi/v3/{root}/{api_version}");
-    // Definitions of custom resources are published shortly after they are created.
+    // Definitions of custom resources are published shortly after they are created, one after the other.
     let mut document: Value = wait::until(&url, LIMIT, async || {
         let request = http::Request::get(&url).body(Vec::new()).unwrap();
-        client.request::<Value>(request).await.map_err(|error| error.to_string())
+        let document: Value = client.request(request).await.map_err(|error| error.to_string())?;
+        has_kinds(&document, kinds)?;
+        Ok::<_, String>(document)
     })
     .await;
     let mut components = document["components"].take();
@@ -80,17 +85,30 @@ async fn write_schemas(client: &Client, api_version: &str, folder: &Path) {
         refuse_unknown(schema);
     }
     for (name, schema) in components["schemas"].as_object().unwrap() {
-        for kind in schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+        for kind in kinds_of(schema) {
             let schema = json!({
                 "$schema": "http://json-schema.org/draft-07/schema#",
                 "allOf": [{"$ref": format!("#/components/schemas/{name}")}],
                 "components": components,
             });
             let version = api_version.rsplit('/').next().unwrap();
-            let file = format!("{group}_{version}_{}.json", text(kind, "/kind").to_lowercase());
+            let file = format!("{group}_{version}_{}.json", kind.to_lowercase());
             std::fs::write(folder.join(file), schema.to_string()).unwrap();
         }
     }
+}
+
+fn has_kinds(document: &Value, kinds: &BTreeSet<&str>) -> Result<(), String> {
+    let schemas = document["components"]["schemas"].as_object().into_iter();
+    let published: BTreeSet<&str> = schemas.flat_map(|schemas| schemas.values()).flat_map(kinds_of).collect();
+    let missing: Vec<_> = kinds.difference(&published).collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} are missing")) }
+}
+
+/// The kinds that a schema is of.
+fn kinds_of(schema: &Value) -> impl Iterator<Item = &str> {
+    let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+    kinds.into_iter().flatten().map(|kind| text(kind, "/kind"))
 }
 
 fn group(api_version: &str) -> &str {

@@ -1,5 +1,5 @@
 # until.sh TEXT...: waits until the slices of the Service web, as kubectl get prints them, hold a text; `none` means no slice.
-for _ in $(seq 200); do
+for _ in $(seq 2000); do
   slices=$(kubectl get endpointslices -l kubernetes.io/service-name=web --no-headers -o wide 2>/dev/null)
   case "${slices:-none}" in *"$1"*) exit ;; esac
   sleep 0.05

@@ -185,12 +185,13 @@ fn churn(cluster: &Cluster) -> JoinSet<()> {
     let mut churn = JoinSet::new();
     churn.spawn(async move {
         for status in ["False", "True"].into_iter().cycle() {
-            // With the time, as a kubelet does: it shows preflight that each difference is of another change.
+            // With the time, as a kubelet does: it shows preflight that each difference is of another change. It has whole
+            // seconds, so that changes need more than one: a second one of the same time removes the time of the first.
             let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             let ready = json!({"type": "Ready", "status": status, "lastTransitionTime": now});
             let change = json!({"status": {"conditions": [ready]}});
             pods.patch_status("web-0", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(1_100)).await;
         }
     });
     churn

@@ -26,7 +26,7 @@ pub struct AuditLog {
 /// earlier ones later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
-    /// Where to begin to read.
+    /// The offset of the first line after the mark, in bytes.
     position: u64,
     time: Timestamp,
 }

@@ -13,7 +13,7 @@ pub(crate) enum Fault {
     SlowServer,
     /// Another program listens on the API server's port before it does.
     LostPort,
-    /// What programs print reaches their log files later than anything waits.
+    /// The log lines of all programs arrive later than any wait lasts.
     LateLine,
 }
 

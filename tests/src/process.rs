@@ -45,7 +45,7 @@ fn stuck_pipe() -> (PipeReader, PipeWriter) {
     (reader, writer)
 }
 
-/// What is written into the returned file reaches the log later than any test waits.
+/// Returns a file whose lines arrive in the log later than any wait lasts.
 fn written_late(log: File) -> File {
     let (reader, writer) = io::pipe().expect("a pipe");
     let mut late = dies_with_us(Path::new("/bin/sh"));

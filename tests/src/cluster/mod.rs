@@ -116,7 +116,8 @@ impl Cluster {
             std::mem::forget(TcpListener::bind((Ipv4Addr::LOCALHOST, apiserver)).expect("a free port"));
         }
         write_files(folder.path(), ports.apiserver, &options);
-        if let Some(prepared) = &prepared {
+        let is_new = prepared.is_none();
+        if let Some(prepared) = prepared {
             prepared.write(folder.path());
         }
         let mut etcd = start_etcd(folder.path(), ports);
@@ -127,7 +128,7 @@ impl Cluster {
         let client = client_when_ready(folder.path(), &mut etcd, &mut server).await;
         let servers = RealServers { apiserver: Some(server), etcd, options, ports };
         let cluster = Self { servers: Servers::Real(Box::new(servers)), client, folder };
-        if prepared.is_none() {
+        if is_new {
             for user in User::ALL {
                 cluster.grant_roles(user).await;
             }

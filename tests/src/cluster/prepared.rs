@@ -21,6 +21,8 @@ const WHOLE: &str = "whole";
 /// Files of a cluster that has been started once.
 pub(super) struct Prepared {
     folder: PathBuf,
+    /// Shared: nothing makes the files again while they are copied.
+    _lock: File,
 }
 
 impl Prepared {
@@ -31,15 +33,16 @@ impl Prepared {
         // Other processes wait here for the one that makes it.
         let lock = File::create(folder.join("lock")).expect("a lock file");
         let lock = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock));
-        let _lock = lock.await.expect("a task").expect("locking the prepared cluster");
+        let lock = lock.await.expect("a task").expect("locking the prepared cluster");
         if !is_fresh(&folder.join(WHOLE)) {
             make(&folder).await;
         }
-        Self { folder }
+        lock.unlock().and_then(|()| lock.lock_shared()).expect("sharing the prepared cluster");
+        Self { folder, _lock: lock }
     }
 
     /// Writes the files into the folder of another cluster.
-    pub(super) fn write(&self, folder: &Path) {
+    pub(super) fn write(self, folder: &Path) {
         for part in [ETCD_DATA, CERTIFICATES] {
             copy_folder(&self.folder.join(part), &folder.join(part));
         }

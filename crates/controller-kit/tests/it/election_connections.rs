@@ -25,7 +25,7 @@ use scripted_api::clock::Still;
 use scripted_api::leases::{LEASE, LeaseServer};
 use scripted_api::loopback::Loopback;
 
-/// What the server counts.
+/// Counters of the server.
 #[derive(Default)]
 struct Counts {
     accepted: AtomicU64,

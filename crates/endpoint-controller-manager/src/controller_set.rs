@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 use crate::config::Config;
 use crate::controllers::Controller;
-use crate::other_writers::OtherWriters;
+use crate::foreign_writes::ForeignWrites;
 use crate::service_states::ControllerQueues;
 use crate::shadow::comparisons::Shadow;
 
@@ -36,8 +36,8 @@ pub(crate) struct ControllerDeps<'a> {
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) queues: &'a QueueMetrics,
     pub(crate) registry: &'a mut Registry,
-    /// `None` if there can be none.
-    pub(crate) other_writers: Option<&'a OtherWriters>,
+    /// `None` if they need no metric.
+    pub(crate) foreign_writes: Option<&'a ForeignWrites>,
     /// Receives the queue of each controller.
     pub(crate) states: &'a ControllerQueues,
     /// Set if the controllers only compare.
@@ -72,10 +72,10 @@ impl ControllerDeps<'_> {
         parts: (Arc<C>, EventWriter),
     ) -> ControllerTask {
         self.states.follow(C::NAME, parts.0.queue().clone());
-        let policy = match self.shadow {
-            Some(shadow) => Some(shadow.follow(which, parts.0.queue(), self.cache)),
-            None => self.other_writers.and_then(|other_writers| other_writers.follow(&*parts.0)),
-        };
+        let policy = self.shadow.map(|shadow| shadow.follow(which, parts.0.queue(), self.cache));
+        if let (None, Some(foreign_writes)) = (self.shadow, self.foreign_writes) {
+            foreign_writes.follow(&*parts.0);
+        }
         ControllerTask::with_policy(parts, in_flight(self.config.rate.0), policy)
     }
 }

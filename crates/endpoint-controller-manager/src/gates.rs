@@ -1,7 +1,7 @@
 //! Feature gates: their names, stages and values.
 //!
 //! Rules and messages are upstream's (`k8s.io/component-base` `featuregate/feature_gate.go` and
-//! `compatibility/registry.go`). Five gates are this program's own. The others are kube-controller-manager's: they are
+//! `compatibility/registry.go`). Four gates are this program's own. The others are kube-controller-manager's: they are
 //! known, checked and reported, but most have no effect here.
 
 mod flag;
@@ -25,8 +25,6 @@ pub(crate) const ENDPOINT_SLICE_COALESCING: &str = "EndpointSliceCoalescing";
 pub(crate) const ENDPOINT_SLICE_TERMINATING_CONDITION: &str = "EndpointSliceTerminatingCondition";
 /// The annotation `service.alpha.kubernetes.io/tolerate-unready-endpoints` is honoured.
 pub(crate) const TOLERATE_UNREADY_ENDPOINTS_ANNOTATION: &str = "TolerateUnreadyEndpointsAnnotation";
-/// Writes are left to another writer of the same objects while there is one.
-pub(crate) const YIELD_TO_OTHER_WRITERS: &str = "YieldToOtherWriters";
 /// Upstream's: `--logging-format=json` may be chosen.
 pub(crate) const LOGGING_BETA_OPTIONS: &str = "LoggingBetaOptions";
 /// Upstream's: front proxies may pass a uid.
@@ -43,7 +41,6 @@ const OWN: &[Gate] = &[
     gate(ENDPOINT_SLICE_COALESCING, [ALPHA_OFF; version::COUNT], &[]),
     gate(ENDPOINT_SLICE_TERMINATING_CONDITION, [GA_ON; version::COUNT], &[]),
     gate(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, [ALPHA_OFF; version::COUNT], &[]),
-    gate(YIELD_TO_OTHER_WRITERS, [ALPHA_OFF; version::COUNT], &[]),
 ];
 
 /// The gates that set all gates of one stage. They belong to no release.

@@ -14,6 +14,7 @@ mod diagnostics;
 mod differences;
 mod disabled_metrics;
 mod duration;
+mod foreign_writes;
 mod gates;
 #[cfg(test)]
 mod generated_docs;
@@ -26,7 +27,6 @@ mod logging;
 mod loopback;
 mod manager;
 mod options;
-mod other_writers;
 mod printing;
 pub mod process;
 mod process_metrics;

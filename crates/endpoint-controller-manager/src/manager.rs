@@ -25,9 +25,9 @@ use crate::config::Config;
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::ControllerDeps;
 use crate::controllers::Controller;
+use crate::foreign_writes::ForeignWrites;
 use crate::health::Health;
 use crate::logging::LogMetrics;
-use crate::other_writers::OtherWriters;
 use crate::process_metrics::ProcessMetrics;
 use crate::reload::Reloader;
 use crate::runtime_metrics::TokioMetrics;
@@ -194,14 +194,14 @@ impl Manager {
         cache.register_metrics(&mut registry);
         let lease_events = election.as_ref().map(PendingElection::lease_events);
         let states = ControllerQueues::default();
-        let skew = skew.zip(lease_events.clone());
-        let other_writers = OtherWriters::register(&config.gates, lease_events, &mut registry);
+        let skew = skew.zip(lease_events);
+        let foreign_writes = ForeignWrites::register(&mut registry);
         let mut deps = ControllerDeps {
             config: &config,
             cache: &cache,
             queues: &queues,
             registry: &mut registry,
-            other_writers: Some(&other_writers),
+            foreign_writes: Some(&foreign_writes),
             states: &states,
             shadow: shadow.as_deref(),
         };
@@ -226,7 +226,7 @@ impl Manager {
         let mut tasks = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
-            let pages = secure_serving::pages(&config, &reloader.shown(), &health, &other_writers, registry);
+            let pages = secure_serving::pages(&config, &reloader.shown(), &health, registry);
             let services = ServicePages::new(states, cache, phase.subscribe());
             tasks.spawn_on(serving.run(services.add_to(pages)), &handles.server);
         } else {

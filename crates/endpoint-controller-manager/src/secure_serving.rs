@@ -20,7 +20,6 @@ use crate::config::{Config, Server};
 use crate::connection::{self, ConnectionError};
 use crate::health::Health;
 use crate::options::config_file::GROUP;
-use crate::other_writers::OtherWriters;
 use crate::reload::Shown;
 use crate::{disabled_metrics, logging, version};
 
@@ -108,7 +107,6 @@ pub(crate) fn pages(
     config: &Config,
     shown: &watch::Receiver<Shown>,
     health: &Health,
-    other_writers: &OtherWriters,
     registry: Arc<Registry>,
 ) -> Routes {
     let slis = Slis::new();
@@ -127,10 +125,6 @@ pub(crate) fn pages(
         })
         .configz(GROUP, move || configz.borrow().configz.clone())
         .flagz(move || flagz.borrow().flags.iter().cloned().collect());
-    let pages = match other_writers.status() {
-        Some(status) => pages.status("Other writers", status),
-        None => pages,
-    };
     if config.server.profiling { pages.log_level(logging::set_verbosity) } else { pages }
 }
 

@@ -8,8 +8,6 @@ use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, WorkQueue};
 use controller_kit::worker::{Concurrency, SyncError, promote_out_of_sync, run_workers};
 
-use kube_api::time::Instant;
-
 use crate::cache::{Cache, Handler, State};
 use crate::pending::{Decision, PendingWrite, WritePolicy};
 use crate::repairs::Repairs;
@@ -197,9 +195,6 @@ pub async fn run_with_policy<C: Controller>(
     let queue = controller.queue().clone();
     let mut keys = Vec::new();
     let handler: Arc<dyn Handler> = Arc::clone(&controller) as _;
-    if let (Some(repairs), Some(policy)) = (controller.repairs(), &policy) {
-        repairs.tell(Arc::clone(policy));
-    }
     let _attached = Attached { cache: controller.cache(), handler: Arc::clone(&handler) };
     controller.cache().attach(handler, |state| keys = controller.initial_keys(state));
     // Without the cache's lock. Changes that came first keep their priority.
@@ -212,16 +207,11 @@ pub async fn run_with_policy<C: Controller>(
         let (controller, policy) = (Arc::clone(&syncer), policy.clone());
         async move {
             let Some(policy) = policy else { return controller.sync(&key).await };
-            let seen = controller.queue().change_seen(&key).unwrap_or_else(Instant::now);
-            match policy.decide(&key, seen, &|| controller.pending_writes(&key)) {
-                Decision::Sync => {
-                    let synced = controller.sync(&key).await;
-                    policy.synced(&key, synced.is_ok());
-                    return synced;
-                }
+            match policy.decide(&key, &|| controller.pending_writes(&key)) {
+                Decision::Sync => return controller.sync(&key).await,
                 Decision::Skip => {
                     if let Some(repairs) = controller.repairs() {
-                        repairs.leave(&key);
+                        repairs.forget(&key);
                     }
                     controller.skipped(&key);
                 }

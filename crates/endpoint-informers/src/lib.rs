@@ -8,7 +8,6 @@
 //! [`slices`]: slices
 //! [`repairs`]: repairs
 //! [`pending`]: pending
-//! [`yielding`]: yielding
 //! [`deferred_events`]: deferred_events
 //! [`events`]: events
 //! [`controller`]: controller
@@ -31,4 +30,3 @@ pub mod seen_pods;
 pub mod slices;
 mod state;
 mod store;
-pub mod yielding;

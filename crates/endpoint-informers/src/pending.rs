@@ -1,7 +1,6 @@
 //! Writes that a sync would make, for those who want to know them before, or instead of, the sync.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -10,7 +9,6 @@ use endpointslice::SlicePlan;
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube_api::time::Instant;
 use serde_json::Value;
 
 /// An object that controllers write.
@@ -133,31 +131,12 @@ pub enum Decision {
     After(Duration),
 }
 
-/// A policy that decides, before each sync of a controller, whether it may write now.
+/// A policy that looks at the writes of each sync before it, and decides whether it may write: `shadow` allows none.
 pub trait WritePolicy: Send + Sync + 'static {
-    /// Decides about the sync of `key`, whose oldest unwritten change was [seen](controller_kit::queue::WorkQueue::change_seen) at `seen`. `pending`
-    /// returns the writes that the sync would make, or `None` if that is not
+    /// Decides about the sync of `key`. `pending` returns the writes that the sync would make, or `None` if that is not
     /// known, because the cache is stale or an object in it can't be decoded; its cost is that of planning all of the
     /// Service.
     ///
     /// One key is never asked about twice at the same time.
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        seen: Instant,
-        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
-    ) -> Decision;
-
-    /// Records the end of a sync of `key` that the policy allowed.
-    fn synced(&self, _key: &ObjectKey, _succeeded: bool) {}
-
-    /// Records that another field manager wrote an object of `key`, whose oldest unwritten change was seen at `seen`. Called
-    /// with the lock of the cache held.
-    fn foreign_write(&self, _key: &ObjectKey, _seen: Instant, _manager: &Arc<str>) {}
-
-    /// True if the policy expects another writer to write `key`. A foreign change of its objects is then no change to
-    /// [repair](crate::repairs).
-    fn awaits(&self, _key: &ObjectKey) -> bool {
-        false
-    }
+    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision;
 }

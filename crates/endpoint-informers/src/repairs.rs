@@ -12,15 +12,15 @@
 //!
 //! # Foreign writes
 //!
-//! Each version of our objects that another field manager wrote is a *foreign write*, whatever it changes. They are counted,
-//! and told to the [`WritePolicy`] of the controller. Deletions are none: the garbage collector and the namespace controller
-//! make them. Neither are writes of other processes of this program, nor what a first list shows.
+//! Each version of our objects that another field manager wrote is a *foreign write*, whatever it changes. They are counted.
+//! Deletions are none: the garbage collector and the namespace controller make them. Neither are writes of other processes
+//! of this program, nor what a first list shows.
 
 mod author;
 mod limiter;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
@@ -37,7 +37,6 @@ use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;
 use crate::kinds::LastManagers;
-use crate::pending::WritePolicy;
 
 /// The number of our last writes whose versions are known. Their events come within seconds. Versions matter only for
 /// objects that we and another client wrote within one second, because `managedFields` have no finer times.
@@ -52,7 +51,6 @@ pub struct Repairs {
     /// The versions of our last writes.
     own: Mutex<VecDeque<ResourceVersion>>,
     foreign_writes: PlainCounter,
-    policy: OnceLock<Arc<dyn WritePolicy>>,
 }
 
 impl Repairs {
@@ -61,14 +59,7 @@ impl Repairs {
     /// foreign change.
     pub fn new(queue: WorkQueue<ObjectKey>, manager: impl Into<Arc<str>>) -> Self {
         let (manager, limiter, own) = (manager.into(), Mutex::default(), Mutex::default());
-        Self {
-            queue,
-            manager,
-            limiter,
-            own,
-            foreign_writes: PlainCounter::default(),
-            policy: OnceLock::new(),
-        }
+        Self { queue, manager, limiter, own, foreign_writes: PlainCounter::default() }
     }
 
     /// The last of these managers that is not this controller.
@@ -81,11 +72,6 @@ impl Repairs {
     /// True if these managers show that this controller alone wrote last.
     pub fn is_own(&self, managers: &LastManagers) -> bool {
         managers.are_only(&self.manager)
-    }
-
-    /// Tells foreign writes to this policy from now on. Only the first one counts.
-    pub(crate) fn tell(&self, policy: Arc<dyn WritePolicy>) {
-        let _ = self.policy.set(policy);
     }
 
     /// The number of foreign writes.
@@ -102,30 +88,17 @@ impl Repairs {
         own.push_back(version);
     }
 
-    /// Records a version of an object of this Service that a watch shows: as a foreign write unless this process, or another
-    /// one of this program, wrote it.
-    pub fn observe(&self, key: &ObjectKey, version: ResourceVersion, managers: &LastManagers) {
-        if let Some(manager) = managers.other_than(&self.manager)
-            && !self.own.lock().contains(&version)
-        {
-            self.count_foreign_write(key, manager);
-        }
-    }
-
-    fn count_foreign_write(&self, key: &ObjectKey, manager: &Arc<str>) {
-        self.foreign_writes.inc();
-        if let Some(policy) = self.policy.get() {
-            let seen = self.queue.change_seen(key).unwrap_or_else(Instant::now);
-            policy.foreign_write(key, seen, manager);
+    /// Records a version of an object that a watch shows: as a foreign write unless this process, or another one of this
+    /// program, wrote it.
+    pub fn observe(&self, version: ResourceVersion, managers: &LastManagers) {
+        if managers.other_than(&self.manager).is_some() && !self.own.lock().contains(&version) {
+            self.foreign_writes.inc();
         }
     }
 
     /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit
-    /// requires it. A change that the policy awaits is looked at, and counts as no change to repair.
+    /// requires it.
     pub fn foreign_change(&self, key: ObjectKey, delay: Duration, author: Author) {
-        if self.policy.get().is_some_and(|policy| policy.awaits(&key)) {
-            return self.queue.add_after(key, delay);
-        }
         let delay = self.limiter.lock().record_change(&key, author, delay, Instant::now());
         self.queue.add_after(key, delay);
     }
@@ -165,12 +138,7 @@ impl Repairs {
         }
     }
 
-    /// Records that a policy leaves this Service: no sync follows its foreign changes.
-    pub(crate) fn leave(&self, key: &ObjectKey) {
-        self.limiter.lock().leave(key, Instant::now());
-    }
-
-    /// Forgets a Service that was deleted.
+    /// Forgets a Service that was deleted, or whose foreign changes no sync follows.
     pub fn forget(&self, key: &ObjectKey) {
         self.limiter.lock().forget(key);
     }

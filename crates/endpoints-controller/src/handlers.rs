@@ -98,7 +98,7 @@ impl EndpointsController {
     fn count_foreign_write(&self, change: &Change<CachedEndpoints>, state: &State) {
         if is_write_of_served(change, state) {
             let object = change.latest();
-            self.repairs.observe(&object.key(), object.version, &object.last_managers);
+            self.repairs.observe(object.version, &object.last_managers);
         }
     }
 

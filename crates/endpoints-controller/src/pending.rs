@@ -49,21 +49,15 @@ impl EndpointsController {
         }
     }
 
-    /// Forgets a Service that was deleted, of a key that a policy leaves, once its Endpoints are gone: others that are created
+    /// Forgets a Service that was deleted, of a key whose sync is skipped, once its Endpoints are gone: others that are created
     /// under its name are not its.
     pub(crate) fn leave(&self, key: &ObjectKey) {
         self.cache.read(|state| {
             let stored = state.endpoints.get(&key.namespace, &key.name);
-            let is_there = state.services.get(&key.namespace, &key.name).is_some();
-            let is_unreadable = state.services.check_absent(&key.namespace, &key.name).is_err();
             let mut tracker = self.tracker.lock();
             let is_leftover = stored.is_some_and(|stored| tracker.orphan_of(key, &stored.uid).is_some());
-            if is_there || !is_leftover {
+            if state.services.get(&key.namespace, &key.name).is_some() || !is_leftover {
                 tracker.adopt(key);
-            }
-            drop(tracker);
-            if !is_there && !is_leftover && !is_unreadable {
-                self.forget(key);
             }
         });
     }

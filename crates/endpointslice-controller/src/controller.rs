@@ -158,10 +158,6 @@ impl Controller for EndpointSliceController {
         Some(self.slices.expectations.repairs())
     }
 
-    fn skipped(&self, key: &ObjectKey) {
-        self.leave(key);
-    }
-
     async fn background(&self) -> Infallible {
         tokio::select! {
             biased;

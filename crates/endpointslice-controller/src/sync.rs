@@ -310,22 +310,6 @@ impl EndpointSliceController {
         (plan, skipped, options.plan.hints)
     }
 
-    /// Forgets what a sync would, of a key that a policy leaves: a Service that is not ours, and writes that were to follow.
-    pub(crate) fn leave(&self, key: &ObjectKey) {
-        self.unfinished.lock().remove(key);
-        self.deferrals.iter().for_each(|deferrals| deferrals.forget(key));
-        let is_gone = self.slices.cache.read(|state| {
-            let is_gone = state.services.get(&key.namespace, &key.name).is_none();
-            if is_gone {
-                self.slices.expectations.release(key);
-            }
-            is_gone
-        });
-        if is_gone {
-            self.forget(key);
-        }
-    }
-
     /// Forgets a Service that is not ours, except the expectations of its slices, which may still have to be deleted.
     fn forget(&self, key: &ObjectKey) {
         self.trigger_times.lock().forget(&key.namespace, &key.name);

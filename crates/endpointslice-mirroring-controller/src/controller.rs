@@ -117,10 +117,6 @@ impl Controller for EndpointSliceMirroringController {
         Some(self.slices.expectations.repairs())
     }
 
-    fn skipped(&self, key: &ObjectKey) {
-        self.leave(key);
-    }
-
     fn remembered(&self) -> Vec<Remembered> {
         let mut remembered = self.slices.expectations.remembered();
         remembered.extend(Remembered::in_table("unfinished", self.unfinished.lock().iter().cloned()));

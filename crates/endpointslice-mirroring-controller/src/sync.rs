@@ -108,16 +108,6 @@ impl EndpointSliceMirroringController {
         self.slices.apply(key, &plan).await.into_result()
     }
 
-    /// Forgets what a sync would, of a key that a policy leaves: Endpoints that are not mirrored, and writes that were to
-    /// follow.
-    pub(crate) fn leave(&self, key: &ObjectKey) {
-        self.unfinished.lock().remove(key);
-        let read = |state: &State| self.slices.expectations.read(key, state);
-        if let Ok(Snapshot { endpoints: None, .. }) = self.snapshot(key, read) {
-            self.metrics.replace(key, None);
-        }
-    }
-
     /// True if a sync of this key would write. Changes nothing.
     pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
         let read = |state: &State| self.slices.expectations.read(key, state);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::write::Verb;
 use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
-use kube_api::time::Instant;
 use parking_lot::Mutex;
 
 use crate::Served;
@@ -42,14 +41,8 @@ pub(crate) struct Predicting<T> {
 }
 
 impl<T: Served> WritePolicy for Predicting<T> {
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        seen: Instant,
-        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
-    ) -> Decision {
-        let decision =
-            self.policy.as_ref().map_or(Decision::Sync, |policy| policy.decide(key, seen, pending));
+    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+        let decision = self.policy.as_ref().map_or(Decision::Sync, |policy| policy.decide(key, pending));
         if decision != Decision::Sync {
             return decision;
         }
@@ -66,17 +59,5 @@ impl<T: Served> WritePolicy for Predicting<T> {
         });
         self.server.lock().predictions.foreseen.extend(requests);
         decision
-    }
-
-    fn synced(&self, key: &ObjectKey, succeeded: bool) {
-        self.policy.iter().for_each(|policy| policy.synced(key, succeeded));
-    }
-
-    fn foreign_write(&self, key: &ObjectKey, seen: Instant, manager: &Arc<str>) {
-        self.policy.iter().for_each(|policy| policy.foreign_write(key, seen, manager));
-    }
-
-    fn awaits(&self, key: &ObjectKey) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.awaits(key))
     }
 }

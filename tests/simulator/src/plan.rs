@@ -140,9 +140,6 @@ impl Plan {
         if self.setup.coalescing {
             command += " --coalescing";
         }
-        if self.setup.yielding {
-            command += " --yielding";
-        }
         if self.audited {
             command += " --audit";
         }

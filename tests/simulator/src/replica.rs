@@ -382,8 +382,8 @@ fn configuration(setup: &Setup, gate: bool) -> Configuration {
         // With 200 a second, fifty syncs may wait for their writes; with 20, five.
         format!("--kube-api-qps={}", if setup.latency_milliseconds.is_multiple_of(20) { 200 } else { 20 }),
         format!(
-            "--feature-gates=EndpointControllerNameWellKnownLabel={gate},EndpointSliceCoalescing={},YieldToOtherWriters={}",
-            setup.coalescing, setup.yielding
+            "--feature-gates=EndpointControllerNameWellKnownLabel={gate},EndpointSliceCoalescing={}",
+            setup.coalescing
         ),
         format!(
             "--kube-api-content-type={}",

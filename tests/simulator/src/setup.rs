@@ -34,8 +34,6 @@ pub struct Setup {
     pub remembered_from: Option<usize>,
     /// The feature gate `EndpointSliceCoalescing`; no seed has it on.
     pub coalescing: bool,
-    /// The feature gate `YieldToOtherWriters`; no seed has it on.
-    pub yielding: bool,
 }
 /// Draws a setup.
 pub(crate) fn setup(rng: &mut Rng) -> Setup {
@@ -57,7 +55,6 @@ pub(crate) fn setup(rng: &mut Rng) -> Setup {
         quiet_seconds: *rng.pick(&[6, 6, 6, 35]),
         remembered_from: None,
         coalescing: false,
-        yielding: false,
     }
 }
 

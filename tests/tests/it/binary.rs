@@ -99,8 +99,7 @@ fn it_knows_the_flags_and_feature_gates_of_kube_controller_manager() {
             "kube:EndpointControllerNameWellKnownLabel=true|false (ALPHA - default=false)",
             "kube:EndpointSliceCoalescing=true|false (ALPHA - default=false)",
             "kube:EndpointSliceTerminatingCondition=true|false (GA - default=true)",
-            "kube:TolerateUnreadyEndpointsAnnotation=true|false (ALPHA - default=false)",
-            "kube:YieldToOtherWriters=true|false (ALPHA - default=false)"
+            "kube:TolerateUnreadyEndpointsAnnotation=true|false (ALPHA - default=false)"
         ]
     );
 }

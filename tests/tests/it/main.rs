@@ -8,7 +8,7 @@
 //! | [`binary`], [`identity`], [`encodings`] | the program from outside, and its requests to the API server |
 //! | [`service_states`] | the page about Services that fail |
 //! | [`reload`] | a configuration file that changes while the program runs |
-//! | [`two_writers`] | with the gate `YieldToOtherWriters`, ours leaves the writes to upstream while it runs |
+//! | [`two_writers`] | upstream and ours on the same objects converge; writes of upstream are counted |
 //! | [`election`] | one replica writes, never two |
 //! | [`hardening`] | faults on real servers, and the time to recover from them |
 //! | [`simulate`] | what it says about a dump is what a take-over does |

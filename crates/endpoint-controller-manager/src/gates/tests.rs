@@ -42,20 +42,18 @@ fn own_gates_have_their_stages_and_defaults() {
         (ENDPOINT_SLICE_COALESCING, Stage::Alpha, false),
         (ENDPOINT_SLICE_TERMINATING_CONDITION, Stage::Ga, true),
         (TOLERATE_UNREADY_ENDPOINTS_ANNOTATION, Stage::Alpha, false),
-        (YIELD_TO_OTHER_WRITERS, Stage::Alpha, false),
     ] {
         assert!(features.contains(&Feature { name, stage, enabled }), "{name}");
     }
     let set = gates(
         "EndpointControllerNameWellKnownLabel=true,EndpointSliceTerminatingCondition=f, \
-         EndpointSliceCoalescing=true,TolerateUnreadyEndpointsAnnotation = 1,YieldToOtherWriters=true",
+         EndpointSliceCoalescing=true,TolerateUnreadyEndpointsAnnotation = 1",
     )
     .unwrap();
     assert!(set.enabled(ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL));
     assert!(set.enabled(ENDPOINT_SLICE_COALESCING));
     assert!(!set.enabled(ENDPOINT_SLICE_TERMINATING_CONDITION));
     assert!(set.enabled(TOLERATE_UNREADY_ENDPOINTS_ANNOTATION));
-    assert!(set.enabled(YIELD_TO_OTHER_WRITERS));
     assert_eq!(set.without_effect().count(), 0);
     assert_eq!(set.going_away().collect::<Vec<_>>(), [ENDPOINT_SLICE_TERMINATING_CONDITION]);
 }

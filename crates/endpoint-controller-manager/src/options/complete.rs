@@ -13,9 +13,6 @@ use crate::config::{Config, LogFormat, Server};
 use crate::gates::{self, FeatureGates, Versions};
 use crate::{configz, controllers, version};
 
-/// Upstream's program, and the field manager of its writes.
-const UPSTREAM: &str = "kube-controller-manager";
-
 /// Checks the values together and completes them. `ignored_fields` are fields of the configuration file without a flag.
 ///
 /// # Errors
@@ -40,7 +37,6 @@ fn config(
     let leader_election = errors.keep(checked_leader_election(settings.leader_election));
     let gates = gates.as_ref();
     errors.extend(not_enabled(gates, settings.log_format, &settings.server));
-    errors.extend(indistinct(gates, &settings.user_agent_name));
     let server = server(settings.server, errors);
     let enabled = |name| gates.is_some_and(|gates| gates.enabled(name));
     let with_terminating = enabled(gates::ENDPOINT_SLICE_TERMINATING_CONDITION);
@@ -130,18 +126,6 @@ fn not_enabled(gates: Option<&FeatureGates>, log_format: LogFormat, server: &Ser
         errors.push(format!("--requestheader-uid-headers requires the {feature:?} feature to be enabled"));
     }
     errors
-}
-
-/// A name under which writes of kube-controller-manager look like our own.
-fn indistinct(gates: Option<&FeatureGates>, user_agent_name: &str) -> Option<String> {
-    let gate = gates::YIELD_TO_OTHER_WRITERS;
-    let is_wrong = gates.is_some_and(|gates| gates.enabled(gate)) && user_agent_name == UPSTREAM;
-    is_wrong.then(|| {
-        format!(
-            "--user-agent-name={UPSTREAM}: with the feature gate {gate} it must be another name, because writers are told \
-             apart by it"
-        )
-    })
 }
 
 fn server(mut server: Server, errors: &mut Errors) -> Server {

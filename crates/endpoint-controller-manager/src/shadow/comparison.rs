@@ -102,18 +102,8 @@ impl Comparison {
 }
 
 impl WritePolicy for Comparison {
-    /// Every change is another client's, and none is repaired.
-    fn awaits(&self, _: &ObjectKey) -> bool {
-        true
-    }
-
     /// Never allows a sync.
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        _seen: Instant,
-        pending: &dyn Fn() -> Option<Vec<PendingWrite>>,
-    ) -> Decision {
+    fn decide(&self, key: &ObjectKey, pending: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
         let found = found(&key.name, pending());
         let outcome = {
             let mut differences = self.differences.lock();

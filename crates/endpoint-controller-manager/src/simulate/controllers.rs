@@ -51,7 +51,7 @@ impl Controllers {
             cache: &cache,
             queues: &queues,
             registry: &mut registry,
-            other_writers: None,
+            foreign_writes: None,
             states: &ControllerQueues::default(),
             shadow: None,
         };

@@ -155,18 +155,7 @@ impl RepairLimiter {
         Some(service.author.clone())
     }
 
-    /// Records that no sync follows the foreign changes of this Service.
-    pub(super) fn leave(&mut self, key: &ObjectKey, now: Instant) {
-        let Some(service) = self.services.get_mut(key) else { return };
-        service.pending = false;
-        service.changed = false;
-        service.repairing = false;
-        if service.is_over(now) {
-            self.services.remove(key);
-        }
-    }
-
-    /// Forgets a Service that was deleted.
+    /// Forgets a Service that was deleted, or whose foreign changes no sync follows.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.services.remove(key);
     }
@@ -283,27 +272,6 @@ mod tests {
             now += Duration::from_secs(1);
         }
         assert!(limiter.services.len() < 200, "{}", limiter.services.len());
-    }
-
-    #[test]
-    fn foreign_changes_that_a_policy_leaves_take_no_memory() {
-        let (mut limiter, now) = (RepairLimiter::default(), Instant::now());
-        for number in 0..1_000 {
-            let key = key(&format!("web-{number}"));
-            limiter.record_change(&key, manager("other-client"), Duration::ZERO, now);
-            limiter.leave(&key, now);
-            limiter.begin_sync(&key);
-            limiter.count_write(&key, now);
-        }
-        assert!(limiter.services.is_empty(), "{}", limiter.services.len());
-    }
-
-    #[test]
-    fn a_service_that_was_repaired_too_often_is_not_forgotten_when_it_is_left() {
-        let (mut limiter, now) = (RepairLimiter::default(), Instant::now());
-        (0..10).for_each(|_| drop(repair(&mut limiter, "web", now)));
-        limiter.leave(&key("web"), now);
-        assert_eq!(delay(&mut limiter, "web", now), INTERVAL);
     }
 
     proptest! {

@@ -1,8 +1,11 @@
 //! Endpoints whose Service was deleted, and Endpoints that never had one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use controller_harness::merged;
+use controller_kit::key::ObjectKey;
+use endpoint_informers::pending::{Decision, PendingWrite, WritePolicy};
 use endpointslice::Service;
 use serde_json::{Value, json};
 
@@ -34,6 +37,32 @@ async fn the_endpoints_of_a_deleted_service_are_deleted_once() {
     harness.api.settle().await;
     assert_eq!(harness.api.requests(), ["DELETE web"]);
     assert!(harness.api.stored("web").is_none());
+}
+
+/// Allows no sync, as `shadow` does.
+struct SkipsAll;
+
+impl WritePolicy for SkipsAll {
+    fn decide(&self, _: &ObjectKey, _: &dyn Fn() -> Option<Vec<PendingWrite>>) -> Decision {
+        Decision::Skip
+    }
+}
+
+/// No sync comes to forget it, and later Endpoints of its name would count as its leftover.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_service_whose_syncs_are_skipped_is_forgotten_with_its_endpoints() {
+    let harness = Harness::start_with_policy(Arc::new(SkipsAll), |api| {
+        api.service(web());
+        api.put(endpoints(stored("web", json!([]), json!({}))));
+    });
+    harness.api.settle().await;
+    harness.api.remove::<Service>("web");
+    harness.api.settle().await;
+    assert_eq!(harness.remembers("web"), ["orphaned"], "a sync would delete its Endpoints");
+    harness.api.delete("web");
+    harness.api.settle().await;
+    assert_eq!(harness.remembers("web"), NONE);
+    assert_eq!(harness.api.requests(), NONE);
 }
 
 /// Upstream deletes by name, also Endpoints that another client created and the cache does not show yet.

@@ -9,7 +9,6 @@
 //! | changes by other clients are repaired, at a limited rate | [`foreign_changes`] |
 //! | a complete list ends the wait for earlier writes | [`relist`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
-//! | a controller that yields to another writer forgets what is gone | [`yielding`] |
 //!
 //! Counterparts of upstream's tests of the controller; those of its pure part are in [`upstream_cases`]:
 //!
@@ -43,7 +42,6 @@ mod relist;
 mod services;
 mod unreadable;
 mod upstream_cases;
-mod yielding;
 
 use std::time::Duration;
 

@@ -1,11 +1,9 @@
 //! The controller on an in-memory API server.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use controller_harness::{Running, TestApi};
 use endpoint_informers::memories::MIN_PODS;
-use endpoint_informers::pending::WritePolicy;
 use endpointslice::Service;
 use endpointslice::desired::Conditions;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY};
@@ -61,18 +59,7 @@ impl Harness {
     }
 
     fn run_with(api: &TestApi, config: Config) -> Self {
-        Self::run_with_policy(api, config, None)
-    }
-
-    /// Starts with a policy that decides about each sync, on a server that `fill` prepares.
-    pub(crate) fn start_with_policy(policy: Arc<dyn WritePolicy>, fill: impl FnOnce(&TestApi)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run_with_policy(&api, CONFIG, Some(policy))
-    }
-
-    fn run_with_policy(api: &TestApi, config: Config, policy: Option<Arc<dyn WritePolicy>>) -> Self {
-        let running = api.run_with_policy(policy, |cache, client, queues, registry| {
+        let running = api.run(|cache, client, queues, registry| {
             EndpointSliceController::new(config, cache, client, queues, registry)
         });
         Self { api: api.clone(), running }

@@ -12,7 +12,7 @@
 //! | a complete list ends the wait for earlier writes | [`relist`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
 //! | the feature gate `EndpointSliceTerminatingCondition` | [`terminating_condition`] |
-//! | the feature gate `YieldToOtherWriters`, and the count of foreign writes | [`yielding`] |
+//! | writes by other clients are counted | [`foreign_writes`] |
 //! | the feature gate `EndpointSliceCoalescing` | [`coalescing`], [`rolling_update`] |
 //!
 //! | Upstream's test (`pkg/controller/endpointslice`) | Here |
@@ -48,6 +48,7 @@ mod delegation;
 mod failures;
 mod fairness;
 mod foreign_changes;
+mod foreign_writes;
 mod harness;
 mod nodes;
 mod ownership;
@@ -56,7 +57,6 @@ mod rolling_update;
 mod services;
 mod terminating_condition;
 mod unreadable;
-mod yielding;
 
 use std::time::Duration;
 

@@ -1,11 +1,9 @@
 //! The controller on an in-memory API server.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use controller_harness::{NAMESPACE, Running, TestApi, merged, object};
 use endpoint_informers::kinds::CachedEndpoints;
-use endpoint_informers::pending::WritePolicy;
 use endpointslice::well_known::{ENDPOINTSLICE_MIRRORING_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use endpointslice_mirroring_controller::{Config, EndpointSliceMirroringController};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -52,16 +50,8 @@ pub(crate) struct Harness {
 
 impl Harness {
     async fn run(api: &TestApi, batch_period: Duration) -> Self {
-        Self::run_with_policy(api, batch_period, None).await
-    }
-
-    async fn run_with_policy(
-        api: &TestApi,
-        batch_period: Duration,
-        policy: Option<Arc<dyn WritePolicy>>,
-    ) -> Self {
         let config = Config { workers: 5, max_endpoints_per_subset: MAX, batch_period };
-        let running = api.run_with_policy(policy, |cache, client, queues, registry| {
+        let running = api.run(|cache, client, queues, registry| {
             EndpointSliceMirroringController::new(config, cache, client, queues, registry)
         });
         api.settle().await;
@@ -70,13 +60,6 @@ impl Harness {
 
     pub(crate) async fn start(fill: impl FnOnce(&TestApi)) -> Self {
         Self::start_with_batch_period(Duration::ZERO, fill).await
-    }
-
-    /// Starts with a policy that decides about each sync, on a server that `fill` prepares.
-    pub(crate) async fn start_with_policy(policy: Arc<dyn WritePolicy>, fill: impl FnOnce(&TestApi)) -> Self {
-        let api = TestApi::default();
-        fill(&api);
-        Self::run_with_policy(&api, Duration::ZERO, Some(policy)).await
     }
 
     pub(crate) async fn start_with_batch_period(batch_period: Duration, fill: impl FnOnce(&TestApi)) -> Self {

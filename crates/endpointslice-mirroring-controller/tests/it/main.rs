@@ -7,7 +7,6 @@
 //! | changes by other clients are repaired; their slices are left alone | [`foreign_changes`] |
 //! | events and metrics of addresses that are not mirrored | [`events`] |
 //! | objects that can't be decoded cause no deletion | [`unreadable`] |
-//! | a controller that yields to another writer forgets what is gone | [`yielding`] |
 //!
 //! Counterparts of upstream's tests of the controller; those of the reconciler are in [`upstream_cases`]:
 //!
@@ -40,6 +39,5 @@ mod selection;
 mod unreadable;
 mod upstream_cases;
 mod writes;
-mod yielding;
 
 const NONE: [&str; 0] = [];

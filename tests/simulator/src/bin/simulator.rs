@@ -44,9 +44,6 @@ struct Arguments {
     /// With the feature gate `EndpointSliceCoalescing`.
     #[arg(long)]
     coalescing: bool,
-    /// With the feature gate `YieldToOtherWriters`; users who edit objects of ours are other writers.
-    #[arg(long)]
-    yielding: bool,
     /// Audit the settled objects of each history: nothing but faults of users may be found. Without the faults by which
     /// other clients change objects of ours.
     #[arg(long)]
@@ -80,7 +77,6 @@ impl Arguments {
     fn history(&self, seed: u64) -> Plan {
         let mut plan = Plan::of(seed);
         plan.setup.coalescing = self.coalescing;
-        plan.setup.yielding = self.yielding;
         if self.audit { plan.audited() } else { plan }
     }
 

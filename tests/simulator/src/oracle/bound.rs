@@ -16,8 +16,6 @@ const CONFLICTS: u64 = 60;
 const REFUSALS: u64 = 1_000;
 /// A change waits for others of its slice.
 const DEFERRAL: u64 = 5;
-/// A Service waits for another writer for a minute at most.
-const YIELDING: u64 = 60;
 /// A batch period passes.
 const BATCH: u64 = 1;
 
@@ -27,8 +25,7 @@ pub fn bound(plan: &Plan) -> Duration {
     let refused = plan.faults().into_iter().any(refuses);
     let refusals = if refused { REFUSALS } else { 0 };
     let deferral = if plan.setup.coalescing { DEFERRAL } else { 0 };
-    let yielding = if plan.setup.yielding { YIELDING } else { 0 };
-    let waits = REPAIRS + CONFLICTS + BATCH + refusals + deferral + yielding;
+    let waits = REPAIRS + CONFLICTS + BATCH + refusals + deferral;
     let bound = Duration::from_secs(WATCHES + election + waits);
     // Timers of a replica whose clock is slow take up to a quarter longer.
     if plan.faults().contains(&Fault::ClockRate) { bound * 5 / 4 } else { bound }

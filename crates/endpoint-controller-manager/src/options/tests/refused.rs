@@ -125,10 +125,6 @@ const OURS: &[(&str, &str)] = &[
         "--emulated-version=1.33",
         "--feature-gates: PreferSameTrafficDistribution must be enabled, but is disabled at emulated version 1.33",
     ),
-    (
-        "--feature-gates=YieldToOtherWriters=true --user-agent-name=kube-controller-manager",
-        "--user-agent-name=kube-controller-manager: with the feature gate YieldToOtherWriters it must be another name, because writers are told apart by it",
-    ),
     ("--controllers=", "--controllers: none of the controllers of this program is selected"),
     ("--concurrent-endpoint-syncs=0", "--concurrent-endpoint-syncs must not be less than 1, but got 0"),
     (

@@ -26,7 +26,7 @@ impl SliceExpectations {
 
     fn count_foreign_write(&self, change: &Change<CachedSlice>) {
         if let Some(slice) = self.shown(change) {
-            self.repairs.observe(&expectation_key(slice), slice.version, &slice.last_managers);
+            self.repairs.observe(slice.version, &slice.last_managers);
         }
     }
 

@@ -21,13 +21,12 @@ pub struct Routes {
     info: Arc<ComponentInfo>,
     router: Router,
     listed: BTreeSet<String>,
-    status: Vec<zpages::StatusLine>,
 }
 
 impl Routes {
     /// Creates routes with `/statusz` only. Several pages show the information about the component.
     pub fn new(info: ComponentInfo) -> Self {
-        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new(), status: Vec::new() }
+        Self { info: Arc::new(info), router: Router::new(), listed: BTreeSet::new() }
     }
 
     /// Adds a health page such as `healthz`, `livez` or `readyz` at `/<name>`, and a page for each check below it.
@@ -77,12 +76,6 @@ impl Routes {
         self.route("/flagz", page)
     }
 
-    /// Adds a line to the text of `/statusz`; `value` is called for each request.
-    pub fn status(mut self, label: &'static str, value: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        self.status.push((label, Box::new(value)));
-        self
-    }
-
     /// Adds `/debug/flags` and `/debug/flags/v`; PUT sets the log level.
     pub fn log_level<F>(mut self, set: F) -> Self
     where
@@ -104,7 +97,7 @@ impl Routes {
 
     /// Builds the router and adds `/statusz`, which lists the paths.
     pub(crate) fn into_router(self) -> Router {
-        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect(), self.status);
+        let statusz = zpages::statusz(self.info, self.listed.into_iter().collect());
         self.router.route("/statusz", statusz).fallback(any(|| async { not_found() }))
     }
 }

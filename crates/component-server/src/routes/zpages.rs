@@ -72,14 +72,11 @@ where
     })
 }
 
-/// A line of `/statusz`: its label, and its value now.
-pub(super) type StatusLine = (&'static str, Box<dyn Fn() -> String + Send + Sync>);
-
-pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>, more: Vec<StatusLine>) -> MethodRouter {
-    let (paths, more) = (Arc::new(paths), Arc::new(more));
+pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>) -> MethodRouter {
+    let paths = Arc::new(paths);
     any(move |headers: HeaderMap, uri: Uri| async move {
         let uptime_seconds = Timestamp::now().as_second().saturating_sub(info.started.as_second()).max(0);
-        let text = || status_text(&info, uptime_seconds, &paths, &more);
+        let text = || status_text(&info, uptime_seconds, &paths);
         let content = || Status {
             start_time: info.started.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             uptime_seconds,
@@ -92,7 +89,7 @@ pub(super) fn statusz(info: Arc<ComponentInfo>, paths: Vec<String>, more: Vec<St
     })
 }
 
-fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String], more: &[StatusLine]) -> String {
+fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String]) -> String {
     let started = info.started.strftime("%a %b %e %H:%M:%S UTC %Y").to_string();
     let up = format!("{} hr {:02} min {:02} sec", uptime / 3600, uptime / 60 % 60, uptime % 60);
     let lines = [
@@ -103,9 +100,7 @@ fn status_text(info: &ComponentInfo, uptime: i64, paths: &[String], more: &[Stat
         ("Emulation version", &info.emulation_version),
         ("Paths", &paths.join(" ")),
     ];
-    let lines = lines.map(|(label, value)| (label, value.clone()));
-    let more = more.iter().map(|(label, value)| (*label, value()));
-    lines.into_iter().chain(more).fold(header(info, "statusz") + "\n", |mut text, (label, value)| {
+    lines.iter().fold(header(info, "statusz") + "\n", |mut text, (label, value)| {
         let _ = writeln!(text, "{label}: {value}"); // into a String: cannot fail
         text
     })

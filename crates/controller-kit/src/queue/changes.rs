@@ -37,11 +37,6 @@ impl<K: QueueKey> WorkQueue<K> {
         self.shared.end_change(|core, _| core.written(key));
     }
 
-    /// The time at which the oldest change of `key` was seen that has not been written; none if all are. Cost: O(1).
-    pub fn change_seen(&self, key: &K) -> Option<Instant> {
-        self.shared.core.lock().change_of(key).map(|change| Instant::from_std(change.since))
-    }
-
     /// The age of the oldest change that has not been written, of all keys; zero if there is none.
     ///
     /// A key counts from its first add until a sync of it succeeds, also while that sync has not found yet whether there is

@@ -109,7 +109,6 @@ fn routes(checks: &Checks) -> Routes {
         })
         .slis(slis, |text| text + "# filtered\n")
         .configz("some.config.k8s.io", || serde_json::json!({"kind": "SomeConfiguration"}))
-        .status("Mood", || "calm".to_owned())
         .flagz(move || flags.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
         .log_level(|level| if level < 100 { Ok(()) } else { Err("too high".to_owned()) })
         .route("/debug/slow", slow)

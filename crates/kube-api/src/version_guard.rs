@@ -20,7 +20,9 @@
 //! * Watch events and bookmarks raise the known version, because their changes are committed. They are never evidence
 //!   themselves: the events of a lagging API server may be old.
 //! * Reads and lists with `resourceVersion=0` would prove nothing. This program sends none.
-//! * An update without a change is answered with the version that was sent, and does not count.
+//! * An update without a change is answered with the version of the stored object. It does not count, if that is the version
+//!   that was sent; nor does any update that was sent without a version, of which nobody knows whether it changed something:
+//!   a webhook may have taken its changes out, or another writer have made the same.
 //! * Versions are compared within one resource only. `--etcd-servers-overrides` may keep others (Leases, Events) in an
 //!   etcd of their own, with revisions of their own.
 //! * After a restore, versions known before it do not count, nor do answers to requests that were sent before it.
@@ -84,9 +86,10 @@ impl VersionGuard {
         self.check(baseline, version, |version| version < baseline.highest)
     }
 
-    /// Checks the version after a write; `sent` is the version that it replaced, if any.
+    /// Checks the version after a write; `sent` is the version that it replaced: empty if it was sent without one, `None` if
+    /// it created the object.
     pub fn check_write(&self, baseline: &Baseline, sent: Option<&str>, version: &str) {
-        if sent != Some(version) {
+        if sent.is_none_or(|sent| !sent.is_empty() && sent != version) {
             self.check(baseline, version, |version| version <= baseline.highest);
         }
     }
@@ -152,6 +155,10 @@ mod tests {
         guard.observe(0, "pods", "90");
         guard.check_write(&guard.baseline("endpointslices"), Some("15"), "15");
         assert_eq!(restores(&guard), 0, "a write that changed nothing");
+        guard.check_write(&guard.baseline("endpointslices"), Some(""), "15");
+        assert_eq!(restores(&guard), 0, "the same, sent without a version");
+        guard.check_write(&guard.baseline("endpointslices"), Some(""), "15");
+        assert_eq!(restores(&guard), 0, "the same, sent without a version");
         guard.check_write(&guard.baseline("endpointslices"), Some("15"), "21");
         assert_eq!(restores(&guard), 0, "pods may be in another etcd");
         guard.check_write(&guard.baseline("endpointslices"), Some("15"), "21");
@@ -191,7 +198,7 @@ mod tests {
                     }
                     1 => revision += 1,
                     2 => guard.observe(0, "slices", &index.get(&history).to_string()),
-                    3 => under_way.extend([(0, guard.baseline("slices")), (1, guard.baseline("/slice"))]),
+                    3 => under_way.extend([(0, guard.baseline("slices")), (1, guard.baseline("/slice")), (2, guard.baseline("slices"))]),
                     _ if under_way.is_empty() => {}
                     _ => {
                         let (kind, before) = under_way.swap_remove(index.index(under_way.len()));
@@ -199,8 +206,11 @@ mod tests {
                             revision += 1;
                             history.push(revision);
                             guard.check_write(&before, None, &revision.to_string());
-                        } else {
+                        } else if kind == 1 {
                             guard.check_read(&before, &object.to_string());
+                        } else {
+                            // An update without a version that changes nothing.
+                            guard.check_write(&before, Some(""), &object.to_string());
                         }
                     }
                 }

@@ -12,6 +12,7 @@ use endpoint_informers::repairs::Repairs;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 use kube_api::plain_counter::PlainCounter;
+use kube_api::version_guard::VersionGuard;
 use prometheus_client::registry::Registry;
 
 use crate::predictions::Predicting;
@@ -22,6 +23,7 @@ pub struct Running<T = EndpointSlice> {
     queue: WorkQueue<ObjectKey>,
     registry: Registry,
     foreign_writes: PlainCounter,
+    versions: VersionGuard,
     remembered: Box<dyn Fn() -> Vec<Remembered> + Send + Sync>,
     /// The API server.
     pub api: TestApi<T>,
@@ -44,7 +46,9 @@ impl<T: Served> TestApi<T> {
     ) -> Running<T> {
         let mut registry = Registry::default();
         let queues = QueueMetrics::register(&mut registry);
-        let (controller, events) = new(Arc::clone(&self.cache), self.client(), &queues, &mut registry);
+        let client = self.client();
+        let versions = client.version_guard().clone();
+        let (controller, events) = new(Arc::clone(&self.cache), client, &queues, &mut registry);
         let queue = controller.queue().clone();
         tokio::spawn(events.run(std::future::pending()));
         let remembering = Arc::clone(&controller);
@@ -52,7 +56,7 @@ impl<T: Served> TestApi<T> {
         let foreign_writes = controller.repairs().map(Repairs::foreign_writes).unwrap_or_default();
         tokio::spawn(run_with_policy(controller, self.server.lock().in_flight, Some(policy)));
         let remembered = Box::new(move || remembering.remembered());
-        Running { queue, registry, foreign_writes, remembered, api: self.clone() }
+        Running { queue, registry, foreign_writes, versions, remembered, api: self.clone() }
     }
 }
 
@@ -68,6 +72,11 @@ impl<T: Served> Running<T> {
     /// The number of foreign writes so far.
     pub fn foreign_writes(&self) -> u64 {
         self.foreign_writes.get()
+    }
+
+    /// The number of times that the controller took a write for evidence of a restored backup.
+    pub fn restores(&self) -> u64 {
+        *self.versions.restores().borrow()
     }
 
     /// The tables in which the controller remembers something about this Service.

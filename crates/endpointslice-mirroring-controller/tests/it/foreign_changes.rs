@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use controller_harness::TestApi;
 use endpoint_informers::kinds::CachedEndpoints;
 use endpointslice::well_known::{ENDPOINTSLICE_CONTROLLER, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -273,4 +274,29 @@ async fn foreign_writes_of_mirrored_slices_are_counted() {
     harness.api.delete_slice("web");
     harness.writes().await;
     assert_eq!(harness.foreign_writes(), 1, "a change, and no deletion");
+}
+
+/// Updates are sent without a version, so that the answer to one without a change has the version of the stored slice.
+#[tokio::test(start_paused = true)]
+async fn an_update_that_a_webhook_takes_back_is_no_sign_of_a_restored_backup() {
+    let api = |name: &str, api: &TestApi| {
+        api.service(service(name, json!({})));
+        api.upsert::<CachedEndpoints>(endpoints(name, &["10.0.0.1"], json!({})));
+    };
+    let harness = Harness::start(|server| {
+        server.mutate(|slice: &mut EndpointSlice| {
+            slice.metadata.labels.get_or_insert_default().insert("team".into(), "a".into());
+        });
+        api("web", server);
+    })
+    .await;
+    let harness = harness.restart().await;
+    assert_eq!(harness.writes().await, ["PUT web-1"], "the label of the webhook is not in the plan");
+    api("db", &harness.api);
+    assert_eq!(harness.writes().await, ["POST db-"], "a later version is known");
+    let version = |harness: &Harness| harness.api.slices("web").remove(0).metadata.resource_version;
+    let before = version(&harness);
+    api("web", &harness.api);
+    assert_eq!(harness.writes().await, ["PUT web-1"]);
+    assert_eq!((version(&harness), harness.restores()), (before, 0), "nothing was written");
 }

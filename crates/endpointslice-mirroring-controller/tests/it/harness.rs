@@ -109,6 +109,11 @@ impl Harness {
         self.running.foreign_writes()
     }
 
+    /// The number of times that the controller took a write for evidence of a restored backup.
+    pub(crate) fn restores(&self) -> u64 {
+        self.running.restores()
+    }
+
     /// A metric of the controller.
     pub(crate) fn metric(&self, series: &str) -> u64 {
         self.running.metric(&format!("endpoint_slice_mirroring_controller_{series}"))

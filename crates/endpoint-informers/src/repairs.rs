@@ -1,14 +1,16 @@
-//! Repairs of objects that another client changed: ten at once for each Service, then one a minute.
+//! Repairs of objects that another client changed, and the limit on them.
 //!
-//! A client that relabels, edits, deletes or re-creates our objects, on purpose or because two controllers were
-//! configured to manage the same ones, would otherwise cost a write for each of its own. Ten repairs of a Service may
-//! follow each other as fast as its changes. After that there is one a minute, until no other client has interfered for
-//! a while: the allowance grows by one a minute, back to ten. Each time this limit is reached, the Service gets one
-//! event, with the name of the client if the object has it.
+//! What upstream repairs at once or a second later is repaired as fast here too, each time: objects that are deleted, and
+//! slices from which endpoints are gone that receive traffic.
+//!
+//! Other changes, such as of labels, cost nobody a connection, and upstream repairs them late or never. A client that makes
+//! them again and again, on purpose or because two controllers were configured to manage the same objects, would cost a
+//! write for each of its own. The first change of each object is free. After that a Service has ten repairs, which may
+//! follow each other as fast as the changes, and one more each minute. Each time this limit is reached, the Service gets
+//! one event, with the name of the client if the object has it.
 //!
 //! Only repairs wait. Changes of the Service or its endpoints are published at once, whatever happened to the objects
-//! meanwhile. (Upstream has no such limit: it repairs edits and deletions as fast as they come, at most one a second
-//! for slices, and never repairs a slice that loses its labels.)
+//! meanwhile.
 //!
 //! # Foreign writes
 //!
@@ -17,6 +19,7 @@
 //! of this program, nor what a first list shows.
 
 mod author;
+mod change;
 mod limiter;
 
 use std::collections::VecDeque;
@@ -26,13 +29,14 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::{EventType, Recorder};
-use endpointslice::model::ResourceVersion;
+use endpointslice::model::{ResourceVersion, Uid};
 use kube_api::plain_counter::PlainCounter;
 use kube_api::time::Instant;
 use parking_lot::Mutex;
 use tracing::warn;
 
 pub use self::author::Author;
+pub use self::change::{ForeignChange, takes_endpoints};
 use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;
@@ -98,14 +102,9 @@ impl Repairs {
 
     /// Requeues a Service because another client changed one of its objects: after `delay`, or later if the limit
     /// requires it.
-    pub fn foreign_change(&self, key: ObjectKey, delay: Duration, author: Author) {
-        let delay = self.limiter.lock().record_change(&key, author, delay, Instant::now());
+    pub fn foreign_change(&self, key: ObjectKey, delay: Duration, change: ForeignChange<'_>) {
+        let delay = self.limiter.lock().record_change(&key, change, delay, Instant::now());
         self.queue.add_after(key, delay);
-    }
-
-    /// True if another client has changed an object of this Service since its last sync began.
-    pub fn has_new_change(&self, key: &ObjectKey) -> bool {
-        self.limiter.lock().has_new_change(key)
     }
 
     /// The time until a repair of this Service is allowed.
@@ -118,28 +117,41 @@ impl Repairs {
         self.limiter.lock().begin_sync(key);
     }
 
-    /// Counts a write of the running sync of this Service, whether it succeeded or failed.
-    pub fn count_write(&self, key: &ObjectKey) {
-        self.limiter.lock().count_write(key, Instant::now());
+    /// Counts a write of the running sync of this Service, whether it succeeded or failed. `created` is the object that it
+    /// created, if any.
+    pub fn count_write(&self, key: &ObjectKey, created: Option<&Uid>) {
+        self.limiter.lock().count_write(key, created, Instant::now());
     }
 
     /// Records that the sync of this Service made all its writes. If the next repair has to wait, the Service gets an
     /// event, once until the limit is no longer reached. `objects` is the plural of the kind, such as `EndpointSlices`.
     pub fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder, objects: &str) {
         let Some(author) = self.limiter.lock().sync_succeeded(key, Instant::now()) else { return };
-        warn!(service = %key, %author, "Another client keeps changing {objects} of a Service, repairing them once a minute at most");
-        if let Some(service) = cache.read(|state| state.services.get(&key.namespace, &key.name).cloned()) {
-            let message = format!(
-                "{objects} that are managed for this Service keep being changed or deleted by {author}; until that \
-                 ends, they are repaired once a minute at most"
-            );
-            let reason = format!("{objects}Contested");
-            recorder.event(&service_reference(&service), EventType::Warning, &reason, message);
-        }
+        let message = format!(
+            "{objects} that are managed for this Service keep being changed or deleted by {author}; until that ends, \
+             changes that take no endpoint from them are repaired once a minute at most"
+        );
+        report_contested(key, cache, recorder, objects, &author, message);
     }
 
     /// Forgets a Service that was deleted, or whose foreign changes no sync follows.
     pub fn forget(&self, key: &ObjectKey) {
         self.limiter.lock().forget(key);
+    }
+}
+
+/// Logs that this client keeps taking or changing our objects of this Service, and gives the Service an event.
+pub(crate) fn report_contested(
+    key: &ObjectKey,
+    cache: &Cache,
+    recorder: &Recorder,
+    objects: &str,
+    author: &Author,
+    message: String,
+) {
+    warn!(service = %key, %author, "Another client keeps changing {objects} of a Service");
+    if let Some(service) = cache.read(|state| state.services.get(&key.namespace, &key.name).cloned()) {
+        let reason = format!("{objects}Contested");
+        recorder.event(&service_reference(&service), EventType::Warning, &reason, message);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpoint_informers::cache::{Change, Handler, ListPhase, State};
 use endpoint_informers::kinds::CachedEndpoints;
-use endpoint_informers::repairs::Author;
+use endpoint_informers::repairs::{Author, ForeignChange};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::{Pod, Service};
 
@@ -121,8 +121,11 @@ impl EndpointsController {
         let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
         if ours && foreign {
             let author = if deleted { Author::Unknown } else { self.repairs.author(&object.last_managers) };
+            // Upstream repairs deletions at once, and other changes at its resync.
+            let change =
+                ForeignChange { object: &object.uid, author, takes_endpoints: deleted, deletes: deleted };
             let delay = if deleted || awaited { Duration::ZERO } else { FOREIGN_CHANGE_DELAY };
-            self.repairs.foreign_change(key, delay, author);
+            self.repairs.foreign_change(key, delay, change);
         } else if awaited || deleted {
             self.queue.add(key);
         }

@@ -10,6 +10,7 @@ use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::{CachedEndpoints, SelectedPods, UnreadableObjects};
 use endpoint_informers::seen_pods::PodChanges;
 use endpointslice::desired::Skipped;
+use endpointslice::model::Uid;
 use endpointslice::well_known::ENDPOINT_CONTROLLER_NAME;
 use endpointslice::{Pod, Service};
 use k8s_openapi::api::core::v1::{self as core, Endpoints};
@@ -330,23 +331,20 @@ impl EndpointsController {
         };
         match written {
             Ok(written) => {
-                self.repairs.count_write(key);
+                let metadata = written.unwrap_or_default();
+                let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
+                self.repairs.count_write(key, matches!(plan, Plan::Create(_)).then_some(&uid));
                 let mut tracker = self.tracker.lock();
                 tracker.settled(key);
-                let metadata = written.unwrap_or_default();
                 if let Some(version) = metadata.resource_version {
                     self.repairs.wrote(version.as_str().into());
-                    tracker.wrote(
-                        key,
-                        metadata.uid.as_deref().unwrap_or_default().into(),
-                        version.as_str().into(),
-                    );
+                    tracker.wrote(key, uid, version.as_str().into());
                 }
                 debug!(controller = Self::NAME, key = %key, "Wrote Endpoints");
                 Ok(())
             }
             Err(error) => {
-                self.repairs.count_write(key);
+                self.repairs.count_write(key, None);
                 if may_be_stored(&error) {
                     self.tracker.lock().unanswered(key);
                 }

@@ -8,7 +8,7 @@ use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
 use endpoint_informers::kinds::CachedSlice;
-use endpoint_informers::pending::{PendingWrite, pending_slices};
+use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::resource::Resource as _;
 use endpoint_informers::seen_pods::PodChanges;
 use endpoint_informers::slices::{
@@ -189,7 +189,7 @@ impl EndpointSliceController {
         match self.slices.cache.read(read).ok()? {
             Found::Deleted | Found::NotServed => Some(Vec::new()),
             Found::Delegated(slices) => {
-                Some(pending_slices(SlicePlan::delete_all(decode_all(&slices).ok()?), &[]))
+                Some(self.slices.pending(key, SlicePlan::delete_all(decode_all(&slices).ok()?), &[]))
             }
             Found::Changes(reading) => {
                 let slices = reading.slices.clone();
@@ -198,13 +198,13 @@ impl EndpointSliceController {
                 if plan.is_empty() {
                     return Some(Vec::new());
                 }
-                Some(pending_slices(plan, &decode_all(&slices).ok()?))
+                Some(self.slices.pending(key, plan, &decode_all(&slices).ok()?))
             }
             Found::Service(snapshot) => {
                 let snapshot = snapshot.sorted();
                 let existing = snapshot.existing().ok()?;
                 let (plan, ..) = self.writes(&snapshot, &existing, None);
-                Some(pending_slices(plan, &existing))
+                Some(self.slices.pending(key, plan, &existing))
             }
         }
     }

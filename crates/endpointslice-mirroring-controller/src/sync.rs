@@ -7,7 +7,7 @@ use controller_kit::key::ObjectKey;
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::kinds::CachedEndpoints;
-use endpoint_informers::pending::{PendingWrite, pending_slices};
+use endpoint_informers::pending::PendingWrite;
 use endpoint_informers::slices::{HintLabels, ManagedSlices, OwnerTotals, StaleCache, SyncError, decode_all};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
@@ -122,7 +122,7 @@ impl EndpointSliceMirroringController {
         let Snapshot { endpoints, slices } = self.snapshot(key, read).ok()?;
         let Some(cached) = endpoints else {
             let current = decode_all(&slices.current).ok()?;
-            return Some(pending_slices(SlicePlan::delete_all(current), &[]));
+            return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));
         };
         let plan = self.mirror(&cached, &slices).ok()?.plan;
         // Most Services are in sync.
@@ -130,6 +130,6 @@ impl EndpointSliceMirroringController {
             return Some(Vec::new());
         }
         let stored = [&slices.current[..], &slices.terminating].concat();
-        Some(pending_slices(plan, &decode_all(&stored).ok()?))
+        Some(self.slices.pending(key, plan, &decode_all(&stored).ok()?))
     }
 }

@@ -314,6 +314,11 @@ impl<T: Served> TestApi<T> {
         Watched::start(api, &format!("{}/{NAMESPACE}/{}", T::NAMESPACES, T::URL_PATH_SEGMENT)).await
     }
 
+    /// The number of objects that are stored.
+    pub fn object_count(&self) -> usize {
+        self.server.lock().objects.len()
+    }
+
     /// The stored object of this name.
     pub fn stored(&self, name: &str) -> Option<T> {
         self.server.lock().objects.get(name).cloned()

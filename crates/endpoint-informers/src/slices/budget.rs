@@ -15,23 +15,41 @@ pub const MAX_WRITES: usize = 50;
 pub struct WriteBudget<'a> {
     queue: Option<&'a WorkQueue<ObjectKey>>,
     left: usize,
+    /// The new slices that may be given away by admission until no more are created.
+    losses: usize,
 }
 
 impl<'a> WriteBudget<'a> {
     /// [`MAX_WRITES`], for a key of this queue.
     pub fn of(queue: &'a WorkQueue<ObjectKey>) -> Self {
-        Self { queue: Some(queue), left: MAX_WRITES }
+        Self { left: MAX_WRITES, ..Self::until_shutdown(queue) }
     }
 
     /// No limit until the queue is shut down: for a Service whose syncs make no progress, because the API server stores
     /// something other than what is sent, or rejects it.
     pub fn until_shutdown(queue: &'a WorkQueue<ObjectKey>) -> Self {
-        Self { queue: Some(queue), left: usize::MAX }
+        Self { queue: Some(queue), ..Self::unlimited() }
     }
 
     /// No limit.
     pub const fn unlimited() -> Self {
-        Self { queue: None, left: usize::MAX }
+        Self { queue: None, left: usize::MAX, losses: usize::MAX }
+    }
+
+    /// The same until admission has given this many new slices to another manager or Service: then no more are created.
+    #[must_use]
+    pub(super) fn with_losses(self, losses: usize) -> Self {
+        Self { losses, ..self }
+    }
+
+    /// True if slices may be created.
+    pub(super) fn may_create(&self) -> bool {
+        self.losses > 0
+    }
+
+    /// Counts a new slice that admission gave away.
+    pub(super) fn lose(&mut self) {
+        self.losses = self.losses.saturating_sub(1);
     }
 
     /// Takes one write from the budget. Returns false if none may be made.

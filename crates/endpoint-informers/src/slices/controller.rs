@@ -9,6 +9,7 @@ use controller_kit::recorder::Recorder;
 use controller_kit::worker::end_planning;
 use endpointslice::model::endpoints_of;
 use endpointslice::{Desired, PlanOptions, SlicePlan, SliceTemplate, plan};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_api::ApiClient;
 
 use super::expectations::SliceExpectations;
@@ -17,6 +18,7 @@ use super::sync_error::SyncError;
 use super::writer::SliceWriter;
 use super::writes::{Applied, Written};
 use crate::cache::Cache;
+use crate::pending::{PendingWrite, pending_slices};
 
 /// The most endpoints of a plan whose writes overlap with the syncs of other Services, beyond the controller's number of
 /// workers. A planned endpoint takes about a kilobyte, so that fifty such plans take 50 MB.
@@ -103,8 +105,25 @@ impl SliceController {
         let mut budget = self.expectations.budget(key, plan);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
         let applied = self.writer.apply_within(&mut budget, plan, on_write).await;
+        for slice in self.expectations.take_surplus(key) {
+            self.writer.discard(&key.namespace, &slice).await;
+        }
         self.expectations.applied(key, plan, &applied);
         applied
+    }
+
+    /// The writes of a plan for this Service, and the deletions that may follow its creates. `existing` are the slices that it
+    /// was made for.
+    ///
+    /// Cost: that of [`pending_slices`].
+    pub fn pending(&self, key: &ObjectKey, plan: SlicePlan, existing: &[EndpointSlice]) -> Vec<PendingWrite> {
+        let creates = plan.types.iter().any(|plan| !plan.create.is_empty());
+        let mut pending = pending_slices(plan, existing);
+        if creates {
+            let left_behind = self.expectations.left_behind(key).into_iter();
+            pending.extend(left_behind.map(|slice| PendingWrite::Delete(slice.into_slice(key).into())));
+        }
+        pending
     }
 
     /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next

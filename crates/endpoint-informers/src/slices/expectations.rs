@@ -19,9 +19,11 @@
 //! | repaired | endpoints, ports, address type, hints; labels, except the three reserved for slices; a missing owner reference to the Service (the slice is deleted and created again, except a lone placeholder); `managed-by`, `service-name`, deletion | endpoints, ports, address type; labels, annotations; an owner reference to older Endpoints; `managed-by`, `service-name`, deletion |
 //! | left alone | annotations, finalizers, other owner references | finalizers, owner references that are missing or to other objects |
 //!
-//! [`Repairs`] limits how often this happens for one Service.
+//! [`Repairs`] limits how often this happens for one Service, and [`reassignments`] the slices that are created in place of
+//! those that another manager or Service gets.
 
 mod observe;
+mod reassignments;
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -39,9 +41,12 @@ use endpointslice::well_known::{MANAGED_BY, SERVICE_NAME};
 use endpointslice::{Expectations, SlicePlan};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_api::time::Instant;
 use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
+use self::reassignments::Reassignments;
+pub(super) use self::reassignments::Stored;
 use super::budget::{MAX_WRITES, WriteBudget};
 use super::sync_error::StaleCache;
 use super::writes::{Applied, Written};
@@ -49,7 +54,7 @@ use crate::cache::Cache;
 use crate::controller::Remembered;
 use crate::deferred_events::{DeferredEvents, SyncGuard};
 use crate::kinds::CachedSlice;
-use crate::repairs::{Author, Repairs};
+use crate::repairs::{Repairs, report_contested};
 use crate::resource::Change;
 use crate::state::State;
 
@@ -66,6 +71,7 @@ pub struct SliceExpectations {
     conflicted: Mutex<HashSet<ObjectKey>>,
     /// Services whose last sync ended before its plan.
     unfinished: Mutex<HashMap<ObjectKey, Unfinished>>,
+    reassignments: Mutex<Reassignments>,
     deferred: DeferredEvents<CachedSlice>,
 }
 
@@ -93,7 +99,7 @@ impl SliceExpectations {
     pub fn new(managed_by: impl Into<Arc<str>>, queue: WorkQueue<ObjectKey>, delay: Duration) -> Self {
         let managed_by = managed_by.into();
         let repairs = Repairs::new(queue.clone(), "");
-        let (expectations, conflicted, unfinished, deferred) = Default::default();
+        let (expectations, conflicted, unfinished, reassignments, deferred) = Default::default();
         let ignores_annotations = false;
         Self {
             managed_by,
@@ -104,6 +110,7 @@ impl SliceExpectations {
             expectations,
             conflicted,
             unfinished,
+            reassignments,
             deferred,
         }
     }
@@ -142,9 +149,15 @@ impl SliceExpectations {
     }
 
     /// Records that the sync of this Service made all its writes. If other clients change its slices so often that the next
-    /// repair has to wait, the Service gets an event through `recorder`.
+    /// repair has to wait, or take so many that no more are created, the Service gets an event through `recorder`.
     pub(super) fn sync_succeeded(&self, key: &ObjectKey, cache: &Cache, recorder: &Recorder) {
         self.repairs.sync_succeeded(key, cache, recorder, "EndpointSlices");
+        let Some(author) = self.reassignments.lock().report(key) else { return };
+        let message = format!(
+            "New EndpointSlices of this Service are given to another controller or Service by {author}; until that ends, \
+             endpoints that need a new EndpointSlice are not published, except by one try from time to time"
+        );
+        report_contested(key, cache, recorder, "EndpointSlices", &author, message);
     }
 
     /// Reads the Service's slices that this controller manages. Changes nothing here.
@@ -186,44 +199,66 @@ impl SliceExpectations {
 
     /// Records a successful write of the running sync of this Service.
     ///
-    /// The stored slice need not be ours any more: an admission webhook may have given it to another controller or
-    /// Service. That is a foreign change, and its event will not show it as one.
+    /// The stored slice need not be ours any more: an admission webhook or policy may have given it to another controller or
+    /// Service. Its event will not show that as a foreign change.
     pub fn written(&self, key: &ObjectKey, written: &Written<'_>) {
-        self.repairs.count_write(key);
-        if let Written::Created(metadata) | Written::Updated(metadata) = written {
-            self.repairs.wrote(ObjectVersion::from(*metadata).resource_version);
-        }
         let (Written::Created(metadata) | Written::Updated(metadata) | Written::Deleted(metadata)) = written;
         let uid = Uid::from(metadata.uid.as_deref().unwrap_or_default());
-        match written {
-            Written::Deleted(_) => self.expectations.lock().expect_deleted(key.clone(), uid),
-            Written::Created(metadata) | Written::Updated(metadata) if self.is_of(key, metadata) => {
-                let version = ObjectVersion::from(*metadata);
-                self.expectations.lock().expect(key.clone(), uid, version);
-            }
-            Written::Created(_) | Written::Updated(_) => {
-                self.expectations.lock().removed(key, &uid);
-                self.repairs.foreign_change(key.clone(), self.delay, Author::Admission);
-            }
+        let is_created = matches!(written, Written::Created(_));
+        self.repairs.count_write(key, is_created.then_some(&uid));
+        if matches!(written, Written::Deleted(_)) {
+            return self.expectations.lock().expect_deleted(key.clone(), uid);
         }
+        let version = ObjectVersion::from(*metadata);
+        self.repairs.wrote(version.resource_version);
+        if self.is_of(key, metadata) {
+            self.expectations.lock().expect(key.clone(), uid.clone(), version);
+            if is_created {
+                self.reassignments.lock().kept(key, &uid);
+            }
+            return;
+        }
+        self.expectations.lock().removed(key, &uid);
+        let (mut reassignments, now) = (self.reassignments.lock(), Instant::now());
+        if is_created {
+            reassignments.stored(key, Stored::of(metadata), now);
+        } else {
+            reassignments.updated(key, now);
+        }
+        self.queue.add_after(key.clone(), reassignments.rest(key, now).max(self.delay));
+    }
+
+    /// Slices that admission gave away, and that are to be deleted unless somebody has changed them since.
+    pub(super) fn take_surplus(&self, key: &ObjectKey) -> Vec<Stored> {
+        self.reassignments.lock().take_surplus(key)
+    }
+
+    /// The slices of this Service that admission gave to another manager or Service when we created them.
+    pub(super) fn left_behind(&self, key: &ObjectKey) -> Vec<Stored> {
+        self.reassignments.lock().left_behind(key)
     }
 
     /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if
     /// the last sync left no fewer writes to make.
     pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
         let last = self.unfinished.lock().remove(key);
-        if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
+        let losses = self.reassignments.lock().allowance(key, Instant::now());
+        let budget = if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
             WriteBudget::until_shutdown(&self.queue)
         } else {
             WriteBudget::of(&self.queue)
-        }
+        };
+        budget.with_losses(losses)
     }
 
     /// Records the outcome of a plan. If a write met a slice that is newer than the cache shows, the next event of the
     /// Service's slices requeues it. Called during the sync, so that this event cannot be missed.
     pub(super) fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
         for _ in &applied.errors {
-            self.repairs.count_write(key);
+            self.repairs.count_write(key, None);
+        }
+        if applied.creates_withheld {
+            self.queue.add_after(key.clone(), self.rest(key));
         }
         if applied.errors.iter().any(WriteError::is_transient) {
             self.conflicted.lock().insert(key.clone());
@@ -237,17 +272,16 @@ impl SliceExpectations {
         }
     }
 
-    /// Requeues a Service whose plan is not finished behind all waiting keys. If another client has changed a slice
-    /// meanwhile, the Service is requeued when that may be repaired.
+    /// The time after which a slice of this Service may be created in place of one that another manager or Service got.
+    fn rest(&self, key: &ObjectKey) -> Duration {
+        self.reassignments.lock().rest(key, Instant::now()).max(self.delay)
+    }
+
+    /// Requeues a Service whose plan is not finished behind all waiting keys: what is left of it waits for no repair.
     fn requeue_unfinished(&self, key: &ObjectKey) {
         let mut unfinished = self.unfinished.lock();
         // Once for each plan: a sync that finds the cache behind makes none.
-        if !unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.progress)) {
-            return;
-        }
-        if self.repairs.has_new_change(key) {
-            unfinished.remove(key);
-        } else {
+        if unfinished.get_mut(key).is_some_and(|last| mem::take(&mut last.progress)) {
             self.queue.requeue(key.clone());
         }
     }
@@ -269,6 +303,7 @@ impl SliceExpectations {
     pub fn release(&self, key: &ObjectKey) {
         self.unfinished.lock().remove(key);
         self.conflicted.lock().remove(key);
+        self.reassignments.lock().forget(key);
         let mut expectations = self.expectations.lock();
         expectations.allow_removal(key);
         expectations.wake(key);

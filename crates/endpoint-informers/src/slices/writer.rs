@@ -4,11 +4,14 @@ use controller_kit::key::ObjectKey;
 use controller_kit::write::{ObjectWriter, WriteError};
 use endpointslice::SlicePlan;
 use endpointslice::plan::AddressTypePlan;
-use endpointslice::well_known::LAST_CHANGE_TRIGGER_TIME;
+use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::{ApiClient, Preconditions};
+use tracing::debug;
 
 use super::budget::WriteBudget;
+use super::expectations::Stored;
 use super::writes::{Applied, Written};
 
 /// Writes slices with one client.
@@ -20,6 +23,7 @@ pub struct SliceWriter {
 /// The reason why a plan was not carried out in full.
 enum Stop {
     BudgetSpent,
+    CreatesWithheld,
     NamespaceTerminating,
     Failed(WriteError),
 }
@@ -41,6 +45,9 @@ impl SliceWriter {
     /// Address types are independent: the first failure ends the plan of its type, and the others still run, as do the
     /// deletes after them. A namespace that is being deleted rejects new slices, which ends the plan of the type
     /// without an error. A slice that is already gone counts as deleted (`reconciler.go` `Reconcile`, `finalize`).
+    ///
+    /// No slice is created once admission has given [as many as the budget allows](WriteBudget) to another manager: then
+    /// updates still run, and deletes do not.
     ///
     /// Deletes send the uid as a precondition, and those of [`SlicePlan::delete_if_unchanged`] the resourceVersion. The
     /// others don't send the version, because our own last write may be newer than the slice in the plan.
@@ -64,6 +71,7 @@ impl SliceWriter {
                     applied.unfinished = true;
                     applied.cut_after.get_or_insert(before - budget.left());
                 }
+                Err(Stop::CreatesWithheld) => applied.creates_withheld = true,
                 Err(Stop::NamespaceTerminating) => {}
                 Err(Stop::Failed(error)) => {
                     applied.errors.push(error.with_fingerprint(self.fingerprint(plan)));
@@ -73,7 +81,7 @@ impl SliceWriter {
         for slice in &plan.delete_if_unchanged {
             let unchanged = slice.metadata.resource_version.clone();
             match self.delete(budget, slice, unchanged, &mut on_write).await {
-                Ok(()) | Err(Stop::NamespaceTerminating) => {}
+                Ok(()) | Err(Stop::NamespaceTerminating | Stop::CreatesWithheld) => {}
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
                     break;
@@ -93,20 +101,43 @@ impl SliceWriter {
     ) -> Result<(), Stop> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
         for slice in create {
-            take(budget)?;
-            match self.writer.create(&key(slice), slice).await? {
-                Some(created) => on_write(Written::Created(&created)),
-                None => return Err(Stop::NamespaceTerminating),
+            if !budget.may_create() {
+                break;
             }
+            take(budget)?;
+            let Some(created) = self.writer.create(&key(slice), slice).await? else {
+                return Err(Stop::NamespaceTerminating);
+            };
+            if is_reassigned(slice, &created) {
+                budget.lose();
+            }
+            on_write(Written::Created(&created));
         }
         for slice in &plan.update {
             take(budget)?;
             on_write(Written::Updated(&self.writer.update(&key(slice), slice).await?));
         }
+        // What is to be deleted may hold the endpoints of a slice that was not created.
+        if !create.is_empty() && !budget.may_create() {
+            return Err(Stop::CreatesWithheld);
+        }
         for slice in &plan.delete {
             self.delete(budget, slice, None, on_write).await?;
         }
         Ok(())
+    }
+
+    /// Deletes a slice that admission gave to another manager or Service when we created it, if nobody has changed it since.
+    /// A failure leaves it: it is somebody's now, or gone.
+    pub(super) async fn discard(&self, namespace: &str, stored: &Stored) {
+        let preconditions = Preconditions {
+            uid: Some(stored.uid.clone()),
+            resource_version: Some(stored.resource_version.clone()),
+        };
+        let key = ObjectKey::new(namespace, &*stored.name);
+        if let Err(error) = self.writer.delete::<EndpointSlice>(&key, &preconditions).await {
+            debug!(%key, %error, "Left an EndpointSlice that admission gave to another manager");
+        }
     }
 
     /// Deletes a slice with its uid as a precondition: a new slice of the same name belongs to another client.
@@ -128,6 +159,13 @@ impl SliceWriter {
     fn fingerprint(&self, plan: &AddressTypePlan) -> u64 {
         self.writer.fingerprint(plan.create.iter().chain(&plan.update).chain(&plan.delete))
     }
+}
+
+/// True if the stored slice is of another manager or Service than the one that was sent.
+fn is_reassigned(sent: &EndpointSlice, stored: &ObjectMeta) -> bool {
+    let label =
+        |metadata: &ObjectMeta, name| metadata.labels.as_ref().and_then(|labels| labels.get(name).cloned());
+    [MANAGED_BY, SERVICE_NAME].iter().any(|name| label(&sent.metadata, *name) != label(stored, *name))
 }
 
 fn take(budget: &mut WriteBudget<'_>) -> Result<(), Stop> {

@@ -56,6 +56,8 @@ pub struct Applied {
     pub written: WriteCounts,
     /// True if the budget ended before the plan.
     pub unfinished: bool,
+    /// True if slices were not created, because admission gives new ones to another manager or Service.
+    pub creates_withheld: bool,
     /// The writes made for the address type whose plan the end of the budget cut off.
     pub cut_after: Option<usize>,
 }

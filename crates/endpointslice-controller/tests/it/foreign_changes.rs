@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use controller_harness::TestApi;
 use endpointslice::well_known::{LAST_CHANGE_TRIGGER_TIME, MANAGED_BY, SERVICE_NAME};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::json;
@@ -104,27 +105,27 @@ async fn a_client_that_annotates_slices_between_pod_changes_is_not_reported_and_
 
 type ForeignChange = fn(&Harness);
 
-/// Changes that a client makes to each of our slices, and the author that the event names.
-const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
+/// Changes that a client makes to each of our slices, and the author that the event names: that upstream never repairs, or
+/// only at its resync.
+const LIMITED: [(&str, ForeignChange, &str); 2] = [
     (
-        "relabels",
-        |harness| on_ours(harness, |slice| set_label(slice, MANAGED_BY, "them")),
-        "field manager \"other-client\"",
-    ),
-    (
-        "moves",
-        |harness| on_ours(harness, |slice| set_label(slice, SERVICE_NAME, "gone")),
-        "field manager \"other-client\"",
-    ),
-    (
-        "edits",
-        |harness| on_ours(harness, |slice| slice.endpoints = Some(Vec::new())),
+        "labels",
+        |harness| on_ours(harness, |slice| set_label(slice, "team", "b")),
         "field manager \"other-client\"",
     ),
     (
         "disowns",
         |harness| on_ours(harness, |slice| slice.metadata.owner_references = None),
         "an unknown client",
+    ),
+];
+
+/// Changes that take ready endpoints from consumers, which upstream repairs a second later, each time.
+const LOSSES: [(&str, ForeignChange, &str); 3] = [
+    (
+        "edits",
+        |harness| on_ours(harness, |slice| slice.endpoints = Some(Vec::new())),
+        "field manager \"other-client\"",
     ),
     (
         "deletes",
@@ -146,6 +147,12 @@ const FOREIGN_CHANGES: [(&str, ForeignChange, &str); 6] = [
     ),
 ];
 
+/// Changes that give each of our slices to another manager or Service, for which upstream waits until it restarts.
+const REASSIGNMENTS: [(&str, ForeignChange); 2] = [
+    ("relabels", |harness| on_ours(harness, |slice| set_label(slice, MANAGED_BY, "them"))),
+    ("moves", |harness| on_ours(harness, |slice| set_label(slice, SERVICE_NAME, "gone"))),
+];
+
 fn name(slice: &EndpointSlice) -> String {
     slice.metadata.name.clone().unwrap_or_default()
 }
@@ -165,26 +172,108 @@ async fn repeat_change(harness: &Harness, minutes: u64, change: ForeignChange) {
     }
 }
 
+fn assert_reported(harness: &Harness, author: &str, what: &str) {
+    let [(reason, message)] = &harness.api.events()[..] else { panic!("{what}: {:?}", harness.api.events()) };
+    assert_eq!(reason, "EndpointSlicesContested", "{what}");
+    assert!(message.contains(author), "{what}: {message}");
+    let object = &harness.api.event_objects()[0]["involvedObject"];
+    assert_eq!((&object["kind"], &object["name"]), (&json!("Service"), &json!("web")), "{what}");
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_client_that_keeps_changing_slices_costs_one_write_a_minute_and_is_named_once() {
-    for (what, change, author) in FOREIGN_CHANGES {
+async fn a_client_that_keeps_changing_slices_costs_one_repair_a_minute_and_is_named_once() {
+    for (what, change, author) in LIMITED {
         let harness = settled().await;
-        repeat_change(&harness, 60, change).await;
-        let (writes, events) = (harness.api.requests().len(), harness.api.events());
-        assert!((60..=75).contains(&writes), "{what}: {writes} writes in an hour");
-        let [(reason, message)] = &events[..] else { panic!("{what}: {events:?}") };
-        assert_eq!(reason, "EndpointSlicesContested", "{what}");
-        assert!(message.contains(author), "{what}: {message}");
-        let object = &harness.api.event_objects()[0]["involvedObject"];
-        assert_eq!((&object["kind"], &object["name"]), (&json!("Service"), &json!("web")), "{what}");
+        repeat_change(&harness, 15, change).await;
+        let writes = harness.api.requests().len();
+        let repairs = if what == "disowns" { writes / 2 } else { writes };
+        assert!((20..=26).contains(&repairs), "{what}: {writes} writes in a quarter of an hour");
+        assert_reported(&harness, author, what);
     }
+}
+
+/// As upstream, at most one sync a second, however long it lasts.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_taking_endpoints_is_undone_within_two_seconds_each_time() {
+    for (what, change, author) in LOSSES {
+        let harness = settled().await;
+        for minute in 0..3 {
+            repeat_change(&harness, 1, change).await;
+            harness.api.advance(Duration::from_secs(2)).await;
+            let ours = harness.ours();
+            let addresses = ours.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            assert_eq!(addresses.count(), 1, "{what}: minute {minute}");
+        }
+        let writes = harness.api.requests().len();
+        let repairs = if what == "replaces" { writes / 2 } else { writes };
+        assert!(repairs <= 3 * 62, "{what}: {writes} writes in three minutes");
+        assert_reported(&harness, author, what);
+    }
+}
+
+/// Endpoints of pods that nothing replaces would be missing until the next change of the Service.
+#[tokio::test(start_paused = true)]
+async fn many_slices_that_are_deleted_are_all_back_two_seconds_after_the_last() {
+    for pause in [Duration::ZERO, Duration::from_millis(100), Duration::from_secs(3)] {
+        let api = TestApi::default();
+        api.node("node-1", "zone-a");
+        api.service(service("web", json!({})));
+        (0..30).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.1.{n}"), true)));
+        let harness = Harness::start_small(&api);
+        harness.api.settle().await;
+        for slice in harness.api.slices("web") {
+            harness.api.delete(&name(&slice));
+            harness.api.advance(pause).await;
+        }
+        harness.api.advance(Duration::from_secs(2)).await;
+        assert_eq!(harness.api.addresses("web").len(), 30, "{pause:?} between two");
+        assert_eq!(harness.api.events(), [], "{pause:?}");
+    }
+}
+
+/// `kubectl label endpointslices --all`, one by one: nobody fights.
+#[tokio::test(start_paused = true)]
+async fn the_first_edit_of_each_slice_is_undone_at_once() {
+    let api = TestApi::default();
+    api.node("node-1", "zone-a");
+    api.service(service("web", json!({})));
+    (0..30).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.1.{n}"), true)));
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    for mut slice in harness.api.slices("web") {
+        set_label(&mut slice, "team", "b");
+        harness.api.put(slice);
+        harness.api.advance(Duration::from_secs(3)).await;
+    }
+    let has_label = |slice: &EndpointSlice| slice.metadata.labels.as_ref().unwrap().contains_key("team");
+    assert!(!harness.api.slices("web").iter().any(has_label));
+}
+
+/// The client relabels a slice between two parts of a plan of 120 slices, after it has used up the repairs.
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_large_plan_waits_for_no_repair() {
+    let api = TestApi::default();
+    api.node("node-1", "zone-a");
+    api.service(service("web", json!({})));
+    api.pod(pod("web-0", "10.0.0.1", true));
+    let harness = Harness::start_small(&api);
+    harness.api.settle().await;
+    repeat_change(&harness, 1, |harness| on_ours(harness, |slice| set_label(slice, "team", "b"))).await;
+    assert_eq!(harness.api.events().len(), 1, "the repairs are used up");
+    harness.api.delay_requests(Duration::from_millis(50));
+    (1..=120).for_each(|n| api.pod(pod(&format!("web-{n}"), &format!("10.0.1.{n}"), true)));
+    for _ in 0..20 {
+        harness.api.advance(Duration::from_millis(500)).await;
+        on_ours(&harness, |slice| set_label(slice, "team", "b"));
+    }
+    assert_eq!(harness.api.addresses("web").len(), 121);
 }
 
 #[tokio::test(start_paused = true)]
 async fn limited_repairs_delay_no_pod_change_and_no_other_service() {
-    for (what, change, _) in FOREIGN_CHANGES {
+    for (what, change, _) in LIMITED.into_iter().chain(LOSSES) {
         let harness = settled().await;
-        repeat_change(&harness, 5, change).await;
+        repeat_change(&harness, 1, change).await;
         harness.api.pod(pod("web-2", "10.0.0.2", true));
         harness.api.pod(pod("db-1", "10.0.0.8", true));
         harness.api.advance(Duration::from_millis(1)).await;
@@ -196,54 +285,81 @@ async fn limited_repairs_delay_no_pod_change_and_no_other_service() {
             .collect();
         assert_eq!(addresses, ["10.0.0.1", "10.0.0.2"], "{what}");
         assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}");
-        harness.api.edit_slice("db", |slice| slice.endpoints = None);
+        harness.api.edit_slice("db", |slice| set_label(slice, "team", "b"));
         harness.api.advance(Duration::from_secs(2)).await;
-        assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}: another Service is repaired at once");
+        let labels = harness.api.slices("db").remove(0).metadata.labels.unwrap();
+        assert!(!labels.contains_key("team"), "{what}: another Service is repaired at once");
         // After a quiet period the limit is reset, and the next series of changes emits another event.
-        harness.api.advance(Duration::from_mins(15)).await;
-        change(&harness);
-        harness.api.advance(Duration::from_secs(2)).await;
-        assert!(!harness.ours().is_empty(), "{what}");
+        harness.api.advance(Duration::from_mins(25)).await;
         assert_eq!(harness.api.events().len(), 1, "{what}");
-        repeat_change(&harness, 5, change).await;
+        repeat_change(&harness, 1, change).await;
         assert_eq!(harness.api.event_objects().len(), 2, "{what}: the first, and its repetition");
     }
 }
 
 /// Upstream creates one such slice, which it does not manage, and waits for it until it restarts.
 #[tokio::test(start_paused = true)]
-async fn a_webhook_that_relabels_new_slices_costs_one_write_a_minute_and_one_event() {
-    let webhooks: [fn(&mut EndpointSlice); 3] = [
+async fn a_policy_that_takes_each_new_slice_costs_three_slices_and_one_event() {
+    let policies: [fn(&mut EndpointSlice); 3] = [
         |slice| set_label(slice, MANAGED_BY, "them"),
         |slice| set_label(slice, SERVICE_NAME, "gone"),
         |slice| slice.metadata.labels = None,
     ];
-    for (number, webhook) in webhooks.into_iter().enumerate() {
+    for (number, policy) in policies.into_iter().enumerate() {
         let harness = settled().await;
-        harness.api.mutate(webhook);
+        harness.api.mutate(policy);
         harness.api.service(service("new", json!({})));
-        harness.api.advance(Duration::from_hours(1)).await;
+        let stored = || harness.api.object_count() - 2;
+        harness.api.advance(Duration::from_secs(60)).await;
+        assert_eq!((harness.api.requests().len(), stored()), (3, 3), "{number}: a minute");
+        harness.api.advance(Duration::from_hours(24)).await;
         let writes = harness.api.requests().len();
-        assert!((60..=75).contains(&writes), "{number}: {writes} writes in an hour");
+        assert!((100..=200).contains(&writes), "{number}: {writes} writes in a day");
+        assert_eq!(stored(), 3, "{number}: a day");
         let [(reason, message)] = &harness.api.events()[..] else {
             panic!("{number}: {:?}", harness.api.events())
         };
         assert_eq!(reason, "EndpointSlicesContested");
         assert!(message.contains("an admission webhook or policy"), "{message}");
+        harness.api.mutate(|_| ());
+        harness.api.advance(Duration::from_secs(1001)).await;
+        assert_eq!(stored(), 1, "{number}: after its end, with nothing left behind");
+        assert_eq!(harness.api.slices("new").len(), 1, "{number}");
     }
 }
 
-/// The slice changes before each write.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_relabels_each_new_slice_gets_a_few() {
+    for (what, change) in REASSIGNMENTS {
+        let harness = settled().await;
+        repeat_change(&harness, 1, change).await;
+        let count =
+            |harness: &Harness| harness.api.requests().iter().filter(|it| it.starts_with("POST")).count();
+        assert_eq!(count(&harness), 3, "{what}: in a minute");
+        repeat_change(&harness, 60, change).await;
+        assert_eq!(count(&harness), 8, "{what}: in an hour");
+        let [(reason, message)] = &harness.api.events()[..] else {
+            panic!("{what}: {:?}", harness.api.events())
+        };
+        assert_eq!(reason, "EndpointSlicesContested", "{what}");
+        assert!(message.contains("field manager \"other-client\""), "{what}: {message}");
+        harness.api.pod(pod("db-1", "10.0.0.8", true));
+        harness.api.advance(Duration::from_millis(1)).await;
+        assert_eq!(harness.api.addresses("db"), ["10.0.0.8"], "{what}: another Service");
+    }
+}
+
+/// The slice changes before each write: at most one try a second, as upstream, after ten at once.
 #[tokio::test(start_paused = true)]
 async fn conflicts_with_a_client_that_keeps_changing_slices_count_as_writes() {
     let harness = settled().await;
     harness.api.conflict(usize::MAX);
-    for _ in 0..2 * 60 * 30 {
+    for _ in 0..2 * 60 * 5 {
         harness.api.edit_slice("web", |slice| slice.endpoints = Some(Vec::new()));
         harness.api.advance(Duration::from_millis(500)).await;
     }
     let writes = harness.api.requests().len();
-    assert!(writes <= 60, "{writes} tries in half an hour");
+    assert!(writes <= 5 * 60 + 20, "{writes} tries in five minutes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,10 +6,11 @@ use std::mem;
 use controller_kit::key::ObjectKey;
 use endpointslice::expectations::{Relisted, Removal};
 use endpointslice::model::Uid;
+use kube_api::time::Instant;
 
 use super::{SliceExpectations, service_key};
 use crate::kinds::CachedSlice;
-use crate::repairs::Author;
+use crate::repairs::{self, Author, ForeignChange};
 use crate::resource::Change;
 use crate::state::{ListPhase, State};
 
@@ -66,7 +67,7 @@ impl SliceExpectations {
         // The order of hash tables must not decide which Service is synced first.
         affected.sort();
         for key in affected {
-            self.repairs.foreign_change(key, self.delay, Author::Unknown);
+            self.queue.add_after(key, self.delay);
         }
         let conflicted = mem::take(&mut *self.conflicted.lock());
         let mut due: Vec<ObjectKey> = waiting.into_iter().chain(conflicted).collect();
@@ -89,7 +90,7 @@ impl SliceExpectations {
 
     fn added(&self, slice: &CachedSlice) {
         if self.manages(slice) && self.is_foreign_change(slice) {
-            self.repair(slice, self.repairs.author(&slice.last_managers));
+            self.repair(slice, Effect::Other);
         }
         self.wake(slice);
     }
@@ -100,16 +101,20 @@ impl SliceExpectations {
         let deleted = new.deleting && !old.deleting;
         // Its absence from our slices must not look like a stale cache.
         let was_expected = if was_ours && (left || deleted) { self.removed(old) } else { false };
-        let author = || self.repairs.author(&new.last_managers);
-        if old.service != new.service {
-            // The slice has moved to another Service: both are synced, whichever controller manages it.
-            for (slice, ours) in [(new, is_ours), (old, was_ours)] {
-                if ours { self.repair(slice, author()) } else { self.sync_later(slice) }
-            }
-        } else if is_ours && deleted && was_expected {
+        let moved = old.service != new.service;
+        if was_ours && (moved || !is_ours) && !was_expected {
+            self.replace(old, self.repairs.author(&new.last_managers));
+        } else if moved {
+            self.sync_later(old);
+        }
+        if is_ours && (moved || !was_ours) {
+            self.repair(new, Effect::Other);
+        } else if moved || is_ours && deleted && was_expected {
             self.sync_later(new);
-        } else if was_ours != is_ours || is_ours && self.is_foreign_change(new) && !self.accept(old, new) {
-            self.repair(new, if deleted { Author::Unknown } else { author() });
+        } else if is_ours && deleted {
+            self.repair(new, Effect::Deletion);
+        } else if is_ours && self.is_foreign_change(new) && !self.accept(old, new) {
+            self.repair(new, if takes_endpoints(old, new) { Effect::Loss } else { Effect::Other });
         }
         self.wake(new);
     }
@@ -119,7 +124,7 @@ impl SliceExpectations {
             return;
         }
         if slice.service.is_some() && !self.removed(slice) {
-            self.repair(slice, Author::Unknown);
+            self.repair(slice, Effect::Deletion);
         }
         self.wake(slice);
     }
@@ -154,10 +159,21 @@ impl SliceExpectations {
     }
 
     /// Requeues the Service of a slice that another client changed.
-    fn repair(&self, slice: &CachedSlice, author: Author) {
-        if let Some(key) = service_key(slice) {
-            self.repairs.foreign_change(key, self.delay, author);
-        }
+    fn repair(&self, slice: &CachedSlice, effect: Effect) {
+        let Some(key) = service_key(slice) else { return };
+        let deletes = effect == Effect::Deletion;
+        let author = if deletes { Author::Unknown } else { self.repairs.author(&slice.last_managers) };
+        let takes_endpoints = effect != Effect::Other;
+        let change = ForeignChange { object: &slice.uid, author, takes_endpoints, deletes };
+        self.repairs.foreign_change(key, self.delay, change);
+    }
+
+    /// Requeues the Service of a slice that another client gave to another manager or Service.
+    fn replace(&self, slice: &CachedSlice, author: Author) {
+        let Some(key) = service_key(slice) else { return };
+        self.reassignments.lock().relabelled(&key, &slice.uid, author, Instant::now());
+        let rest = self.rest(&key);
+        self.queue.add_after(key, rest);
     }
 
     fn sync_later(&self, slice: &CachedSlice) {
@@ -175,6 +191,22 @@ impl SliceExpectations {
             self.queue.add(key);
         }
     }
+}
+
+/// The effect of a foreign change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// The slice is gone.
+    Deletion,
+    /// Endpoints that receive traffic are gone from the slice.
+    Loss,
+    Other,
+}
+
+/// True if endpoints that receive traffic are gone from the slice, or if that is not known.
+fn takes_endpoints(old: &CachedSlice, new: &CachedSlice) -> bool {
+    let (Ok(old), Ok(new)) = (old.decode(), new.decode()) else { return true };
+    repairs::takes_endpoints(&old, &new)
 }
 
 /// The key of the expectations of a slice, including a slice that names no Service.

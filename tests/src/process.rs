@@ -174,8 +174,8 @@ impl Process {
         .await
     }
 
-    /// The first complete line since the start with all of these texts.
-    fn line(&self, texts: &[&str]) -> Option<String> {
+    /// The first complete line since the start with all of these texts, if there is one now.
+    pub fn line(&self, texts: &[&str]) -> Option<String> {
         let text = read_from(&self.log, self.before)
             .unwrap_or_else(|error| panic!("{}: {error}", self.log.display()));
         let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));

@@ -17,4 +17,5 @@ mod fixture;
 mod idle_cut;
 mod proxy_url;
 mod repairs;
+mod rude_clients;
 mod stderr_blocked;

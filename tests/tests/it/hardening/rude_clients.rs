@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Endpoints;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions};
@@ -80,7 +80,7 @@ async fn create(client: &Client, kind: &str, plural: &str, name: &str, spec: Val
 /// All slices that name this Service, whoever manages them.
 async fn stored(slices: &Api<EndpointSlice>, service: &str) -> Vec<EndpointSlice> {
     let prefix = format!("{service}-");
-    let mut found = slices.list(&Default::default()).await.unwrap().items;
+    let mut found = slices.list(&ListParams::default()).await.unwrap().items;
     found.retain(|slice| slice.name_any().starts_with(&prefix));
     found
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of hack/verify-release on a small release with a key of its own: whatever is changed in it, verification fails.
 
-Without a network and without building anything; a second. hack/verify runs them.
+Without a network and without building anything; a second. hack/verify runs these and those of scripts_tests.py.
 """
 
 import base64
@@ -102,8 +102,8 @@ def layout():
     return image.build(VERSION, COMMIT, EPOCH, {architecture: layer(architecture) for architecture in names.TARGETS})
 
 
-class Release(unittest.TestCase):
-    """A release in a folder of its own."""
+class Made(unittest.TestCase):
+    """A release in a folder of its own, and a key."""
 
     @classmethod
     def setUpClass(cls):
@@ -134,6 +134,10 @@ class Release(unittest.TestCase):
         pack.write_sums(self.folder, VERSION)
         self.write(names.SIGNATURE, base64.b64encode(
             self.openssl("dgst", "-sha256", "-sign", key or self.key, self.folder / names.SUMS)))
+
+
+class Release(Made):
+    """The checks, each on a release with one fault."""
 
     def flip(self, name, position):
         data = bytearray((self.folder / name).read_bytes())

@@ -4,6 +4,7 @@
 mod built_ins;
 mod chart;
 mod components;
+mod forge;
 pub(crate) mod manifests;
 mod monitoring;
 mod priority;

@@ -1,0 +1,161 @@
+"""Tests of hack/sign-release and hack/publish-release on the small release of tests.py, with stand-ins for skopeo and gh."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import names  # noqa: E402
+import tests  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Says what it was asked, and what a registry has: the index of the archive, unless the test writes another.
+SKOPEO = """#!/bin/sh
+echo "skopeo $*" >>"$CALLS"
+[ "$1" != inspect ] || case $3 in oci-archive:*) cat "$INDEX" ;; *) cat "$PUSHED" ;; esac
+"""
+GH = """#!/bin/sh
+echo "gh $*" >>"$CALLS"
+while [ "$1" != --notes-file ]; do shift; done
+cat "$2" >>"$CALLS"
+"""
+CHANGELOG = f"""# Changelog
+
+## 2.0.0 - unreleased
+
+## {tests.VERSION} - 2026-12-01
+
+What is new.
+
+## 1.0.0 - 2026-11-01
+
+What was new.
+"""
+
+
+class Scripts(tests.Made):
+    """The scripts in a checkout that has nothing else."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        shutil.copytree(ROOT / "hack/releasing", self.root / "hack/releasing")
+        for name in ("common", "sign-release", "publish-release", "verify-release"):
+            shutil.copy(ROOT / "hack" / name, self.root / "hack")
+        self.scratch = self.root / "scratch"
+        self.scratch.mkdir()
+
+    def run_script(self, name, *arguments, **variables):
+        environment = os.environ | {"TMPDIR": str(self.scratch)} | variables
+        ended = subprocess.run([self.root / "hack" / name, *arguments], env=environment, capture_output=True, text=True)
+        self.assertEqual(list(self.scratch.iterdir()), [], "what is left of a key")
+        return ended
+
+    def assert_done(self, ended):
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def assert_fails(self, because, ended):
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn(because, ended.stderr)
+
+
+class Sign(Scripts):
+    def setUp(self):
+        super().setUp()
+        (self.folder / names.SIGNATURE).unlink()
+
+    def digest(self):
+        return hashlib.sha256((self.folder / names.SUMS).read_bytes()).hexdigest()
+
+    def assert_not_signed(self, because, *arguments, **variables):
+        self.assert_fails(because, self.run_script("sign-release", *arguments, self.folder, **variables))
+        self.assertFalse((self.folder / names.SIGNATURE).exists())
+
+    def assert_signed(self, *arguments, **variables):
+        self.assert_done(self.run_script("sign-release", *arguments, self.folder, **variables))
+        self.assertEqual(tests.verify.everything(self.folder, self.public, say=lambda _: None), tests.VERSION)
+
+    def test_the_key_is_a_file_or_a_variable(self):
+        self.assert_signed("--key", self.key)
+        self.assert_signed("--expect", self.digest(), RELEASE_KEY=self.key.read_text())
+
+    def test_without_a_key_nothing_is_signed(self):
+        self.assert_not_signed("there is no key")
+        self.assert_not_signed("there is no key", RELEASE_KEY="")
+
+    def test_only_what_was_compared_is_signed(self):
+        self.assert_not_signed("the one that was compared", "--key", self.key, "--expect", "0" * 64)
+
+    def test_only_a_complete_release_is_signed(self):
+        (self.folder / names.source(tests.VERSION)).write_bytes(b"")
+        self.assert_not_signed("", "--key", self.key)
+
+    def test_a_key_on_another_curve_is_refused(self):
+        other = self.root / "other"
+        self.openssl("genpkey", "-quiet", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", other)
+        self.assert_not_signed("P-256", "--key", other)
+
+
+class Publish(Scripts):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(self.public, self.root / "release.pub")
+        (self.root / "CHANGELOG.md").write_text(CHANGELOG)
+        self.tools, self.calls = self.root / "tools", self.root / "calls"
+        self.tools.mkdir()
+        for name, text in (("skopeo", SKOPEO), ("gh", GH)):
+            (self.tools / name).write_text(text)
+            (self.tools / name).chmod(0o755)
+        self.calls.touch()
+        for name in ("index", "pushed"):
+            (self.root / name).write_text("the index of the image")
+
+    def publish(self):
+        variables = {name.upper(): str(self.root / name) for name in ("calls", "index", "pushed")}
+        path = f"{self.tools}:{os.environ['PATH']}"
+        return self.run_script("publish-release", "--image", "registry.test/ecm", self.folder, PATH=path, **variables)
+
+    def test_the_image_is_pushed_and_then_the_files(self):
+        self.assert_done(self.publish())
+        archive = self.folder / names.image(tests.VERSION)
+        files = " ".join(str(path) for path in sorted(self.folder.iterdir()))
+        self.assertEqual(self.calls.read_text().splitlines(), [
+            f"skopeo copy --all --preserve-digests oci-archive:{archive} docker://registry.test/ecm:{tests.VERSION}",
+            f"skopeo inspect --raw oci-archive:{archive}",
+            f"skopeo inspect --raw docker://registry.test/ecm:{tests.VERSION}",
+            f"gh release create v{tests.VERSION} --verify-tag --notes-file {self.notes()} {files}",
+            "", "What is new.", ""])
+
+    def notes(self):
+        created = next(line for line in self.calls.read_text().splitlines() if line.startswith("gh "))
+        return created.split("--notes-file ")[1].split(" ")[0]
+
+    def test_a_release_that_the_key_has_not_signed_is_not_published(self):
+        (self.folder / names.SIGNATURE).write_text("MEUC")
+        self.assert_fails("is not a signature", self.publish())
+        self.assertEqual(self.calls.read_text(), "")
+
+    def test_a_registry_with_another_image_ends_it_before_the_files(self):
+        (self.root / "pushed").write_text("another index")
+        self.assert_fails("another image", self.publish())
+        self.assertNotIn("gh ", self.calls.read_text())
+
+    def test_without_notes_nothing_is_published(self):
+        (self.root / "CHANGELOG.md").write_text(CHANGELOG.replace(" - 2026-12-01", " - unreleased"))
+        self.assert_fails("CHANGELOG.md has no section", self.publish())
+        self.assertEqual(self.calls.read_text(), "")
+
+
+class Manifests(unittest.TestCase):
+    def test_the_label_of_the_image_is_the_repository_of_the_crates(self):
+        self.assertIn(f'\nrepository = "{names.REPOSITORY}"\n', (ROOT / "Cargo.toml").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

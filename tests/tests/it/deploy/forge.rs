@@ -1,0 +1,167 @@
+//! The workflows of the forge: code of others runs without the release key and without a permission to write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::manifests::{documents, folder};
+
+/// Commands that install or build what others have written. Our scripts are read for them, too.
+const FOREIGN: [&str; 10] =
+    [".ci/run", "apt-get", "cargo", "curl", "docker", "go", "npm", "pip", "pipx", "rustup"];
+/// The actions that a job with the key or a permission to write may use.
+const ACTIONS: [&str; 3] = ["actions/checkout", "actions/download-artifact", "actions/upload-artifact"];
+/// The jobs before anything is signed or published.
+const BEFORE: [&str; 3] = ["ci", "build", "compare"];
+
+fn root() -> PathBuf {
+    folder().parent().unwrap().to_owned()
+}
+
+fn workflow(name: &str) -> Value {
+    documents(&std::fs::read_to_string(root().join(".github/workflows").join(name)).unwrap()).remove(0)
+}
+
+/// The values of a field in all steps.
+fn steps<'a>(job: &'a Value, field: &'a str) -> impl Iterator<Item = &'a str> {
+    job["steps"].as_array().into_iter().flatten().filter_map(move |step| step[field].as_str())
+}
+
+fn words(script: &str) -> impl Iterator<Item = &str> {
+    let lines = script.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.flat_map(|line| line.split(|char: char| char.is_whitespace() || "\"'`$(){};|&<>".contains(char)))
+}
+
+/// What a job runs of others' code: commands, actions, other workflows.
+fn foreign(job: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    found.extend(job["uses"].as_str().map(str::to_owned));
+    for action in steps(job, "uses").map(|action| action.split('@').next().unwrap()) {
+        if !ACTIONS.contains(&action) {
+            found.insert(action.to_owned());
+        }
+    }
+    for word in steps(job, "run").flat_map(words) {
+        let own =
+            Path::new(word).starts_with("hack").then(|| std::fs::read_to_string(root().join(word)).ok());
+        let inside = own.flatten().unwrap_or_default();
+        if FOREIGN.contains(&word) {
+            found.insert(word.to_owned());
+        }
+        found.extend(
+            words(&inside).filter(|word| FOREIGN.contains(word)).map(|inner| format!("{word}: {inner}")),
+        );
+    }
+    found
+}
+
+fn has_secret(job: &Value) -> bool {
+    job.to_string().contains("secrets")
+}
+
+/// A job without permissions of its own has those of the workflow, or the default of the repository.
+fn may_write(job: &Value) -> bool {
+    let permissions = job["permissions"].as_object();
+    permissions.is_none_or(|permissions| permissions.values().any(|value| value != "read"))
+}
+
+/// The jobs that a job waits for, and those that they wait for.
+fn needs(jobs: &BTreeMap<String, Value>, name: &str) -> BTreeSet<String> {
+    let direct: Vec<&str> = match &jobs[name]["needs"] {
+        Value::String(one) => vec![one],
+        several => several.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
+    };
+    direct.iter().flat_map(|name| needs(jobs, name)).chain(direct.iter().map(ToString::to_string)).collect()
+}
+
+/// What is wrong with a workflow that releases.
+fn problems(workflow: &Value) -> Vec<String> {
+    let jobs: BTreeMap<String, Value> = serde_json::from_value(workflow["jobs"].clone()).unwrap();
+    let names = |test: fn(&Value) -> bool| -> Vec<&String> {
+        jobs.iter().filter(|(_, job)| test(job)).map(|(name, _)| name).collect()
+    };
+    let (signers, writers) = (names(has_secret), names(may_write));
+    let mut problems = Vec::new();
+    if signers.len() != 1 || signers.iter().any(|name| jobs[*name]["environment"] != "release") {
+        problems.push(format!("not one job of the environment `release` has the key: {signers:?}"));
+    }
+    for name in signers.iter().filter(|name| writers.contains(name)) {
+        problems.push(format!("{name} has the key and a permission to write"));
+    }
+    for name in names(|job| has_secret(job) || may_write(job)) {
+        let (before, runs) = (needs(&jobs, name), foreign(&jobs[name]));
+        if !runs.is_empty() {
+            problems.push(format!("{name} has the key or a permission to write, and runs {runs:?}"));
+        }
+        if let Some(missing) = BEFORE.iter().find(|job| !before.contains(**job)) {
+            problems.push(format!("{name} does not wait for {missing}"));
+        }
+        if writers.contains(&name) && !signers.iter().any(|signer| before.contains(*signer)) {
+            problems.push(format!("{name} does not wait for the signature"));
+        }
+    }
+    problems
+}
+
+#[test]
+fn a_release_is_built_without_the_key_and_signed_without_a_build() {
+    let workflow = workflow("release.yaml");
+    assert_eq!(problems(&workflow), [""; 0]);
+    for job in ["ci", "build"] {
+        assert!(!foreign(&workflow["jobs"][job]).is_empty(), "{job} builds nothing");
+    }
+}
+
+/// Guards against a test that finds nothing.
+#[test]
+fn each_way_to_mix_a_build_with_the_key_is_found() {
+    let step = |job: &'static str, step: Value| {
+        move |workflow: &mut Value| workflow["jobs"][job]["steps"].as_array_mut().unwrap().push(step)
+    };
+    let set = |job: &'static str, field: &'static str, value: Value| {
+        move |workflow: &mut Value| workflow["jobs"][job][field] = value
+    };
+    let changes: Vec<(Box<dyn FnOnce(&mut Value)>, &str)> = vec![
+        (Box::new(step("sign", json!({"run": "cargo build --release"}))), "sign has the key"),
+        (Box::new(step("sign", json!({"run": "x=$(hack/tool crane)"}))), "sign has the key"),
+        (Box::new(step("sign", json!({"run": "hack/package"}))), "sign has the key"),
+        (Box::new(step("publish", json!({"run": "python3 -m pip install x"}))), "publish has the key"),
+        (Box::new(step("publish", json!({"uses": "actions/setup-go@v6"}))), "publish has the key"),
+        (Box::new(step("build", json!({"env": {"KEY": "${{ secrets.RELEASE_KEY }}"}}))), "not one job"),
+        (Box::new(set("sign", "environment", Value::Null)), "not one job"),
+        (
+            Box::new(set("sign", "permissions", json!({"contents": "write"}))),
+            "sign has the key and a permission",
+        ),
+        (Box::new(set("build", "permissions", json!({"packages": "write"}))), "build has the key"),
+        (Box::new(set("build", "permissions", Value::Null)), "build has the key"),
+        (Box::new(set("ci", "permissions", json!("write-all"))), "ci has the key"),
+        (Box::new(set("ci", "secrets", json!("inherit"))), "not one job"),
+        (Box::new(set("sign", "needs", json!(["compare"]))), "sign does not wait for ci"),
+        (Box::new(set("sign", "needs", json!(["ci", "build"]))), "sign does not wait for compare"),
+        (
+            Box::new(set("publish", "needs", json!(["ci", "compare"]))),
+            "publish does not wait for the signature",
+        ),
+    ];
+    for (change, expected) in changes {
+        let mut workflow = workflow("release.yaml");
+        change(&mut workflow);
+        let found = problems(&workflow);
+        assert!(found.iter().any(|problem| problem.contains(expected)), "{expected}: {found:?}");
+    }
+}
+
+#[test]
+fn other_workflows_have_no_secret_and_write_nothing() {
+    for entry in std::fs::read_dir(root().join(".github/workflows")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name != "release.yaml" {
+            let workflow = workflow(&name);
+            assert_eq!(workflow["permissions"], json!({"contents": "read"}), "{name}");
+            let text = workflow["jobs"].to_string();
+            assert!(!text.contains("secrets") && !text.contains("permissions"), "{name}");
+        }
+    }
+}

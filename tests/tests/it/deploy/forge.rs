@@ -1,4 +1,5 @@
-//! The workflows of the forge: code of others runs without the release key and without a permission to write.
+//! The workflows of the forge: code of others runs without the release key and without a permission to write, and
+//! dependabot knows each lock file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -162,6 +163,34 @@ fn other_workflows_have_no_secret_and_write_nothing() {
             assert_eq!(workflow["permissions"], json!({"contents": "read"}), "{name}");
             let text = workflow["jobs"].to_string();
             assert!(!text.contains("secrets") && !text.contains("permissions"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn dependabot_knows_each_lock_file() {
+    let text = std::fs::read_to_string(root().join(".github/dependabot.yml")).unwrap();
+    let updates = documents(&text).remove(0)["updates"].take();
+    for (file, ecosystem) in [("Cargo.lock", "cargo"), ("go.mod", "gomod"), ("requirements.txt", "pip")] {
+        let update =
+            updates.as_array().unwrap().iter().find(|update| update["package-ecosystem"] == ecosystem);
+        let update = update.unwrap_or_else(|| panic!("dependabot does not know {ecosystem}"));
+        let known: BTreeSet<String> = serde_json::from_value(update["directories"].clone()).unwrap();
+        let mut found = BTreeSet::new();
+        with_file(&root(), file, &mut found);
+        let found = found.iter().map(|path| format!("/{}", path.strip_prefix(root()).unwrap().display()));
+        assert_eq!(known, found.collect(), "{ecosystem}");
+    }
+}
+
+/// The directories that have a file of this name, without what git ignores.
+fn with_file(directory: &Path, name: &str, found: &mut BTreeSet<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let own = entry.file_name();
+        if own == *name {
+            found.insert(directory.to_owned());
+        } else if entry.file_type().unwrap().is_dir() && own != "target" && own != ".git" {
+            with_file(&entry.path(), name, found);
         }
     }
 }

@@ -19,6 +19,8 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 # `nonroot` of distroless images; the static pod overrides it.
 USER = "65532:65532"
+# The port of the manifests in deploy/, which set it: without flags the program serves 10257, like kube-controller-manager.
+EXPOSED = "10261/tcp"
 DESCRIPTION = "The endpoint controllers of kube-controller-manager, in a process of their own"
 
 
@@ -74,7 +76,7 @@ def build(version, commit, epoch, layers):
             "os": "linux",
             "config": {
                 "User": USER,
-                "ExposedPorts": {"10257/tcp": {}},
+                "ExposedPorts": {EXPOSED: {}},
                 "Entrypoint": [f"/{PROGRAM_PATH}"],
                 "Labels": labels,
             },

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import image  # noqa: E402
 import names  # noqa: E402
 import tests  # noqa: E402
 
@@ -153,6 +154,16 @@ class Publish(Scripts):
 
 
 class Manifests(unittest.TestCase):
+    def test_the_image_exposes_the_port_of_the_deployment(self):
+        layers = {architecture: tests.layer(architecture) for architecture in names.TARGETS}
+        built = image.build(tests.VERSION, tests.COMMIT, tests.EPOCH, layers)
+        manifest = (ROOT / "deploy/base/deployment.yaml").read_text()
+        port = manifest.split("containerPort: ")[1].split()[0]
+        configs = [data for data in built.files.values() if b'"ExposedPorts"' in data]
+        self.assertEqual(len(configs), len(names.TARGETS))
+        for config in configs:
+            self.assertIn(f'"ExposedPorts":{{"{port}/tcp":{{}}}}'.encode(), config)
+
     def test_the_label_of_the_image_is_the_repository_of_the_crates(self):
         self.assertIn(f'\nrepository = "{names.REPOSITORY}"\n', (ROOT / "Cargo.toml").read_text())
 

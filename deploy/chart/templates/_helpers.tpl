@@ -14,10 +14,11 @@ app.kubernetes.io/name: {{ include "name" . }}
 {{- end }}
 
 {{- define "image" -}}
+{{- $repository := required "image.repository is required: no image is published. deploy/README.md says how to build one" .Values.image.repository }}
 {{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 {{- end }}
 

@@ -2,6 +2,7 @@
 //! installed, upgraded and rolled back on a real API server.
 
 mod documents;
+mod installations;
 mod objects;
 mod preflight;
 mod releases;
@@ -11,9 +12,10 @@ mod values;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::binaries;
 
+use super::IMAGE;
 use super::manifests::{documents, folder};
 
 /// The chart's folder.
@@ -21,10 +23,14 @@ fn chart() -> PathBuf {
     folder().join("chart")
 }
 
-/// Runs helm, with values unless they are null.
+/// Runs helm, with values unless they are null. An image and the consent to write are added, unless the values say otherwise.
 fn helm(args: &[&str], values: &Value) -> Output {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), values.to_string()).unwrap();
+    let required = json!({"image": {"repository": IMAGE}, "builtInControllersDisabled": true});
+    let files = [&required, values].map(|values| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), values.to_string()).unwrap();
+        file
+    });
     let mut command = Command::new(binaries::tool("helm"));
     // No configuration or plugins of the user who runs the test, and no cache of what an earlier API server at the same port
     // has.
@@ -34,7 +40,10 @@ fn helm(args: &[&str], values: &Value) -> Output {
     }
     command.env_remove("KUBECONFIG").args(args);
     if !values.is_null() {
-        command.arg("--values").arg(file.path());
+        // Later ones count.
+        for file in &files {
+            command.arg("--values").arg(file.path());
+        }
     }
     command.output().unwrap()
 }

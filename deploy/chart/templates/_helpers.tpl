@@ -35,6 +35,28 @@ insecureSkipVerify: true
 {{- end }}
 {{- end }}
 
+{{- /* Both pages of a pod, as monitors scrape them: with the token of an account that may read the metrics and nothing else. */}}
+{{- define "metricsEndpoints" -}}
+{{- range $path, $interval := dict "/metrics" "" "/metrics/slis" "5s" }}
+- port: https
+  scheme: https
+  path: {{ $path }}
+  # The two paths would otherwise give `up` of a replica the same labels.
+  relabelings:
+  - sourceLabels: [__metrics_path__]
+    targetLabel: metrics_path
+  {{- with $interval }}
+  interval: {{ . }}
+  {{- end }}
+  authorization:
+    credentials:
+      name: {{ include "name" $ }}-metrics-reader
+      key: token
+  tlsConfig:
+    {{- include "tlsConfig" $ | nindent 4 }}
+{{- end }}
+{{- end }}
+
 {{- /* Flags that decide what the controllers do, for the Deployment and for the checks. */}}
 {{- define "sharedArgs" -}}
 {{- $args := list }}

@@ -44,16 +44,46 @@ fn each_option_is_the_component_of_that_name() {
     ] {
         assert_equal(&values, with_components("base", &[component]));
     }
-    let monitor = json!({"enabled": true});
-    let monitored = json!({"serviceMonitor": monitor, "prometheusRule": monitor});
-    assert_equal(&monitored, kustomization("overlays/monitoring"));
     let secret = json!({"secretName": format!("{ACCOUNT}-serving")});
     assert_equal(
-        &json!({
-            "serviceMonitor": monitor, "prometheusRule": monitor, "podMonitor": monitor, "servingCertificate": secret,
-        }),
-        with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"]),
+        &json!({"podMonitor": {"enabled": true}, "servingCertificate": secret}),
+        with_components("base", &["pod-monitor", "serving-certificate"]),
     );
+}
+
+/// The only object of a kind.
+fn only(objects: &[Value], kind: &str) -> Value {
+    let found: Vec<&Value> = objects.iter().filter(|object| text(object, "/kind") == kind).collect();
+    assert_eq!(found.len(), 1, "{kind}");
+    found[0].clone()
+}
+
+/// Prometheus sends no token but that of an account that may read the metrics and nothing else.
+#[test]
+fn both_monitors_scrape_with_the_token_of_the_metrics_reader() {
+    let pod = template(SYSTEM, &json!({"podMonitor": {"enabled": true}}));
+    let service = template(SYSTEM, &json!({"serviceMonitor": {"enabled": true}}));
+    let endpoints = &only(&pod, "PodMonitor")["spec"]["podMetricsEndpoints"];
+    assert_eq!(only(&service, "ServiceMonitor")["spec"]["endpoints"], *endpoints);
+    let secret = only(&service, "Secret");
+    assert_eq!(only(&pod, "Secret"), secret);
+    let token = json!({"credentials": {"name": secret["metadata"]["name"], "key": "token"}});
+    for endpoint in endpoints.as_array().unwrap() {
+        assert_eq!(endpoint["authorization"], token);
+        assert!(endpoint.get("bearerTokenFile").is_none(), "{endpoint}");
+    }
+}
+
+#[test]
+fn the_alerts_are_those_of_the_overlay_and_lead_to_the_runbooks_of_the_operator() {
+    let rule = |values| only(&template(SYSTEM, &json!({"prometheusRule": values})), "PrometheusRule");
+    assert_eq!(rule(json!({"enabled": true})), only(&kustomization("overlays/monitoring"), "PrometheusRule"));
+    let own = rule(json!({"enabled": true, "runbookBaseUrl": "https://wiki.example/runbooks"})).to_string();
+    let urls: Vec<&str> = own.split("\"runbook_url\":\"").skip(1).collect();
+    assert!(!urls.is_empty());
+    for url in urls {
+        assert!(url.starts_with("https://wiki.example/runbooks/EndpointControllerManager"), "{url}");
+    }
 }
 
 #[test]

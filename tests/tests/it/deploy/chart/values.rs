@@ -55,6 +55,7 @@ fn wrong() -> Vec<(Value, &'static str)> {
     ]
 }
 
+        (json!({"prometheusRule": {"runbookBaseUrl": "wiki"}}), "/prometheusRule/runbookBaseUrl"),
 #[test]
 fn wrong_values_are_refused_by_name() {
     let chart = chart();

@@ -94,7 +94,8 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{- /* All of the checks exists only while they run. A Job that failed stays, for its log. */}}
+{{- /* Everything of the checks exists only while they run: helm also deletes the account and its permissions when the Job
+failed. The Job itself stays then, for its log. */}}
 {{- define "preflight.hook" -}}
 helm.sh/hook: post-install,pre-upgrade
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded

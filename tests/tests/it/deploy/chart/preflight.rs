@@ -3,6 +3,7 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -10,9 +11,9 @@ use tests::cluster::User;
 use tests::wait::{self, LIMIT};
 use tests::{binaries, process};
 
-use super::super::manifests::{authorized, create, deployment};
+use super::super::manifests::{authorized, create, deployment, name, text};
 use super::super::site::{ACCOUNT, SYSTEM, Site};
-use super::{chart, helm};
+use super::{chart, helm, template};
 
 const JOB: &str = "endpoint-controller-manager-preflight";
 const HOLD: &str = "swap-of-built-in-controllers";
@@ -33,14 +34,55 @@ async fn an_upgrade_releases_the_lease_only_if_the_checks_pass() {
     assert_eq!(code, 3);
     assert!(outcome.unwrap_err().contains("pre-upgrade hooks failed"));
     assert_eq!(site.term().await.0, HOLD);
+    nothing_may_read(&site).await;
 
     let services: Api<Service> = Api::namespaced(site.cluster.client(), "default");
     services.delete("web", &DeleteParams::default()).await.unwrap();
     let (code, outcome) = release(&site, "upgrade", with(false)).await;
     assert_eq!((code, outcome), (0, Ok(())));
     assert_eq!(site.term().await.0, "");
-    let accounts: Api<ServiceAccount> = Api::namespaced(site.cluster.client(), SYSTEM);
-    assert!(accounts.get_opt(JOB).await.unwrap().is_none(), "the rights of the checks end with them");
+    nothing_may_read(&site).await;
+}
+
+/// The account of the checks and its permissions end with them, also when they failed.
+async fn nothing_may_read(site: &Site) {
+    const NAME: &str = "endpoint-controller-manager:preflight";
+    let client = || site.cluster.client();
+    let accounts: Api<ServiceAccount> = Api::namespaced(client(), SYSTEM);
+    assert!(accounts.get_opt(JOB).await.unwrap().is_none());
+    assert!(Api::<ClusterRole>::all(client()).get_opt(NAME).await.unwrap().is_none());
+    assert!(Api::<ClusterRoleBinding>::all(client()).get_opt(NAME).await.unwrap().is_none());
+    assert!(Api::<Role>::namespaced(client(), SYSTEM).get_opt(NAME).await.unwrap().is_none());
+    assert!(Api::<RoleBinding>::namespaced(client(), SYSTEM).get_opt(NAME).await.unwrap().is_none());
+}
+
+/// RBAC asks for the namespace of a service account, so a Role suffices to impersonate one.
+#[test]
+fn the_checks_may_impersonate_one_account_of_one_namespace() {
+    let values = json!({"lease": {"hold": true}, "preflight": {"enabled": true}});
+    for namespace in [SYSTEM, "endpoints"] {
+        let objects = template(namespace, &values);
+        let impersonating = |object: &&Value| object["rules"].to_string().contains("impersonate");
+        let roles: Vec<&Value> = objects.iter().filter(impersonating).collect();
+        let names: Vec<String> = roles.iter().map(|role| name(role)).collect();
+        assert_eq!(names, [format!("Role {namespace}/{ACCOUNT}:preflight")]);
+        let rules = roles[0]["rules"].as_array().unwrap();
+        let rule = rules.iter().find(|rule| rule["verbs"] == json!(["impersonate"])).unwrap();
+        assert_eq!(
+            (&rule["resources"], &rule["resourceNames"]),
+            (&json!(["serviceaccounts"]), &json!([ACCOUNT]))
+        );
+    }
+}
+
+/// Neither a pod that cannot start nor one that does not end blocks an upgrade for longer than helm waits by default.
+#[test]
+fn the_job_ends_before_helm_stops_waiting() {
+    let objects = template(SYSTEM, &json!({"lease": {"hold": true}, "preflight": {"enabled": true}}));
+    let job = objects.iter().find(|object| text(object, "/kind") == "Job").unwrap();
+    assert!(job["spec"]["activeDeadlineSeconds"].as_u64().unwrap() < 300, "{job}");
+    let resources = &job["spec"]["template"]["spec"]["containers"][0]["resources"];
+    assert!(resources["requests"]["memory"].is_string(), "{resources}");
 }
 
 /// Runs helm and the Job that it waits for. Returns the exit code of the checks, and whether helm went on.

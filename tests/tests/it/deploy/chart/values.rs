@@ -42,6 +42,9 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"podDisruptionBudget": false}), "/podDisruptionBudget"),
         (json!({"lease": {"hold": "yes"}}), "/lease/hold"),
         (json!({"preflight": true}), "/preflight"),
+        (json!({"preflight": {"activeDeadlineSeconds": 0}}), "/preflight/activeDeadlineSeconds"),
+        (json!({"preflight": {"resources": {"request": {}}}}), "/preflight/resources"),
+        (json!({"builtInControllersDisabled": "yes"}), "/builtInControllersDisabled"),
         (json!({"flowSchemas": {"enabled": "false"}}), "/flowSchemas/enabled"),
         (
             json!({"networkPolicy": {"enabled": true, "apiServerPorts": [0]}}),
@@ -52,10 +55,10 @@ fn wrong() -> Vec<(Value, &'static str)> {
         (json!({"serviceMonitor": {"enable": true}}), "/serviceMonitor"),
         (json!({"podMonitor": {"labels": {"release": 1}}}), "/podMonitor/labels/release"),
         (json!({"prometheusRule": {"enabled": "yes"}}), "/prometheusRule/enabled"),
+        (json!({"prometheusRule": {"runbookBaseUrl": "wiki"}}), "/prometheusRule/runbookBaseUrl"),
     ]
 }
 
-        (json!({"prometheusRule": {"runbookBaseUrl": "wiki"}}), "/prometheusRule/runbookBaseUrl"),
 #[test]
 fn wrong_values_are_refused_by_name() {
     let chart = chart();

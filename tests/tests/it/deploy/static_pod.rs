@@ -1,6 +1,7 @@
 //! The static pod: its security context, and credentials that are renewed under it.
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -106,15 +107,19 @@ fn renew(certified: &Certified, credentials: &Path) {
     let mut command = Command::new(folder().join("overlays/static-pod/renew-certificate"));
     command.env("CA", ca).env("FOLDER", credentials).env("SERVER", site.server());
     command.env("SERVER_CA", text(&admin, "/clusters/0/cluster/certificate-authority"));
-    command.env("OWNER", format!("{}:{}", id("-u").trim(), id("-g").trim()));
+    command.env("GROUP", id("-g").trim());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let left: Vec<_> =
-        std::fs::read_dir(credentials).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    // The pod's group reads them, and the owner alone, root on a node, replaces them.
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(credentials), 0o750);
+    let left: Vec<PathBuf> =
+        std::fs::read_dir(credentials).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(left.len(), 4, "{left:?}");
+    assert!(left.iter().all(|file| mode(file) == 0o440), "{left:?}");
 }
 
-/// The script writes what the manifest mounts, for the uid that the pod has, and the user that the bindings name.
+/// The script writes what the manifest mounts, for the gid that the pod has, and the user that the bindings name.
 #[test]
 fn the_manifest_names_the_files_of_the_script() {
     let script = std::fs::read_to_string(folder().join("overlays/static-pod/renew-certificate")).unwrap();
@@ -131,6 +136,6 @@ fn the_manifest_names_the_files_of_the_script() {
         assert!(args.contains(&json!(format!("--{flag}={folder}/kubeconfig"))), "{flag}: {args:?}");
     }
     let context = &spec["securityContext"];
-    assert_eq!(default("OWNER"), format!("{}:{}", context["runAsUser"], context["runAsGroup"]));
+    assert_eq!(default("GROUP"), context["runAsGroup"].to_string());
     assert!(script.contains(&format!("-subj /CN={ACCOUNT} ")));
 }

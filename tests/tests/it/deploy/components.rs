@@ -80,6 +80,8 @@ fn the_network_policy_admits_the_port_of_the_pods() {
     assert_eq!(policy["spec"]["podSelector"], deployment["spec"]["selector"]);
     let port = &deployment["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"];
     assert_eq!(policy["spec"]["ingress"][0]["ports"][0]["port"], *port);
+    // What the documents say: ports, at any address.
+    assert!(policy["spec"]["egress"][0].get("to").is_none(), "{policy}");
 }
 
 /// With certificates, monitors verify them by the name of the Service, and the program serves the files of the Secret.

@@ -12,13 +12,17 @@ use crate::peer_group::peer_group;
 
 /// Requests that may wait or run a review at once. Each keeps its header in memory, so this also bounds memory.
 const MAX_REQUESTS: usize = 512;
+/// Of these, the places that only the first request of a group may take: as many as there are connections by default
+/// ([`Limits::connections`](crate::Limits::connections)), and so groups.
+const FIRST_REQUESTS: usize = 256;
 /// Concurrent reviews of one peer group. A new group waits behind at most this number of reviews of each other group.
 const MAX_REVIEWS_PER_GROUP: usize = 4;
 
 /// Two queues in a row: one for each peer group, and a common one that the first requests of each group join.
 ///
-/// Each peer group gets at most as many requests as are left free, so that another group always can enqueue: a single
-/// group gets half of them, the next one a quarter, and so on.
+/// Each peer group gets at most as many requests as are left free of the common places: a single group gets half of them,
+/// the next one a quarter, and so on. The other places are for groups without a request, so that one of them is refused only
+/// if at least [`FIRST_REQUESTS`] other groups have requests.
 pub(super) struct ReviewLimit {
     permits: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
@@ -63,7 +67,8 @@ impl ReviewLimit {
         let group = peer_group(from);
         let mut waiting = self.waiting.lock();
         let held = waiting.groups.get(&group).map_or(0, |group| group.requests);
-        if held >= MAX_REQUESTS.saturating_sub(waiting.requests) {
+        let places = if held == 0 { MAX_REQUESTS } else { MAX_REQUESTS - FIRST_REQUESTS };
+        if held >= places.saturating_sub(waiting.requests) {
             return Err(ReviewError::Busy);
         }
         waiting.requests += 1;
@@ -137,13 +142,24 @@ mod tests {
             requests
         };
         let first = enqueue_all(address(1));
-        assert_eq!(first.len(), MAX_REQUESTS / 2);
+        assert_eq!(first.len(), 128);
         let others: Vec<usize> =
-            (2..=7).map(|last| std::mem::ManuallyDrop::new(enqueue_all(address(last))).len()).collect();
-        assert_eq!(others, [128, 64, 32, 16, 8, 4]);
+            (2..=11).map(|last| std::mem::ManuallyDrop::new(enqueue_all(address(last))).len()).collect();
+        assert_eq!(others, [64, 32, 16, 8, 4, 2, 1, 1, 1, 1]);
         drop(first);
-        assert_eq!(enqueue_all(address(8)).len(), (MAX_REQUESTS - 252) / 2);
+        assert_eq!(enqueue_all(address(12)).len(), 63);
         assert!(limit.enqueue("2001:db8::1".parse().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn of_as_many_groups_as_connections_each_has_a_place() {
+        let limit = ReviewLimit::new(1);
+        let requests: Vec<QueuedRequest> = (0..=u8::MAX)
+            .flat_map(|last| std::iter::repeat_n(address(last), 300))
+            .filter_map(|from| limit.enqueue(from).ok())
+            .collect();
+        assert_eq!(limit.waiting.lock().groups.len(), 256);
+        assert!(requests.len() <= MAX_REQUESTS);
     }
 
     #[test]
@@ -171,14 +187,21 @@ mod tests {
     }
 
     proptest! {
-        /// However many requests wait, an address without one can enqueue one.
+        /// However many requests of other addresses come and go, an address without one can enqueue one.
         #[test]
-        fn a_new_address_can_always_enqueue(clients in proptest::collection::vec(1..=6_u8, 0..2000)) {
+        fn a_new_address_can_always_enqueue(
+            clients in proptest::collection::vec((0..=200_u8, proptest::bool::weighted(0.2)), 0..3000)
+        ) {
             let limit = ReviewLimit::new(1);
-            let requests: Vec<QueuedRequest> =
-                clients.into_iter().filter_map(|last| limit.enqueue(address(last)).ok()).collect();
-            prop_assert!(requests.len() < MAX_REQUESTS);
-            prop_assert!(limit.enqueue(address(200)).is_ok());
+            let mut requests = Vec::new();
+            for (last, ends) in clients {
+                if ends && !requests.is_empty() {
+                    drop(requests.swap_remove(usize::from(last) % requests.len()));
+                }
+                requests.extend(limit.enqueue(address(last)).ok());
+                prop_assert!(requests.len() <= MAX_REQUESTS);
+                prop_assert!(limit.enqueue(address(255)).is_ok());
+            }
         }
     }
 }

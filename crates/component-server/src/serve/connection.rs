@@ -30,6 +30,9 @@ use crate::review::{AuthenticationApi, AuthorizationApi};
 
 /// The smallest buffer that hyper accepts, in bytes.
 const MIN_BUFFER: u32 = 8 << 10;
+/// Bytes of requests' bodies that a connection may keep waiting: the smallest window that HTTP/2 has. hyper's default is a
+/// mebibyte, which each of the connections of strangers could fill; no request to these pages has a body of note.
+const WINDOW: u32 = (64 << 10) - 1;
 /// Concurrent streams of a connection if no flag configures them.
 const DEFAULT_STREAMS: u32 = 100;
 /// Streams that the client has reset and the server has not yet processed or forgotten. A further one ends the
@@ -70,6 +73,8 @@ impl HttpVersions {
             .timer(TokioTimer::new())
             .max_concurrent_streams(streams)
             .max_header_list_size(header_bytes)
+            .initial_connection_window_size(WINDOW)
+            .initial_stream_window_size(WINDOW)
             .max_pending_accept_reset_streams(RESET_STREAMS)
             .max_local_error_reset_streams(RESET_STREAMS)
             // Pings detect a client that disappeared without closing the connection.

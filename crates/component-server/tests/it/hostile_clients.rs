@@ -279,6 +279,35 @@ async fn is_complete(stream: &mut (impl AsyncReadExt + Unpin), id: [u8; 4]) -> b
     tokio::time::timeout(LIMIT, read).await.expect("a response or a closed connection").is_ok()
 }
 
+/// Strangers may send that much on each connection without an answer.
+#[tokio::test]
+async fn a_connection_offers_the_smallest_window() {
+    let server = Setup::default().start().await;
+    let mut stream = tls(server.address, &Options { http2: true, ..Options::default() }).await.unwrap();
+    let request = b"\0\0\x0f\x01\x05\0\0\0\x01\x82\x87\x44\x08/healthz\x41\x01x";
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(&[&preface[..], request].concat()).await.unwrap();
+    let (mut of_connection, mut of_stream) = (65_535, 65_535);
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.unwrap();
+        let [high, middle, low, kind, flags, of @ ..] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]).try_into().unwrap()];
+        stream.read_exact(&mut payload).await.unwrap();
+        match (kind, of) {
+            // DATA or HEADERS that end the stream, SETTINGS, WINDOW_UPDATE.
+            (0 | 1, _) if flags & 1 == 1 => break,
+            (4, _) => {
+                let initial = payload.chunks_exact(6).find(|setting| setting[..2] == [0, 4]);
+                of_stream = initial.map_or(of_stream, |it| u32::from_be_bytes(it[2..].try_into().unwrap()));
+            }
+            (8, [0, 0, 0, 0]) => of_connection += u32::from_be_bytes(payload.try_into().unwrap()),
+            _ => {}
+        }
+    }
+    assert_eq!((of_connection, of_stream), (65_535, 65_535));
+}
+
 /// Not 401, which means that the token is invalid, and no wait for the API server.
 #[tokio::test]
 async fn an_address_with_too_many_waiting_requests_gets_429() {

@@ -189,7 +189,8 @@ async fn a_hanging_api_server_delays_a_request_by_ten_seconds_at_most() {
     assert!(matches!(undecided, ReviewError::Timeout) && start.elapsed() == Duration::from_secs(10));
 }
 
-/// A hundred addresses request ten paths each at once: at most 48 reviews run, and half of the requests are refused.
+/// A hundred addresses request ten paths each at once: at most 48 reviews run, each address has a place in the queue, and three
+/// quarters of the requests are refused.
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_requests_causes_a_bounded_number_of_reviews() {
     let script = Script::new(&[(0, Value::Null)]);
@@ -212,5 +213,5 @@ async fn a_flood_of_requests_causes_a_bounded_number_of_reviews() {
         count(|error| matches!(error, ReviewError::Timeout)),
         count(|error| matches!(error, ReviewError::Busy)),
     );
-    assert!(late + busy == 1000 && (300..=512).contains(&late), "{late} timed out, {busy} refused");
+    assert!(late + busy == 1000 && (200..=512).contains(&late), "{late} timed out, {busy} refused");
 }

@@ -1,5 +1,7 @@
 //! The objects of a cluster, by lists.
 
+use std::collections::BTreeSet;
+
 use endpoint_diagnostics::Snapshot;
 use endpoint_diagnostics::snapshot::{Coverage, Kind};
 use futures::future::join_all;
@@ -8,7 +10,7 @@ use kube_api::{ApiClient, ApiError, Encoding, connect, error_chain};
 
 use super::exit::Failure;
 use super::flags::Target;
-use super::live::{List, Resource, list};
+use super::live::{List, Resource, Selection, list};
 use crate::{connection, version};
 
 /// A cluster, and the namespace to read in it.
@@ -31,11 +33,16 @@ impl Cluster {
         let loaded = connection::load_for_user(target.kubeconfig.as_deref(), target.context.as_deref()).await;
         let config = loaded.map_err(|error| Failure::Input(error_chain(&error)))?;
         let http = connect(&config).map_err(|error| Failure::Access(error_chain(&error)))?;
-        let user_agent = version::user_agent(version::NAME, name);
-        let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
         let given = target.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let namespace = (!target.all_namespaces).then_some(given);
-        Ok(Self { client, http, server: config.cluster_url.to_string(), namespace })
+        Ok(Self::new(http, config.cluster_url.to_string(), namespace, name))
+    }
+
+    /// The same over a client.
+    pub(crate) fn new(http: kube::Client, server: String, namespace: Option<String>, name: &str) -> Self {
+        let user_agent = version::user_agent(version::NAME, name);
+        let client = ApiClient::new(http.clone(), Encoding::Json, &user_agent);
+        Self { client, http, server, namespace }
     }
 
     /// A client for requests that are not lists.
@@ -53,27 +60,52 @@ impl Cluster {
 
     /// The same, with the resources that were read, and the versions from which their watches continue.
     pub(crate) async fn read_to_watch(&self) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
-        let coverage = match &self.namespace {
-            None => Coverage::All,
-            Some(namespace) => Coverage::Namespaces([namespace.clone()].into()),
-        };
         let resources = Kind::ALL.map(|kind| Resource { kind, namespace: self.namespace.clone() });
-        let lists = join_all(resources.iter().map(|resource| list(&self.client, resource))).await;
-        let (mut readable, mut unreadable, mut versions) = (vec![], vec![], vec![]);
-        for (resource, list) in resources.into_iter().zip(lists) {
+        let wanted = resources.map(|resource| (resource, Selection::All)).into();
+        self.lists(wanted, self.namespace.as_deref()).await
+    }
+
+    /// Reads a Service, its Endpoints and its slices, as the API server has them now.
+    ///
+    /// # Errors
+    /// A line about the first kind that cannot be listed.
+    pub(crate) async fn read_service(&self, namespace: &str, name: &str) -> Result<Snapshot, Failure> {
+        let wanted = [
+            (Kind::Services, Selection::Named(name.to_owned())),
+            (Kind::Endpoints, Selection::Named(name.to_owned())),
+            (Kind::EndpointSlices, Selection::OfService(name.to_owned())),
+        ];
+        let resource = |kind| Resource { kind, namespace: Some(namespace.to_owned()) };
+        let wanted = wanted.map(|(kind, selection)| (resource(kind), selection)).into();
+        self.lists(wanted, Some(namespace)).await.map(|(snapshot, _)| snapshot)
+    }
+
+    async fn lists(
+        &self,
+        wanted: Vec<(Resource, Selection)>,
+        namespace: Option<&str>,
+    ) -> Result<(Snapshot, Vec<(Resource, String)>), Failure> {
+        let coverage = match namespace {
+            None => Coverage::All,
+            Some(namespace) => Coverage::Namespaces([namespace.to_owned()].into()),
+        };
+        let requests = wanted.iter().map(|(resource, selection)| list(&self.client, resource, selection));
+        let lists = join_all(requests).await;
+        let mut unread: BTreeSet<Kind> = Kind::ALL.into();
+        let (mut objects, mut versions) = (vec![], vec![]);
+        for ((resource, _), list) in wanted.into_iter().zip(lists) {
             match list {
-                Ok(List { objects, version }) => {
-                    readable.extend(objects);
+                Ok(List { objects: listed, version }) => {
+                    unread.remove(&resource.kind);
+                    objects.extend(listed);
                     versions.push((resource, version));
                 }
-                Err(error) if resource.is_optional() && is_forbidden(&error) => {
-                    unreadable.push(resource.kind)
-                }
+                Err(error) if resource.is_optional() && is_forbidden(&error) => {}
                 Err(error) => return Err(self.unlisted(&resource, &error)),
             }
         }
-        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unreadable);
-        for object in readable {
+        let mut snapshot = Snapshot::new(Timestamp::now(), coverage, unread);
+        for object in objects {
             snapshot.upsert(object);
         }
         Ok((snapshot, versions))

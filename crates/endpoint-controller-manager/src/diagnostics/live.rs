@@ -15,5 +15,5 @@ mod watch;
 
 pub(crate) use gather::gather;
 pub(crate) use kinds::Resource;
-pub(crate) use list::{List, each, list};
+pub(crate) use list::{List, Selection, each, list};
 pub(crate) use watch::watch;

@@ -51,14 +51,15 @@ fn identity<'a>(slice: &'a EndpointSlice, endpoint: &'a Endpoint, ports: &[PortK
 
 /// Endpoints that are in several slices of one manager, or in one slice twice (kubernetes#100033).
 ///
-/// The slices with the most endpoints count as the right ones. A slice all of whose endpoints are in others may be deleted.
+/// The slices with the most endpoints count as the right ones. A slice may be deleted if all of its endpoints are in others,
+/// where they are as ready: the copy that stays may be a stale one.
 fn duplicate_endpoint(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Finding>) {
     if group.name.is_empty() {
         return;
     }
     let mut slices = group.slices.clone();
     slices.sort_by_key(|slice| std::cmp::Reverse(endpoints(slice).len()));
-    let mut first: HashMap<Identity<'_>, &EndpointSlice> = HashMap::new();
+    let mut first: HashMap<Identity<'_>, (&EndpointSlice, &Endpoint)> = HashMap::new();
     for slice in slices {
         let mut ports: Vec<PortKey<'_>> = slice.ports.iter().flatten().map(port_key).collect();
         ports.sort_unstable();
@@ -66,12 +67,12 @@ fn duplicate_endpoint(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Fin
         let (mut count, mut elsewhere) = (0, 0);
         for (index, endpoint) in endpoints(slice).iter().enumerate() {
             match first.get(&identity(slice, endpoint, &ports)) {
-                Some(other) => {
+                Some((other, kept)) => {
                     count += 1;
-                    elsewhere += usize::from(!std::ptr::eq(*other, slice));
+                    elsewhere += usize::from(!std::ptr::eq(*other, slice) && is_as_ready(kept, endpoint));
                     found.get_or_insert((index, other));
                 }
-                None => drop(first.insert(identity(slice, endpoint, &ports), slice)),
+                None => drop(first.insert(identity(slice, endpoint, &ports), (slice, endpoint))),
             }
         }
         let Some((index, other)) = found else { continue };
@@ -80,6 +81,17 @@ fn duplicate_endpoint(_: &Context<'_>, group: &Group<'_>, findings: &mut Vec<Fin
         let repair = is_superfluous.then(|| Repair::of_slice(slice, Action::Delete)).flatten();
         findings.push(finding.of(group.name).repaired_by(repair));
     }
+}
+
+/// True if clients that find `kept` and no longer `endpoint` send requests there as before.
+fn is_as_ready(kept: &Endpoint, endpoint: &Endpoint) -> bool {
+    let conditions = |endpoint: &Endpoint| {
+        let given = endpoint.conditions.as_ref();
+        let ready = given.and_then(|it| it.ready).unwrap_or(true);
+        (ready, given.and_then(|it| it.serving).unwrap_or(ready))
+    };
+    let (kept, lost) = (conditions(kept), conditions(endpoint));
+    kept.0 >= lost.0 && kept.1 >= lost.1
 }
 
 fn duplicate(slice: &EndpointSlice, index: usize, count: usize, other: &EndpointSlice) -> Finding {

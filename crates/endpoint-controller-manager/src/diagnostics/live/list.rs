@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use endpoint_diagnostics::Object;
+use endpointslice::well_known::SERVICE_NAME;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube_api::{ApiClient, ApiError};
 use serde::Deserialize;
@@ -24,6 +25,27 @@ pub(crate) struct List {
     pub(crate) version: String,
 }
 
+/// The objects of a collection to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    /// The object of this name.
+    Named(String),
+    /// The slices whose label names this Service.
+    OfService(String),
+}
+
+impl Selection {
+    /// The parameter of a list, if there is one.
+    fn query(&self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Named(name) => format!("&fieldSelector={}", escaped(&format!("metadata.name={name}"))),
+            Self::OfService(name) => format!("&labelSelector={}", escaped(&format!("{SERVICE_NAME}={name}"))),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(default)]
@@ -32,23 +54,29 @@ struct Page<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Reads all objects, in pages.
-pub(crate) async fn list(client: &ApiClient, resource: &Resource) -> Result<List, ApiError> {
+/// Reads objects, in pages.
+pub(crate) async fn list(
+    client: &ApiClient,
+    resource: &Resource,
+    selection: &Selection,
+) -> Result<List, ApiError> {
     let mut objects = Vec::new();
-    let version = each(client, resource, |json| objects.extend(resource.readable(json))).await?;
+    let version = each(client, resource, selection, |json| objects.extend(resource.readable(json))).await?;
     Ok(List { objects, version })
 }
 
-/// Reads all objects, in pages, and gives each to `take` as JSON, without its kind. Returns the version from which a watch
+/// Reads objects, in pages, and gives each to `take` as JSON, without its kind. Returns the version from which a watch
 /// continues.
 pub(crate) async fn each(
     client: &ApiClient,
     resource: &Resource,
+    selection: &Selection,
     mut take: impl FnMut(&str),
 ) -> Result<String, ApiError> {
     let mut token = String::new();
     loop {
-        let path = format!("{}?limit={PAGE}&continue={}", resource.path(), escaped(&token));
+        let selector = selection.query();
+        let path = format!("{}?limit={PAGE}{selector}&continue={}", resource.path(), escaped(&token));
         let (_, body) = client.page(&path, HEADER).await?;
         let page: Page<'_> = serde_json::from_slice(&body).map_err(ApiError::malformed)?;
         page.items.unwrap_or_default().into_iter().for_each(|item| take(item.get()));

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::kinds::Resource;
 use super::lines::Lines;
-use super::list::{escaped, list};
+use super::list::{Selection, escaped, list};
 use super::message::Message;
 
 /// The time after which the server ends a watch.
@@ -109,7 +109,7 @@ impl Watch {
         let version = if let Some(version) = &self.version {
             version.clone()
         } else {
-            let found = list(&self.client, &self.resource).await?;
+            let found = list(&self.client, &self.resource, &Selection::All).await?;
             self.send(Message::Changed(Change::Listed(self.resource.kind, found.objects))).await?;
             self.version.insert(found.version).clone()
         };
@@ -204,7 +204,7 @@ mod tests {
         send(&client, Method::POST, NODES, &node("a")).await;
         let api = ApiClient::new(client.clone(), Encoding::Json, "test");
         let resource = Resource { kind: Kind::Nodes, namespace: None };
-        let first = list(&api, &resource).await.unwrap();
+        let first = list(&api, &resource, &Selection::All).await.unwrap();
         assert_eq!(first.objects.len(), 1);
 
         let (sender, mut messages) = mpsc::channel(10);

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::cluster::{Cluster, HEADLESS, MANAGED_BY, SERVICE_NAME, SLICES, endpoint, slice};
 use super::named;
 use crate::audit::{Action, Repair};
+use crate::snapshot::{Coverage, Objects, Snapshot};
 
 fn repairs(cluster: &Cluster) -> Vec<Repair> {
     cluster.audit().findings.into_iter().filter_map(|finding| finding.repair).collect()
@@ -80,6 +81,62 @@ fn a_slice_is_deleted_as_a_duplicate_only_if_others_have_all_its_endpoints() {
     let other = json!({"addresses": ["10.1.0.9"], "conditions": {"ready": true}});
     cluster.slices.push(named(slice("web", SLICES, vec![one(), other]), "web-b"));
     assert_eq!(texts(&cluster), [""; 0]);
+}
+
+#[test]
+fn a_duplicate_is_kept_if_it_is_more_ready_than_the_copy_in_another_slice() {
+    let conditions = |ready: bool, serving: bool| json!({"ready": ready, "serving": serving});
+    for (kept, other, is_deleted) in [
+        (conditions(false, false), conditions(true, true), false),
+        (conditions(false, false), conditions(false, true), false),
+        (conditions(false, true), conditions(true, true), false),
+        (conditions(true, true), json!({"ready": false, "serving": true, "terminating": true}), true),
+        (conditions(false, false), conditions(false, false), true),
+        // What is not said counts as ready.
+        (conditions(false, false), json!({}), false),
+        (json!({}), conditions(true, true), true),
+    ] {
+        let mut cluster = Cluster::healthy();
+        cluster.slices[0]["endpoints"][0]["conditions"] = kept.clone();
+        let mut copy = named(slice("web", SLICES, vec![endpoint("web-1", "10.1.0.1")]), "web-b");
+        copy["endpoints"][0]["conditions"] = other.clone();
+        cluster.slices.push(copy);
+        let expected: &[&str] = if is_deleted { &["delete EndpointSlice shop/web-b"] } else { &[] };
+        assert_eq!(texts(&cluster), expected, "{kept} {other}");
+        assert!(cluster.findings().iter().any(|it| it.starts_with("duplicate-endpoint")), "{kept} {other}");
+    }
+}
+
+/// The Service `web`, its Endpoints and its slices alone.
+fn read_again(cluster: &Cluster) -> Snapshot {
+    let objects = Objects { pods: None, nodes: None, namespaces: None, ..cluster.objects() };
+    let now = "2026-06-01T00:00:10Z".parse().unwrap();
+    Snapshot::from_objects(objects, now, Coverage::Namespaces(["shop".to_owned()].into()))
+}
+
+#[test]
+fn a_finding_is_found_again_as_long_as_its_reason_is_there() {
+    let mut cluster = Cluster::healthy();
+    let copies = [("web-1", "10.1.0.1"), ("web-2", "10.1.0.2")].map(|(pod, ip)| endpoint(pod, ip));
+    cluster.slices.push(named(slice("web", SLICES, copies[..1].to_vec()), "web-b"));
+    let findings = cluster.audit().findings;
+    let [duplicate] = findings.as_slice() else { panic!("{findings:?}") };
+    assert!(duplicate.is_found_in(&read_again(&cluster)));
+    // Its controller has moved the endpoint there, without a write to that slice.
+    cluster.slices[0]["endpoints"] = json!(copies[1..]);
+    cluster.slices[0]["metadata"]["resourceVersion"] = "8".into();
+    assert!(!duplicate.is_found_in(&read_again(&cluster)));
+    cluster.slices[0]["endpoints"] = json!(copies);
+    assert!(duplicate.is_found_in(&read_again(&cluster)));
+    cluster.slices[2]["metadata"]["resourceVersion"] = "8".into();
+    assert!(!duplicate.is_found_in(&read_again(&cluster)), "another version");
+
+    let mut orphaned = Cluster::healthy();
+    drop(orphaned.services.remove(0));
+    for finding in orphaned.audit().findings {
+        assert!(finding.is_found_in(&read_again(&orphaned)), "{finding:?}");
+        assert!(!finding.is_found_in(&read_again(&Cluster::healthy())), "{finding:?}");
+    }
 }
 
 #[test]

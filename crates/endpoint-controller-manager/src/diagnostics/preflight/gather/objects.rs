@@ -14,7 +14,7 @@ use super::lasting::lasting;
 use super::requests::unknown;
 use crate::config::Config;
 use crate::diagnostics::cluster::Cluster;
-use crate::diagnostics::live::{Resource, each};
+use crate::diagnostics::live::{Resource, Selection, each};
 use crate::diagnostics::preflight::facts::Takeover;
 use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::diagnostics::preflight::writers::Writers;
@@ -68,7 +68,8 @@ async fn look(cluster: &Cluster, config: &Config) -> (Fact<Writers>, Fact<Look>)
     let (mut writers, mut all) = (Ok(()), Ok(()));
     for kind in Kind::ALL {
         let resource = Resource { kind, namespace: None };
-        let outcome = each(&cluster.client, &resource, |json| reading.take(&resource, json)).await;
+        let outcome =
+            each(&cluster.client, &resource, &Selection::All, |json| reading.take(&resource, json)).await;
         let Err(error) = outcome else { continue };
         let is_refused = matches!(&error, ApiError::Refused(status) if status.code == 403);
         if kind == Kind::Namespaces && is_refused {

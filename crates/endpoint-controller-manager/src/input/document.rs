@@ -1,5 +1,6 @@
 //! Texts as documents: YAML with several documents, or JSON values one after another.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
@@ -7,6 +8,9 @@ use serde_json::{Map, Number, Value};
 
 /// The key that merges other mappings into its own (YAML 1.1, which kubectl reads).
 const MERGE_KEY: &str = "<<";
+/// Values and bytes of scalars that aliases may add to those of a text, which has at most three a byte. The embedded API
+/// server allows as many. The parser counts only the aliases, of which it lets a text have a hundred times as many as values.
+const MAX_REPEATED: usize = 3 << 20;
 
 /// A document that holds something.
 #[derive(Debug, PartialEq)]
@@ -28,13 +32,15 @@ pub(crate) struct Unreadable {
 /// Reads all documents of a text.
 ///
 /// # Errors
-/// The first syntax error, or a key that a mapping has twice.
+/// The first syntax error, a key that a mapping has twice, or aliases that repeat too much.
 pub(crate) fn parse(text: &str) -> Result<Vec<Document>, Unreadable> {
     let mut documents = Vec::new();
+    let left = Cell::new(3 * text.len() + MAX_REPEATED);
+    let tree = Tree { left: &left };
     each(text, |number, document| {
         let tree = match document {
-            Syntax::Yaml(yaml) => Tree.deserialize(yaml).map_err(|error| unreadable_yaml(number, &error))?,
-            Syntax::Json(json) => Tree.deserialize(json).map_err(|error| unreadable_json(number, &error))?,
+            Syntax::Yaml(yaml) => tree.deserialize(yaml).map_err(|error| unreadable_yaml(number, &error))?,
+            Syntax::Json(json) => tree.deserialize(json).map_err(|error| unreadable_json(number, &error))?,
         };
         if !tree.is_null() {
             documents.push(Document { number, tree });
@@ -102,17 +108,30 @@ fn without_place(message: &str) -> String {
 
 /// Reads a tree of JSON, and refuses a key that a mapping has twice, as kubectl does.
 #[derive(Clone, Copy)]
-struct Tree;
+struct Tree<'a> {
+    /// Values and bytes of scalars that may still come.
+    left: &'a Cell<usize>,
+}
 
-impl<'de> DeserializeSeed<'de> for Tree {
+impl Tree<'_> {
+    /// Counts values, or the bytes of a scalar or a key.
+    fn count<E: de::Error>(self, size: usize) -> Result<(), E> {
+        let left = self.left.get().checked_sub(size);
+        self.left.set(left.ok_or_else(|| E::custom("aliases repeat too much"))?);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
+        self.count(1)?;
         value.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tree {
+impl<'de> Visitor<'de> for Tree<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,11 +155,8 @@ impl<'de> Visitor<'de> for Tree {
         number.ok_or_else(|| E::custom(format!("{value} is not a number of JSON")))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
+        self.count(value.len())?;
         Ok(value.into())
     }
 
@@ -164,6 +180,7 @@ impl<'de> Visitor<'de> for Tree {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let (mut map, mut merged) = (Map::new(), Vec::new());
         while let Some(key) = entries.next_key::<String>()? {
+            self.count(key.len())?;
             if map.contains_key(&key) {
                 return Err(de::Error::custom(format!("key {key:?} is there twice")));
             }
@@ -265,9 +282,31 @@ mod tests {
         for open in ["[", "{\"a\":"] {
             assert!(parse(&open.repeat(5_000)).is_err());
         }
-        let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n".to_owned();
-        let levels = (0..40).map(|level| format!("k{level}: &k{level} [*c, *c]\n"));
-        assert!(parse(&(bomb + &levels.collect::<String>())).is_ok());
+    }
+
+    #[test]
+    fn aliases_repeat_what_a_manifest_needs_and_no_more() {
+        let shared = "labels: &labels {app: web}\n".to_owned();
+        let uses = (0..1000).map(|number| format!("k{number}: *labels\n"));
+        assert!(parse(&(shared + &uses.collect::<String>())).is_ok());
+
+        // A text, the same merged, many values, many keys.
+        let long = "x".repeat(1 << 20);
+        let times = |count: usize, what: &str| format!("b: [{}]\n", vec![what; count].join(", "));
+        let of = |count, what: fn(usize) -> String| (0..count).map(what).collect::<String>();
+        for bomb in [
+            format!("a: &a {long}\n") + &times(100, "*a"),
+            format!("a: &a {{k: {long}}}\n") + &times(100, "{<<: *a}"),
+            format!("a: &a [{}]\n", of(10_000, |_| "~, ".to_owned())) + &times(1000, "*a"),
+            format!("a: &a {{{}}}\n", of(10_000, |n| format!("k{n}: ~, "))) + &times(1000, "*a"),
+        ] {
+            let (document, reason, line) = refused(&bomb);
+            assert!(document == 1 && line.is_some(), "{reason}");
+            assert!(reason.ends_with("aliases repeat too much"), "{reason}");
+        }
+        // The parser's own limit.
+        let doubled = of(40, |level| format!("k{}: &k{} [*k{level}, *k{level}]\n", level + 1, level + 1));
+        assert!(parse(&format!("k0: &k0 [x]\n{doubled}")).is_err());
     }
 
     proptest! {

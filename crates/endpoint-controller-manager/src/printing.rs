@@ -1,14 +1,30 @@
-//! Results on stdout, in the forms that kubectl has.
+//! Results on stdout, in the forms that kubectl has, and lines on stderr.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
+use endpoint_diagnostics::text::{escape_controls, is_control};
 use serde::Serialize;
 use serde_json::Value;
+
+/// Prints a line to stderr.
+pub(crate) fn note(line: &str) {
+    // If stderr is closed, there is no place to report that.
+    let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
+}
+
+/// Prints a result to stdout.
+pub(crate) fn print(text: &str) {
+    // A reader that has gone away (`| head`) is not a failure.
+    let _ = std::io::stdout().write_all(escape_controls(text, &['\n']).as_bytes());
+}
 
 /// A document of YAML.
 pub(crate) fn yaml(value: &impl Serialize) -> String {
     // Neither a tree nor memory can fail.
-    serde_yaml::to_string(value).unwrap_or_default()
+    let text = serde_yaml::to_string(value).unwrap_or_default();
+    // JSON is YAML too, and has an escape for each character.
+    if text.contains(is_escaped) { json(value) } else { text }
 }
 
 /// A document of JSON. kubectl indents by four.
@@ -18,7 +34,28 @@ pub(crate) fn json(value: &impl Serialize) -> String {
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, four);
     // Neither a tree nor memory can fail.
     let _ = value.serialize(&mut serializer);
-    String::from_utf8(text).unwrap_or_default() + "\n"
+    escaped(String::from_utf8(text).unwrap_or_default() + "\n")
+}
+
+/// The same document of JSON, in which texts have no characters that [`print`] would replace.
+fn escaped(json: String) -> String {
+    if !json.contains(is_escaped) {
+        return json;
+    }
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_escaped(character) {
+            // Writing to a String does not fail. All of them have four digits.
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+fn is_escaped(character: char) -> bool {
+    character != '\n' && is_control(character)
 }
 
 /// A value on one line.
@@ -48,4 +85,24 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn documents_keep_their_content_and_have_nothing_that_a_terminal_obeys() {
+        for text in ["a\u{1b}[2J\u{7f}\u{9b}", "\u{202e}gpj.\u{2069}", "a\tb\nc", "plain"] {
+            let value = json!({"a": [text], text: 1});
+            for document in [json(&value), yaml(&value)] {
+                assert_eq!(serde_yaml::from_str::<Value>(&document).unwrap(), value, "{document}");
+                assert_eq!(escape_controls(&document, &['\n']), document);
+            }
+            assert_eq!(serde_json::from_str::<Value>(&json(&value)).unwrap(), value);
+        }
+        assert_eq!(yaml(&json!({"a": "x"})), "a: x\n");
+    }
 }

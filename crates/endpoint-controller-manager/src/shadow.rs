@@ -92,10 +92,8 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn print(report: &Report, format: Format) {
-    let text = match format {
+    printing::print(&match format {
         Format::Text => report.text(),
         Format::Json => printing::json(&report.json()),
-    };
-    // A reader that has gone away is not a failure.
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
+    });
 }

@@ -29,7 +29,6 @@ mod skipped;
 mod workloads;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use tokio::runtime::{Builder, Runtime};
@@ -38,9 +37,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::logging::{self, Logs};
 use crate::options;
+use crate::printing::{self, note};
 use command::{Mode, Simulation};
 use failures::Failures;
-use progress::{Progress, note};
+use progress::Progress;
 use session::{Outcome, Session};
 
 #[cfg(test)]
@@ -69,8 +69,7 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
             for line in notes {
                 note(&line);
             }
-            // A reader that has gone away (`| head`) is not a failure.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            printing::print(&text);
             code
         }
         Err(lines) => {

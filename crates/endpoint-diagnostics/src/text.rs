@@ -2,10 +2,17 @@
 
 use std::borrow::Cow;
 
-/// The text with control characters as escapes, except `kept` ones. A terminal would obey those that objects contain
-/// (CVE-2021-25743 of kubectl), and a line break would look like another row of a table.
+/// True for characters that a terminal obeys instead of showing them: control characters (CVE-2021-25743 of kubectl), and
+/// those that change the direction of the text after them (CVE-2021-42574).
+pub fn is_control(character: char) -> bool {
+    let directs = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || directs
+}
+
+/// The text with [control characters](is_control) as escapes, except `kept` ones. A terminal would obey those that objects
+/// contain, and a line break would look like another row of a table.
 pub fn escape_controls<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
-    let is_escaped = |character: char| character.is_control() && !kept.contains(&character);
+    let is_escaped = |character: char| is_control(character) && !kept.contains(&character);
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
@@ -23,6 +30,7 @@ pub fn one_line(text: impl Into<String>) -> String {
 #[test]
 fn control_characters_are_escaped() {
     assert_eq!(escape_controls("a\u{1b}[2J\tb\r\n\u{9b}0m", &['\n']), "a\\u{1b}[2J\\tb\\r\n\\u{9b}0m");
+    assert_eq!(escape_controls("\u{202e}gpj\u{2066}\u{200f}", &[]), "\\u{202e}gpj\\u{2066}\\u{200f}");
     assert_eq!(one_line("waits: a\nshop/web: ok"), "waits: a\\nshop/web: ok");
-    assert!(matches!(escape_controls("Zähler\n", &['\n']), Cow::Borrowed(_)));
+    assert!(matches!(escape_controls("Zähler שלום\n", &['\n']), Cow::Borrowed(_)));
 }

@@ -1,9 +1,8 @@
 //! The ends of a diagnosis, as exit codes and lines.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use endpoint_diagnostics::text::escape_controls;
+pub(crate) use crate::printing::{note, print};
 
 /// A diagnosis that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,15 +48,4 @@ impl Failure {
         note(&format!("Error: {line}"));
         code.into()
     }
-}
-
-/// Prints a line to stderr.
-pub(crate) fn note(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", escape_controls(line, &['\n']));
-}
-
-/// Prints a result to stdout.
-pub(crate) fn print(text: &str) {
-    // A reader that has gone away (`| head`) is not a failure.
-    let _ = std::io::stdout().write_all(escape_controls(text, &['\n']).as_bytes());
 }

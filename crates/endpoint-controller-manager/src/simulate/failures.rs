@@ -11,7 +11,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-use super::progress::note;
+use crate::printing::note;
 
 /// The last failure of each key. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,11 @@
 //! Lines about the progress on stderr, once it takes longer than a second.
 
-use std::io::Write as _;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::printing::note;
 
 /// The time without output at first, and between two lines.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -44,10 +45,4 @@ impl Progress {
     pub(crate) fn step(&self, report: impl Fn() -> String + Send + 'static) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(report);
     }
-}
-
-/// Prints a line on stderr.
-pub(crate) fn note(line: &str) {
-    // If stderr is closed, there is no place to report that.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

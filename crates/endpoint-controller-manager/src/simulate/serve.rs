@@ -8,9 +8,10 @@ use tokio::sync::oneshot;
 
 use super::command::Simulation;
 use super::kubelets;
-use super::progress::{Progress, note};
+use super::progress::Progress;
 use super::session::{Outcome, Session, broken};
 use super::workloads::Workloads;
+use crate::printing::{note, print};
 use crate::signals::StopSignals;
 
 /// Serves until a signal.
@@ -58,7 +59,7 @@ pub(crate) async fn serve(
 fn print_usage(address: &str, kubeconfig: &Path) {
     let path = kubeconfig.display();
     // stdout has one line that a script can use.
-    let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("export KUBECONFIG={path}\n"));
+    print(&format!("export KUBECONFIG={path}\n"));
     note(&format!(
         "The API server listens at {address} until Ctrl-C. In another terminal:\n\n  \
          export KUBECONFIG={path}\n  kubectl get endpointslices -A -w\n  kubectl apply -f ...\n\n\

@@ -56,6 +56,20 @@ fn fields_are_listed_by_object() {
 }
 
 #[test]
+fn paths_of_a_dump_are_no_commands_to_the_terminal() {
+    let mut dump = settled();
+    let slice = object(&mut dump, "EndpointSlice", "web-24sxz");
+    slice["endpoints"][1]["addresses"][0] = "10.244.0.6\u{1b}[2J\u{202e}".into();
+    let run = diff(&dump, &[]);
+    assert!(run.stdout.contains("endpoints[10.244.0.6\\u{1b}[2J\\u{202e}]"), "{}", run.stdout);
+    assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{}", run.stdout);
+    let run = diff(&dump, &["-o", "json"]);
+    assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{}", run.stdout);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(changes.to_string().contains('\u{202e}'), "the content is the same");
+}
+
+#[test]
 fn new_and_deleted_objects() {
     let mut dump = settled();
     let left_over = json!({

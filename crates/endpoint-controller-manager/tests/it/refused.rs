@@ -101,6 +101,8 @@ fn files_are_named() {
     let run = simulate(folder.path(), &["-f", "missing.yaml"], "");
     assert_eq!(run.stderr, "Error: missing.yaml: cannot read: No such file or directory (os error 2)\n");
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    let run = simulate(folder.path(), &["-f", "\u{1b}[2J\u{202e}.yaml"], "");
+    assert!(run.stderr.starts_with("Error: \\u{1b}[2J\\u{202e}.yaml: cannot read: "), "{}", run.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Users, by the tokens of requests. No request is refused.
+//! Users, by the tokens of requests.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,42 @@ pub(crate) const ANYONE: &str = "system:admin";
 
 /// The tokens of users.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Users(HashMap<String, String>);
+pub(crate) struct Users {
+    by_token: HashMap<String, String>,
+    /// Refuses requests from the network without one of the tokens.
+    pub(crate) is_token_required: bool,
+}
 
 impl Users {
     /// Adds a token.
     pub(crate) fn add(&mut self, token: String, user: String) {
-        self.0.insert(token, user);
+        self.by_token.insert(token, user);
     }
 
     /// The user of a token.
     pub(crate) fn by_token(&self, token: &str) -> Option<&str> {
-        self.0.get(token).map(String::as_str)
+        self.by_token.get(token).map(String::as_str)
     }
 
     /// True if no token was added, so that all tokens are good.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_token.is_empty()
     }
 
     /// The user of a request.
     pub(crate) fn of(&self, headers: &HeaderMap) -> &str {
-        if self.0.is_empty() {
-            return ANYONE;
-        }
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        header.strip_prefix("Bearer ").and_then(|token| self.by_token(token.trim())).unwrap_or(ANYONE)
+        self.named(headers).unwrap_or(ANYONE)
+    }
+
+    /// True if a request from the network is answered: probes always are.
+    pub(crate) fn admit(&self, path: &str, headers: &HeaderMap) -> bool {
+        let is_probe = matches!(path.split('/').nth(1), Some("healthz" | "livez" | "readyz"));
+        !self.is_token_required || is_probe || self.named(headers).is_some()
+    }
+
+    /// The user whose token a request has.
+    fn named(&self, headers: &HeaderMap) -> Option<&str> {
+        let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        self.by_token(header.strip_prefix("Bearer ")?.trim())
     }
 }

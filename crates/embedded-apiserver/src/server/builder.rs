@@ -149,11 +149,21 @@ impl Builder {
         self
     }
 
-    /// Names the user of requests with the header `Authorization: Bearer TOKEN`. No request is refused: users matter to the
-    /// audit, and to reviews of tokens, which then know no other tokens than these and those of service accounts.
+    /// Names the user of requests with the header `Authorization: Bearer TOKEN`. Without [`require_token`](Self::require_token)
+    /// no request is refused: users matter to the audit, and to reviews of tokens, which then know no other tokens than these
+    /// and those of service accounts.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, user: impl Into<String>) -> Self {
         self.users.add(token.into(), user.into());
+        self
+    }
+
+    /// Refuses requests that come over the network ([`ApiServer::serve`]) without the token of a user, with 401. Probes
+    /// (`/healthz`, `/livez`, `/readyz`) are answered, and so are requests in this process. Tokens of service accounts don't
+    /// count: they are not signed. Without this, every client may do everything.
+    #[must_use]
+    pub fn require_token(mut self) -> Self {
+        self.users.is_token_required = true;
         self
     }
 

@@ -20,7 +20,7 @@ pub fn kubeconfig_of(token: &str, server: &str, authority: Option<&str>) -> Stri
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{ "name": "embedded", "cluster": cluster }],
-        // Anyone is let in; clients want to show something.
+        // Clients want to show something also where anyone is let in.
         "users": [{ "name": "embedded", "user": { "token": token } }],
         "contexts": [{
             "name": "embedded",

@@ -29,7 +29,8 @@ pub use tls::{Tls, TlsError};
 
 /// A Kubernetes API server in memory.
 ///
-/// It is a [`tower::Service`] of HTTP requests. Clones share the state. Every client may do everything.
+/// It is a [`tower::Service`] of HTTP requests. Clones share the state. Every client may do everything, unless the
+/// server [requires a token](Builder::require_token).
 #[derive(Clone)]
 pub struct ApiServer {
     core: Arc<Core>,

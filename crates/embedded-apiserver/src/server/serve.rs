@@ -18,6 +18,9 @@ use tower::Service as _;
 
 use super::{ApiServer, Tls};
 use crate::http::Body;
+use crate::http::answer::error;
+use crate::http::query::Query;
+use crate::status::Status;
 
 /// Time that connections get to finish their requests after the end of watches.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -71,7 +74,10 @@ where
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
         let (mut server, stopped) = (server.clone(), stopped.clone());
         async move {
-            let response = server.call(request).await?;
+            let response = match refusal(&server, &request) {
+                None => server.call(request).await?,
+                Some(refusal) => refusal,
+            };
             Ok::<_, Infallible>(until_stopped(response, stopped))
         }
     });
@@ -84,6 +90,16 @@ where
         _ = stop.wait_for(|stopped| *stopped) => served.as_mut().graceful_shutdown(),
     }
     _ = served.await;
+}
+
+/// The answer to a client that must name itself and does not.
+fn refusal<B>(server: &ApiServer, request: &Request<B>) -> Option<Response<Body>> {
+    let (uri, headers) = (request.uri(), request.headers());
+    if server.core.users.admit(uri.path(), headers) {
+        return None;
+    }
+    let query = Query::parse(uri.query().unwrap_or_default());
+    Some(error(&Status::new(401, "Unauthorized", "Unauthorized"), headers, &query))
 }
 
 /// Ends a body without an end, that of a watch, when the server stops.

@@ -1,11 +1,12 @@
 //! The server behind a listener.
 
-use embedded_apiserver::{ApiServer, Tls, kubeconfig};
+use embedded_apiserver::{ApiServer, Tls, kubeconfig, kubeconfig_of};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -32,6 +33,45 @@ async fn https_serves_a_client_of_the_kubeconfig_and_ends_watches_at_shutdown() 
     stop.send(()).unwrap();
     assert_eq!(watch.filter(|event| std::future::ready(event.is_ok())).count().await, 0);
     serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_requires_its_token_answers_no_other_client() {
+    let server = ApiServer::builder().token("secret", "me").require_token().build().unwrap();
+    let tls = Tls::for_loopback().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let authority = tls.certificate().to_owned();
+    let serving = tokio::spawn({
+        let server = server.clone();
+        async move { server.serve(listener, Some(tls), std::future::pending()).await }
+    });
+    let get = async |token: &str, path: &str| {
+        let file = Kubeconfig::from_yaml(&kubeconfig_of(token, &url, Some(&authority))).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        match Client::try_from(config).unwrap().request_text(request).await {
+            Ok(text) => (200, text),
+            Err(kube::Error::Api(status)) => (status.code, status.reason.clone()),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    super::support::send(&server, "POST", accounts, json!({"metadata": {"name": "robot"}})).await;
+    let token = format!("{accounts}/robot/token");
+    let (code, issued) = super::support::send(&server, "POST", &token, json!({"spec": {}})).await;
+    assert_eq!(code, 201, "{issued}");
+    let of_account = issued["status"]["token"].as_str().unwrap();
+    for path in ["/api/v1/namespaces", "/openapi/v3", "/version", "/nowhere", "/healthzz"] {
+        for token in ["embedded", "", of_account] {
+            assert_eq!(get(token, path).await, (401, "Unauthorized".to_owned()), "{token} {path}");
+        }
+        assert_ne!(get("secret", path).await.0, 401, "{path}");
+    }
+    for path in ["/healthz", "/livez/ping", "/readyz"] {
+        assert_eq!(get("embedded", path).await, (200, "ok".to_owned()), "{path}");
+    }
+    serving.abort();
 }
 
 #[tokio::test]

@@ -51,9 +51,9 @@ class Program:
 
 
 class Cluster:
-    """Requests to an API server by a kubeconfig in JSON or our own YAML."""
+    """Requests to an API server."""
 
-    def __init__(self, url, token=None):
+    def __init__(self, url, token):
         self.url, self.token = url, token
         # Servers of a minute, on loopback.
         self.context = ssl.create_default_context()
@@ -63,8 +63,7 @@ class Cluster:
     def request(self, method, path, body=None, kind="application/json"):
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Content-Type", kind)
-        if self.token:
-            request.add_header("Authorization", f"Bearer {self.token}")
+        request.add_header("Authorization", f"Bearer {self.token}")
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(request, data, LIMIT, context=self.context) as answer:
             return json.load(answer)
@@ -97,9 +96,8 @@ class Simulation(Cluster):
         self.kubeconfig = Path(self.folder.name) / "kubeconfig"
         self.server = Program([program, "simulate", "--serve", f"--write-kubeconfig={self.kubeconfig}", *words])
         self.server.line()
-        text = self.kubeconfig.read_text()
-        url = next(word for word in text.replace('"', " ").split() if word.startswith("https://"))
-        super().__init__(url)
+        config = json.loads(self.kubeconfig.read_text())
+        super().__init__(config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"])
 
     def close(self):
         self.server.close()

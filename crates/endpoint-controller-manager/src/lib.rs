@@ -42,6 +42,7 @@ mod simulate;
 mod strconv;
 mod subcommands;
 mod takeover;
+mod token;
 mod version;
 
 use std::ffi::OsString;

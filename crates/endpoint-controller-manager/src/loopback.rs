@@ -1,4 +1,4 @@
-//! Addresses of servers that ask for no credentials.
+//! Addresses of servers for one user of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,7 +12,9 @@ pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LO
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(address),
-        Ok(_) => Err("must be a loopback address, because the server asks for no credentials".to_owned()),
+        Ok(_) => {
+            Err("must be a loopback address, because the server is for programs of this machine".to_owned())
+        }
         Err(_) => Err("must be an address and a port, such as 127.0.0.1:8080".to_owned()),
     }
 }

@@ -16,6 +16,7 @@ mod command;
 mod controllers;
 mod failures;
 mod foresee;
+mod kubeconfig;
 mod kubelets;
 mod load;
 mod plan;

@@ -135,8 +135,8 @@ pub(crate) fn args() -> [Arg; 8] {
             "Loopback address and port for --serve; port 0 chooses a free one [default: 127.0.0.1:0]",
         ),
         flag("write-kubeconfig").value_name("FILE").value_parser(clap::value_parser!(PathBuf)).help(
-            "File for the kubeconfig of --serve; by default a new file in the folder for temporary files. It is removed at \
-             the end",
+            "File for the kubeconfig of --serve, which must not exist and is removed at the end; by default one in a new \
+             folder among the temporary files",
         ),
     ]
 }

@@ -1,12 +1,13 @@
 //! `--serve`: the API server and the controllers, for kubectl.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use tokio::sync::oneshot;
 
 use super::command::Simulation;
+use super::kubeconfig::Kubeconfig;
 use super::kubelets;
 use super::progress::Progress;
 use super::session::{Outcome, Session, broken};
@@ -25,7 +26,8 @@ pub(crate) async fn serve(
     let mut signals =
         StopSignals::listen().map_err(|error| vec![format!("cannot handle signals: {error}")])?;
     let listener = session.server.listen(listen).await.map_err(|error| vec![error])?;
-    let (url, file) = (listener.url.clone(), Kubeconfig::write(kubeconfig, &listener.kubeconfig())?);
+    let file = Kubeconfig::create(kubeconfig, &listener.kubeconfig()).map_err(|error| vec![error])?;
+    let url = listener.url.clone();
     let controllers = session.controllers(simulation, progress).await?;
     let (end, ended) = oneshot::channel::<()>();
     let serving = tokio::spawn(listener.run(async { drop(ended.await) }));
@@ -39,7 +41,7 @@ pub(crate) async fn serve(
         for line in &session.notes {
             note(line);
         }
-        print_usage(&url, &file.path);
+        print_usage(&url, file.path());
         tokio::join!(kubelets::run(&client), workloads.run());
     };
     let stop = async {
@@ -65,30 +67,4 @@ fn print_usage(address: &str, kubeconfig: &Path) {
          export KUBECONFIG={path}\n  kubectl get endpointslices -A -w\n  kubectl apply -f ...\n\n\
          Deployments and ReplicaSets get pods; StatefulSets, DaemonSets and Jobs are unknown to this server."
     ));
-}
-
-/// The file for kubectl, which is removed at the end.
-struct Kubeconfig {
-    path: PathBuf,
-}
-
-impl Kubeconfig {
-    fn write(path: Option<&Path>, text: &str) -> Result<Self, Vec<String>> {
-        let path = path.map_or_else(
-            || std::env::temp_dir().join(format!("simulate-{}.kubeconfig", std::process::id())),
-            Path::to_owned,
-        );
-        let path = std::path::absolute(&path).unwrap_or(path);
-        let written = std::fs::write(&path, text);
-        written
-            .map_err(|error| vec![format!("--write-kubeconfig: cannot write {}: {error}", path.display())])?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Kubeconfig {
-    fn drop(&mut self) {
-        // If it is gone already, so much the better.
-        let _ = std::fs::remove_file(&self.path);
-    }
 }

@@ -2,55 +2,68 @@
 
 use std::net::SocketAddr;
 
-use embedded_apiserver::{ApiServer, Tls, kubeconfig};
+use embedded_apiserver::{ApiServer, Tls, kubeconfig_of};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use crate::token;
+
+/// The user of the kubeconfig.
+const USER: &str = "system:admin";
+
 /// An API server in this process.
-pub(crate) struct Server(ApiServer);
+pub(crate) struct Server {
+    api: ApiServer,
+    /// That of clients from the network: other users of the machine have no business here.
+    token: String,
+}
 
 impl Server {
     /// A server without objects: a dump holds those that a real one makes at its start.
     ///
     /// # Errors
-    /// None that is known: the options are valid.
+    /// A line, if the system has no random numbers.
     pub(crate) fn new() -> Result<Self, String> {
-        let server = ApiServer::builder().first_objects(false).build();
-        server.map(Self).map_err(|error| format!("cannot make an API server: {error}"))
+        let token = token::random()?;
+        let server = ApiServer::builder().first_objects(false).token(&*token, USER).require_token();
+        let api = server.build().map_err(|error| format!("cannot make an API server: {error}"))?;
+        Ok(Self { api, token })
     }
 
     /// Stores an object of a cluster as it is, with its status and metadata.
     pub(crate) fn load(&self, object: &Value) -> Result<(), String> {
-        self.0.load(object).map_err(|error| error.to_string())
+        self.api.load(object).map_err(|error| error.to_string())
     }
 
     /// A client in this process.
     pub(crate) fn client(&self) -> kube::Client {
-        kube::Client::new(self.0.clone(), "default")
+        kube::Client::new(self.api.clone(), "default")
     }
 
-    /// Listens for other clients, over HTTPS.
+    /// Listens for clients with the token, over HTTPS.
     pub(crate) async fn listen(&self, address: SocketAddr) -> Result<Listener, String> {
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|error| format!("--listen: cannot listen at {address}: {error}"))?;
         let address = listener.local_addr().map_err(|error| format!("--listen: {error}"))?;
         let tls = Tls::for_loopback().map_err(|error| format!("cannot make a certificate: {error}"))?;
-        Ok(Listener { server: self.0.clone(), socket: listener, tls, url: format!("https://{address}") })
+        let (server, token, url) = (self.api.clone(), self.token.clone(), format!("https://{address}"));
+        Ok(Listener { server, token, socket: listener, tls, url })
     }
 }
 
 /// A server that is reached over the network.
 pub(crate) struct Listener {
     server: ApiServer,
+    token: String,
     socket: TcpListener,
     tls: Tls,
     pub(crate) url: String,
 }
 
 impl Listener {
-    /// The text of a kubeconfig.
+    /// The text of a kubeconfig, without which the server answers no client.
     pub(crate) fn kubeconfig(&self) -> String {
-        kubeconfig(&self.url, Some(self.tls.certificate()))
+        kubeconfig_of(&self.token, &self.url, Some(self.tls.certificate()))
     }
 
     /// Serves until `shutdown` completes.

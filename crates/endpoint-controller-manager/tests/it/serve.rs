@@ -200,7 +200,18 @@ async fn a_kubeconfig_has_the_name_it_is_given() {
         ["-f", empty.to_str().unwrap(), "--write-kubeconfig", file.to_str().unwrap(), "--listen=[::1]:0"];
     let serving = Serving::start(&words);
     assert_eq!(serving.kubeconfig, file);
+    let again = crate::program::simulate(folder.path(), &[&["--serve"], &words[..]].concat(), "");
+    assert_eq!((again.code, again.stdout.as_str()), (1, ""));
+    let expected = format!("Error: --write-kubeconfig: {} exists", file.display());
+    assert!(again.stderr.starts_with(&expected) && again.stderr.lines().count() == 1, "{}", again.stderr);
     let namespace = request(&serving.client().await, "GET", "/api/v1/namespaces/default", &Value::Null).await;
     assert_eq!(namespace["kind"], "Namespace");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["users"][0]["user"]["token"] = "guessed".into();
+    std::fs::write(&file, config.to_string()).unwrap();
+    let refused = serving.client().await.apiserver_version().await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
     assert_eq!(serving.interrupt(), Some(0));
+    assert!(!file.exists());
 }

@@ -1,0 +1,110 @@
+//! The kubeconfig of `--serve`: a file that only its user can read, and that was not there before.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::token;
+
+/// A file for kubectl, which is removed at the end.
+#[derive(Debug)]
+pub(crate) struct Kubeconfig {
+    path: PathBuf,
+    /// The folder that was made for it.
+    folder: Option<PathBuf>,
+}
+
+impl Kubeconfig {
+    /// Writes a new file, by default in a new folder among the temporary ones. In that place other users can make files
+    /// and links of any name that they guess.
+    ///
+    /// # Errors
+    /// A line, also if the file exists.
+    pub(crate) fn create(path: Option<&Path>, text: &str) -> Result<Self, String> {
+        let (path, folder) = if let Some(path) = path {
+            (std::path::absolute(path).unwrap_or(path.to_owned()), None)
+        } else {
+            let folder = new_folder()?;
+            (folder.join("kubeconfig"), Some(folder))
+        };
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let mut file = file.map_err(|error| refusal(&path, &error))?;
+        let kubeconfig = Self { path, folder };
+        file.write_all(text.as_bytes()).map_err(|error| refusal(&kubeconfig.path, &error))?;
+        Ok(kubeconfig)
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn new_folder() -> Result<PathBuf, String> {
+    let folder = std::env::temp_dir().join(format!("simulate-{}", token::random()?));
+    let made = DirBuilder::new().mode(0o700).create(&folder);
+    made.map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+fn refusal(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        ErrorKind::AlreadyExists => {
+            format!("--write-kubeconfig: {path} exists, and would be removed at the end: name a new file")
+        }
+        _ => format!("--write-kubeconfig: cannot write {path}: {error}"),
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        // If they are gone already, so much the better.
+        let _ = fs::remove_file(&self.path);
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_the_user_can_read_it_and_nothing_is_left_of_it() {
+        let file = Kubeconfig::create(None, "text").unwrap();
+        let (path, folder) = (file.path().to_owned(), file.path().parent().unwrap().to_owned());
+        assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+        drop(file);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_file_or_link_that_is_there_is_refused_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("config");
+        fs::write(&own, "mine").unwrap();
+        let (link, dangling) = (folder.path().join("link"), folder.path().join("dangling"));
+        symlink(&own, &link).unwrap();
+        symlink(folder.path().join("nowhere"), &dangling).unwrap();
+        for path in [&own, &link, &dangling] {
+            let error = Kubeconfig::create(Some(path), "text").unwrap_err();
+            let expected = format!("--write-kubeconfig: {} exists", path.display());
+            assert!(error.starts_with(&expected), "{error}");
+            assert!(fs::symlink_metadata(path).is_ok(), "{}", path.display());
+        }
+        assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
+        assert!(!folder.path().join("nowhere").exists());
+        let missing = Kubeconfig::create(Some(&folder.path().join("no/file")), "text").unwrap_err();
+        assert!(missing.contains("cannot write"), "{missing}");
+    }
+}

@@ -53,7 +53,7 @@ class Files:
             json.dump(dump, file)
             file.flush()
             self.page = Page(program, "-f", file.name, *words)
-        self.url, self.close = self.page.url, self.page.close
+        self.url, self.link, self.close = self.page.url, self.page.link, self.page.close
 
 
 # ---- checks ----
@@ -69,7 +69,7 @@ def changes_on(cluster, program, browser):
     cluster.create("/api/v1/namespaces/default/pods", web)
     cluster.patch("/api/v1/namespaces/default/pods/web-0/status", {"status": status})
     with closing(Page(program, "-A", f"--kubeconfig={cluster.kubeconfig}")) as page:
-        browser.open(f"{page.url}#default/web")
+        browser.open(page.link("default/web"))
         browser.wait("the list is live", LIVE)
         milliseconds = []
         for is_ready in [True, False, True, False, True]:
@@ -116,7 +116,7 @@ def many_services(program, browser):
     """Of 5,000 Services those that are seen have elements, wherever the list is scrolled."""
     with closing(Files(program, many(SERVICES))) as page:
         start = time.monotonic()
-        browser.open(page.url)
+        browser.open(page.link())
         browser.wait("the count is shown", "(n) => document.querySelector('[data-count=all]').textContent === n", f"{SERVICES}")
         loaded = time.monotonic() - start
         scrolled = browser.run("""async (rows) => {
@@ -168,7 +168,7 @@ def many_services(program, browser):
 def keyboard(program, browser):
     """Every action has a key, and the focus goes where the user looks."""
     with closing(Files(program, many(50))) as page:
-        browser.open(page.url)
+        browser.open(page.link())
         browser.wait("rows", f"() => ({ROW})('service-00000')")
         browser.key("/")
         expect("focus after /", browser.run(FOCUS), "words")
@@ -215,7 +215,7 @@ def keyboard(program, browser):
 def verdicts(program, browser):
     """The filters by verdict count and select, and links lead to a Service."""
     with closing(Files(program, many(50))) as page:
-        browser.open(f"{page.url}#team-9/service-00019")
+        browser.open(page.link("team-9/service-00019"))
         browser.wait("the report of the link", "() => document.getElementById('report').textContent.includes('service-00019-0')")
         expect("the row of the link is active", browser.run(ACTIVE), "team-9/service-00019")
         counts = browser.run("() => Object.fromEntries([...document.querySelectorAll('[data-count]')].map((n) => [n.dataset.count, +n.textContent]))")
@@ -229,7 +229,7 @@ def verdicts(program, browser):
                 && document.getElementById("nothing").hidden !== isEmpty""", f"{number + 1}", number == 0)
         empty = "() => /null|undefined|NaN|object Object/.exec(document.body.innerText)?.[0] ?? ''"
         expect("values that are none", browser.run(empty), "")
-        browser.open(f"{page.url}#team-9/nothing")
+        browser.open(page.link("team-9/nothing"))
         browser.wait("a Service that doesn't exist", "() => document.getElementById('report').textContent === 'There is no Service team-9/nothing.'")
 
 
@@ -241,7 +241,7 @@ def contrast(program, browser):
     with closing(Files(program, many(50))) as page:
         for scheme in ("light", "dark"):
             browser.media(prefers_color_scheme=scheme)
-            browser.open(f"{page.url}#team-9/service-00019")
+            browser.open(page.link("team-9/service-00019"))
             browser.wait("the report", "() => document.querySelector('#report table') !== null")
             browser.key("Escape")
             browser.key("Enter")
@@ -271,7 +271,7 @@ def contrast(program, browser):
 def accessibility(program, browser):
     """The accessibility tree has roles, names and places of what is on the page."""
     with closing(Files(program, many(50))) as page:
-        browser.open(f"{page.url}#team-9/service-00019")
+        browser.open(page.link("team-9/service-00019"))
         browser.wait("the report", "() => document.querySelector('#report table') !== null")
         nodes = [
             (node["role"]["value"], node.get("name", {}).get("value", ""), {p["name"]: p["value"].get("value") for p in node.get("properties", [])})
@@ -318,7 +318,7 @@ def accessibility(program, browser):
 def hostile_names(program, browser):
     """Markup in names, labels and conditions is text."""
     with closing(Files(program, hostile())) as page:
-        browser.open(page.url)
+        browser.open(page.link())
         browser.wait("the row", f"(name) => ({ROW})(name)", HOSTILE)
         browser.key("/")
         browser.key("ArrowDown")
@@ -336,7 +336,7 @@ def hostile_names(program, browser):
 def policy(program, browser):
     """The policy forbids what the page doesn't need, and other names of this machine are refused."""
     with closing(Files(program, many(1))) as page:
-        browser.open(page.url)
+        browser.open(page.link())
         browser.wait("rows", f"() => ({ROW})('service-00000')")
         expect_no_complaints(browser)
         violations = browser.run("""async () => {
@@ -354,25 +354,29 @@ def policy(program, browser):
         for directive in ("connect-src", "img-src", "require-trusted-types-for"):
             if directive not in violations[2]:
                 raise Failure(f"nothing is refused by {directive}: {violations[2]}")
-        request = urllib.request.Request(f"{page.url}api/services", headers={"Host": "evil.example"})
-        try:
-            urllib.request.urlopen(request, timeout=10)
-        except urllib.error.HTTPError as error:
-            expect("answer to another Host", error.code, 403)
-        else:
-            raise Failure("a request with another Host is answered")
+        for what, headers, code in [("another Host", {"Host": "evil.example"}, 403), ("no token", {}, 401)]:
+            request = urllib.request.Request(f"{page.url}api/services", headers=headers)
+            try:
+                urllib.request.urlopen(request, timeout=10)
+            except urllib.error.HTTPError as error:
+                expect(f"answer to a request with {what}", error.code, code)
+            else:
+                raise Failure(f"a request with {what} is answered")
+        expect("the address has no token", browser.run("() => location.hash"), "")
 
 
 def reconnect(program, browser):
-    """A page whose program is started again says so, and has the new state after that."""
+    """A page whose program is gone or was started again says so, and the new address has the new state."""
     (port,) = free_ports(1)
     listen = f"--listen=127.0.0.1:{port}"
     with closing(Files(program, many(10), listen)) as page:
-        browser.open(page.url)
+        browser.open(page.link())
         browser.wait("the count", "() => document.querySelector('[data-count=all]').textContent === '10'")
     browser.wait("the loss is shown", "() => document.getElementById('connection').dataset.state === 'lost'")
     expect("rows stay", browser.run("() => document.querySelector('[data-count=all]').textContent"), "10")
-    with closing(Files(program, items([service("after", ipFamilies=["IPv4"])]), listen)):
+    with closing(Files(program, items([service("after", ipFamilies=["IPv4"])]), listen)) as page:
+        browser.wait("the refusal is shown", "() => document.getElementById('connection').dataset.state === 'refused'")
+        browser.open(page.link())
         browser.wait("the new state", f"() => document.querySelector('[data-count=all]').textContent === '1' && ({ROW})('after')")
         browser.wait("the connection", "() => document.getElementById('connection').dataset.state === 'fixed'")
 

@@ -4,6 +4,7 @@ import base64
 import fcntl
 import json
 import os
+import re
 import select
 import subprocess
 import tempfile
@@ -132,12 +133,13 @@ class Browser:
         return found
 
     def open(self, url):
-        """Opens an address in place of the page, and waits until its scripts have run."""
+        """Opens an address in place of the page, and waits until its scripts have run, which take a token out of it."""
         # Another fragment alone would not load the page again.
         self.send("Page.navigate", url="about:blank")
         self.events.clear()
         self.send("Page.navigate", url=url)
-        self.wait("the page is loaded", "(url) => location.href === url && document.readyState === 'complete'", url)
+        shown = re.sub("&?token=[0-9a-f]+$", "", url)
+        self.wait("the page is loaded", "(url) => location.href === url && document.readyState === 'complete'", shown)
 
     def key(self, key):
         """Presses and releases a key."""

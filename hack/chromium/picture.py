@@ -78,7 +78,7 @@ def main():
         with closing(Page(program, "-f", "shop.json")) as page, closing(Browser(chromium)) as browser:
             browser.size(1320, 540)
             browser.media(prefers_color_scheme="light")
-            browser.open(f"{page.url}#shop/checkout")
+            browser.open(page.link("shop/checkout"))
             browser.wait("the list", f"() => ({ROW})('checkout') !== undefined")
             browser.wait("the report", "() => document.querySelector('#report table') !== null")
             picture = browser.picture()

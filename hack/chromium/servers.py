@@ -162,7 +162,11 @@ class Page(Program):
 
     def __init__(self, program, *words):
         super().__init__([program, "explain", "--serve", *words])
-        self.url = self.line()
+        self.url, self.token = self.line().split("#token=")
+
+    def link(self, key=""):
+        """The address of the list, or of the report on a Service, with the token."""
+        return f"{self.url}#{key}&token={self.token}" if key else f"{self.url}#token={self.token}"
 
 
 def signing_key():

@@ -5,7 +5,12 @@ import { Detail } from "./detail.js";
 import { Feed } from "./feed.js";
 import { ServiceList } from "./list.js";
 
-const CONNECTIONS = { live: "Live", lost: "Connection to the program lost, trying again", connecting: "Connecting" };
+const CONNECTIONS = {
+  live: "Live",
+  lost: "Connection to the program lost, trying again",
+  refused: "Open the address that the program printed: it has a token",
+  connecting: "Connecting",
+};
 
 const rows = new Map();
 let sorted = null;

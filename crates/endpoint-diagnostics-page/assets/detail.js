@@ -1,5 +1,6 @@
 // The report about one Service: reasons, slices, Endpoints and pods.
 
+import { request as requested } from "./api.js";
 import { PRESENCES, element, keyOf, setVerdict } from "./dom.js";
 
 /** Pods that are shown before the user asks for all. */
@@ -50,7 +51,7 @@ export class Detail {
     }
     const request = new AbortController();
     this.#request = request;
-    const text = await read(`api/services/${this.#key}`, request.signal);
+    const text = await read(`services/${this.#key}`, request.signal);
     if (this.#request !== request) return;
     this.#request = null;
     // What is shown stays while the program can't be reached; the page says so elsewhere.
@@ -127,7 +128,7 @@ function podTable(caption, pods) {
 /** The answer's text; null if there is none. A refusal is a report with nothing but an error. */
 async function read(path, signal) {
   try {
-    const answer = await fetch(path, { cache: "no-store", signal });
+    const answer = await requested(path, signal);
     if (answer.ok || answer.status === 404) return await answer.text();
     return JSON.stringify({ error: `The program answered with status ${answer.status}.` });
   } catch {

@@ -2,15 +2,19 @@
 //
 //   load ──> all rows and a cursor ──> events after the cursor ──> changes …
 //    ^                                        │
-//    └── resync: the program was started again, or was asked for more than it remembers
+//    └── resync: the program was asked for more than it remembers
+
+import { events, request } from "./api.js";
 
 /** Longer than the program is ever silent. */
 const SILENCE = 45_000;
+/** The status of an answer to a request without the token of the program that runs now. */
+const UNAUTHORIZED = 401;
 
 export class Feed {
   #handlers;
   #cursor = null;
-  #events = null;
+  #stream = null;
   #silence = null;
   #retry = null;
   #delay = 500;
@@ -26,56 +30,65 @@ export class Feed {
   async #load() {
     this.#close();
     try {
-      const answer = await fetch("api/services", { cache: "no-store" });
-      if (!answer.ok) throw new Error(`status ${answer.status}`);
-      const list = await answer.json();
+      const list = await (await this.#answer("services")).json();
       this.#cursor = list.cursor;
       this.#handlers.replace(list);
       this.#handlers.source(list.source);
       this.#open();
-    } catch {
-      this.#lost();
+    } catch (error) {
+      this.#lost(error);
     }
   }
 
-  #open() {
+  async #open() {
     if (this.#cursor === null || document.hidden) return;
     this.#close();
-    const events = new EventSource(`api/events?after=${encodeURIComponent(this.#cursor)}`);
-    this.#events = events;
-    this.#listen("open", () => {
+    const stream = new AbortController();
+    this.#stream = stream;
+    try {
+      const answer = await this.#answer(`events?after=${encodeURIComponent(this.#cursor)}`, stream.signal);
+      if (this.#stream !== stream) return;
       this.#delay = 500;
       this.#handlers.connection("live");
-    });
-    this.#listen("changes", (event) => {
-      this.#cursor = event.lastEventId;
-      this.#handlers.change(JSON.parse(event.data));
-    });
-    this.#listen("source", (event) => this.#handlers.source(JSON.parse(event.data)));
-    this.#listen("alive", () => {});
-    this.#listen("resync", () => this.#load());
-    // The browser tries again by itself, unless the server refuses.
-    events.addEventListener("error", () => {
-      if (this.#events !== events) return;
-      if (events.readyState === EventSource.CLOSED) this.#lost();
-      else this.#handlers.connection("lost");
-    });
+      this.#listen();
+      for await (const event of events(answer.body)) {
+        if (this.#stream !== stream) return;
+        this.#listen();
+        this.#handle(event);
+      }
+      throw new Error("the stream has ended");
+    } catch (error) {
+      if (this.#stream === stream) this.#lost(error);
+    }
   }
 
-  /** Handles an event of the current stream, and starts to count the silence after it. */
-  #listen(type, handle) {
-    const events = this.#events;
-    events.addEventListener(type, (event) => {
-      if (this.#events !== events) return;
-      clearTimeout(this.#silence);
-      this.#silence = setTimeout(() => this.#lost(), SILENCE);
-      handle(event);
-    });
+  /** The answer to a request, if it is one with data. */
+  async #answer(path, signal) {
+    const answer = await request(path, signal);
+    if (!answer.ok) throw new Error(`status ${answer.status}`, { cause: answer.status });
+    return answer;
   }
 
-  #lost() {
+  #handle({ type, id, data }) {
+    if (type === "changes") {
+      this.#cursor = id;
+      this.#handlers.change(JSON.parse(data));
+    } else if (type === "source") {
+      this.#handlers.source(JSON.parse(data));
+    } else if (type === "resync") {
+      this.#load();
+    }
+  }
+
+  /** Starts to count the silence. */
+  #listen() {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#lost(), SILENCE);
+  }
+
+  #lost(error) {
     this.#close();
-    this.#handlers.connection("lost");
+    this.#handlers.connection(error?.cause === UNAUTHORIZED ? "refused" : "lost");
     this.#retry = setTimeout(() => this.#load(), this.#delay);
     this.#delay = Math.min(this.#delay * 2, 10_000);
   }
@@ -83,7 +96,7 @@ export class Feed {
   #close() {
     clearTimeout(this.#silence);
     clearTimeout(this.#retry);
-    this.#events?.close();
-    this.#events = null;
+    this.#stream?.abort();
+    this.#stream = null;
   }
 }

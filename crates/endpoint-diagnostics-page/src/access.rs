@@ -1,24 +1,46 @@
 //! Which requests are answered.
 //!
-//! The server asks for no credentials: every client that can connect to it can read. A browser connects for any site that it shows.
-//! Two checks keep such a site from reading:
+//! Data is for clients that know the token of the server: other users of the machine can connect to it too. A browser has the
+//! token from the address that its user opens, in the fragment, which it sends to no server. The page is open to all.
+//!
+//! A browser connects for any site that it shows, and two more checks keep such a site away:
 //!
 //! * the Host header must name a loopback address. A name of the site's own that suddenly resolves to 127.0.0.1 (DNS
 //!   rebinding) would make the page one of the site's origin;
-//! * data is not for requests that the browser marks as those of another site. Without this they could not be read
-//!   either, but keep connections busy.
+//! * data is not for requests that the browser marks as those of another site. They could not be read, but keep connections
+//!   busy.
 
 use std::net::IpAddr;
 
-use http::header::HOST;
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HOST};
 use http::request::Parts;
 use http::uri::Authority;
 
-/// Checks a request.
+/// The status and the reason of a refusal.
+pub(crate) type Refusal = (StatusCode, &'static str);
+
+/// Checks a request to a server with this token.
 ///
 /// # Errors
-/// The reason for the refusal.
-pub(crate) fn check(request: &Parts) -> Result<(), &'static str> {
+/// The refusal.
+pub(crate) fn check(request: &Parts, token: &str) -> Result<(), Refusal> {
+    check_origin(request).map_err(|reason| (StatusCode::FORBIDDEN, reason))?;
+    if request.uri.path().starts_with("/api/") && !has_token(request, token) {
+        return Err((StatusCode::UNAUTHORIZED, "The data is for the user who has the token of this server."));
+    }
+    Ok(())
+}
+
+fn has_token(request: &Parts, token: &str) -> bool {
+    let given = request.headers.get(AUTHORIZATION).map(http::HeaderValue::as_bytes);
+    let given = given.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
+    // The time that this takes says nothing about the token.
+    let differing = given.iter().zip(token.as_bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
+    given.len() == token.len() && differing == 0
+}
+
+fn check_origin(request: &Parts) -> Result<(), &'static str> {
     let mut hosts = request.headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err("The request needs one Host header.");
@@ -58,7 +80,8 @@ mod tests {
         let request = headers
             .iter()
             .fold(http::Request::get(uri), |request, (name, value)| request.header(*name, *value));
-        check(&request.body(()).unwrap().into_parts().0)
+        let request = request.header("authorization", "Bearer secret").body(()).unwrap();
+        check(&request.into_parts().0, "secret").map_err(|(_, reason)| reason)
     }
 
     #[test]
@@ -66,6 +89,26 @@ mod tests {
         for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.1.2.3", "[::1]:9", "[::1]"] {
             assert_eq!(request("/", &[("host", host)]), Ok(()), "{host}");
         }
+    }
+
+    #[test]
+    fn data_is_for_clients_with_the_token() {
+        let status = |path: &str, given: Option<&str>| {
+            let request = http::Request::get(path).header("host", "localhost");
+            let request = given.into_iter().fold(request, |it, given| it.header("authorization", given));
+            let checked = check(&request.body(()).unwrap().into_parts().0, "secret");
+            checked.err().map(|(status, _)| status.as_u16())
+        };
+        for path in ["/api/services", "/api/services/shop/web", "/api/events?after=1", "/api/"] {
+            assert_eq!(status(path, Some("Bearer secret")), None, "{path}");
+            for given in
+                ["Bearer secre", "Bearer secret2", "Bearer Secret", "Bearer ", "secret", "Basic secret"]
+            {
+                assert_eq!(status(path, Some(given)), Some(401), "{path} {given}");
+            }
+            assert_eq!(status(path, None), Some(401), "{path}");
+        }
+        assert_eq!((status("/", None), status("/app.js", None)), (None, None));
     }
 
     #[test]

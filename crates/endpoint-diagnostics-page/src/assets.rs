@@ -24,10 +24,11 @@ impl Asset {
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files; `/` is the page.
-pub(crate) const ASSETS: [Asset; 8] = [
+pub(crate) const ASSETS: [Asset; 9] = [
     Asset::new("/", "text/html; charset=utf-8", include_str!("../assets/index.html")),
     Asset::new("/style.css", "text/css; charset=utf-8", include_str!("../assets/style.css")),
     Asset::new("/icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
+    Asset::new("/api.js", JAVASCRIPT, include_str!("../assets/api.js")),
     Asset::new("/app.js", JAVASCRIPT, include_str!("../assets/app.js")),
     Asset::new("/detail.js", JAVASCRIPT, include_str!("../assets/detail.js")),
     Asset::new("/dom.js", JAVASCRIPT, include_str!("../assets/dom.js")),

@@ -22,11 +22,11 @@ use crate::source::Source;
 
 /// Services in one event.
 const BATCH: usize = 500;
-/// The data of events that have none: a browser drops events without data.
+/// The data of events that have none: clients of server-sent events drop those without data.
 const NONE: &str = "{}";
 /// The time without an event after which an event says that the connection is alive.
 const ALIVE: Duration = Duration::from_secs(15);
-/// The time after which a browser connects again.
+/// The time after which a client of server-sent events connects again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The events after a cursor, until the server stops.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! * [`board`]: the list of Services and its changes, as data;
-//! * [`server`]: the assets and the data over HTTP. It asks for no credentials, so it accepts only a loopback address to
+//! * [`server`]: the assets and the data over HTTP, the data for clients with a token. It accepts only a loopback address to
 //!   listen at, and only requests that name one;
 //! * `assets/`: one page of HTML, CSS and JavaScript modules, served as they are.
 //!

@@ -39,8 +39,8 @@ impl<S> Clone for Shared<S> {
     }
 }
 
-/// The handlers of a page. Streams of events end when `stopping` becomes true.
-pub(crate) fn router<S: Source>(source: Arc<S>, stopping: watch::Receiver<bool>) -> Router {
+/// The handlers of a page, whose data needs the token. Streams of events end when `stopping` becomes true.
+pub(crate) fn router<S: Source>(source: Arc<S>, token: &str, stopping: watch::Receiver<bool>) -> Router {
     let mut router = Router::new()
         .route("/api/services", get(services))
         .route("/api/services/{namespace}/{name}", get(service))
@@ -50,14 +50,14 @@ pub(crate) fn router<S: Source>(source: Arc<S>, stopping: watch::Receiver<bool>)
         let handler = move || async move { (asset.headers(), asset.text) };
         router = router.route(asset.path, get(handler));
     }
-    router.layer(middleware::from_fn(guard))
+    router.layer(middleware::from_fn_with_state(Arc::from(token), guard))
 }
 
-async fn guard(request: Request<Body>, next: Next) -> Response {
+async fn guard(State(token): State<Arc<str>>, request: Request<Body>, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match access::check(&parts) {
+    let mut response = match access::check(&parts, &token) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
+        Err(refusal) => refusal.into_response(),
     };
     headers::add(response.headers_mut());
     response
@@ -81,8 +81,8 @@ async fn service<S: Source>(
     )
 }
 
-/// The events after the cursor in Last-Event-ID, which a browser sends when it connects again, else after the one in the
-/// query.
+/// The events after the cursor in Last-Event-ID, which clients of server-sent events send when they connect again, else after
+/// the one in the query.
 async fn follow<S: Source>(State(shared): State<Shared<S>>, uri: Uri, headers: HeaderMap) -> Response {
     let Ok(slot) = shared.followers.try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "10")], "Too many clients.").into_response();

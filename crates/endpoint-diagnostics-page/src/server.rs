@@ -41,9 +41,17 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
 
 /// Serves the page of a source until `shutdown` completes. Then it ends streams of events, finishes other requests, and
 /// returns.
-pub async fn serve<S: Source>(listener: TcpListener, source: Arc<S>, shutdown: impl Future<Output = ()>) {
+///
+/// Data is for clients with the token. A browser has it from the address of the page: `http://ADDRESS/#token=TOKEN`, where it
+/// consists of hexadecimal digits.
+pub async fn serve<S: Source>(
+    listener: TcpListener,
+    source: Arc<S>,
+    token: &str,
+    shutdown: impl Future<Output = ()>,
+) {
     let (stop, stopping) = watch::channel(false);
-    let router = router(source, stopping.clone());
+    let router = router(source, token, stopping.clone());
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown.fuse());

@@ -19,6 +19,7 @@ use super::exit::{self, Failure};
 use super::flags::Target;
 use super::{files, live};
 use crate::signals::StopSignals;
+use crate::token;
 
 /// Messages of watches that wait to be applied.
 const MESSAGES: usize = 1_000;
@@ -99,10 +100,13 @@ async fn until_signal(listener: TcpListener, follower: Arc<Follower>) -> Result<
     let mut signals = signals.map_err(|error| Failure::Access(format!("cannot handle signals: {error}")))?;
     let address = listener.local_addr();
     let address = address.map_err(|error| Failure::Access(format!("--listen: {error}")))?;
+    let token = token::random().map_err(Failure::Access)?;
     // stdout has one line that a script can use.
-    exit::print(&format!("http://{address}/\n"));
-    exit::note("The page is served until Ctrl-C. Open it in a browser on this machine.");
-    server::serve(listener, follower, async {
+    exit::print(&format!("http://{address}/#token={token}\n"));
+    exit::note(
+        "The page is served until Ctrl-C. Open it in a browser on this machine. Who has the token can read the page.",
+    );
+    server::serve(listener, follower, &token, async {
         let signal = signals.received().await;
         exit::note(&format!("Received {signal}: the server ends"));
     })

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 struct Page {
     child: Child,
     address: String,
+    token: String,
 }
 
 impl Drop for Page {
@@ -28,15 +29,20 @@ impl Page {
             .expect("starting the program");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
-        Self { address: address.expect("an address").to_owned(), child }
+        let address = line.trim_end().strip_prefix("http://").and_then(|rest| rest.split_once("/#token="));
+        let (address, token) = address.expect("an address with a token");
+        Self { address: address.to_owned(), token: token.to_owned(), child }
     }
 
     /// Sends a request, of which the answer is read later.
     fn send(&self, path: &str) -> TcpStream {
+        self.send_as(path, &self.token)
+    }
+
+    fn send_as(&self, path: &str, token: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
-        stream.write_all(request.as_bytes()).unwrap();
+        let headers = format!("Host: {}\r\nAuthorization: Bearer {token}\r\nConnection: close", self.address);
+        stream.write_all(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes()).unwrap();
         stream
     }
 
@@ -64,6 +70,9 @@ fn files_are_served_until_a_signal() {
     assert!(other.get("/api/services").contains("\"services\":[]"));
     let mut page = Page::start(&["-f", file.to_str().unwrap()]);
     assert!(page.get("/").contains("<title>"));
+    let mut refusal = String::new();
+    page.send_as("/api/services", &other.token).read_to_string(&mut refusal).unwrap();
+    assert!(refusal.starts_with("HTTP/1.1 401 "), "the token of another page: {refusal}");
     assert!(page.get("/api/services").contains("\"name\":\"web\""));
     assert!(page.get("/api/services/default/web").contains("\"verdict\":"));
     let mut events = BufReader::new(page.send("/api/events?after=0-0")).lines();

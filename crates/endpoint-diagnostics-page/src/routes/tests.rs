@@ -47,11 +47,12 @@ impl Page {
         let source = Arc::new(Fixed(Board::new(7, origin)));
         source.0.publish(&[report("web", 1)], []);
         let (stop, stopping) = watch::channel(false);
-        Self { router: router(Arc::clone(&source), stopping), source, stop }
+        Self { router: router(Arc::clone(&source), "secret", stopping), source, stop }
     }
 
     async fn send(&self, request: http::request::Builder) -> Response {
-        let request = request.header("host", "localhost").body(Body::empty()).unwrap();
+        let request = request.header("host", "localhost").header("authorization", "Bearer secret");
+        let request = request.body(Body::empty()).unwrap();
         self.router.clone().oneshot(request).await.unwrap()
     }
 
@@ -98,7 +99,7 @@ async fn every_answer_has_the_policy() {
         assert_eq!(response.status(), StatusCode::OK, "{}", asset.path);
         assert!(response.headers().contains_key("content-security-policy"), "{}", asset.path);
     }
-    for (path, host) in [("/nothing", "localhost"), ("/", "evil.example")] {
+    for (path, host) in [("/nothing", "localhost"), ("/", "evil.example"), ("/api/services", "localhost")] {
         let request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
         let response = page.router.clone().oneshot(request).await.unwrap();
         assert!(response.status().is_client_error(), "{path}");

@@ -21,7 +21,7 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{info, warn};
 
 use crate::api_clients::{ClientIdentity, Clients, Connect};
-use crate::config::Config;
+use crate::config::{Config, LeaderElection};
 use crate::connection::{self, ConnectionError, wait_for_api_server};
 use crate::controller_set::ControllerDeps;
 use crate::controllers::Controller;
@@ -36,8 +36,8 @@ use crate::secure_serving::{self, Serving, ServingError};
 use crate::server_version::{ServerVersion, Skew};
 use crate::service_states::{ControllerQueues, ServicePages};
 use crate::shadow::comparisons::Shadow;
-use crate::signals::{self, StopSignals};
-use crate::takeover::TakeoverGate;
+use crate::signals::{self, Approvals, StopSignals};
+use crate::takeover::{ApprovingLease, TakeoverGate};
 use crate::{build_metrics, informers, leader_election, logging, version};
 
 /// Reasons for ending with an error.
@@ -74,6 +74,7 @@ pub(crate) fn main(config: Config) -> ExitCode {
                 metrics: None,
                 memory: None,
                 shadow: None,
+                approvals: Approvals::listen().map_err(ManagerError::Runtime)?,
             };
             run(config, surroundings, StopSignals::listen().map_err(ManagerError::Runtime)?).await
         })
@@ -99,6 +100,8 @@ pub(crate) struct Surroundings {
     pub(crate) memory: Option<oneshot::Sender<Vec<Memory>>>,
     /// Receives what the controllers would write, instead of the API server.
     pub(crate) shadow: Option<Arc<Shadow>>,
+    /// Those of the operator.
+    pub(crate) approvals: Approvals,
 }
 
 /// Runs a process until `stop`.
@@ -173,7 +176,7 @@ impl Manager {
         surroundings: Surroundings,
         hangups: Option<Signal>,
     ) -> Result<Self, ManagerError> {
-        let Surroundings { handles, connect, logs, metrics, memory, shadow } = surroundings;
+        let Surroundings { handles, connect, logs, metrics, memory, shadow, approvals } = surroundings;
         let mut registry = Registry::default();
         let identity = ClientIdentity::new(&config, &mut registry);
         let serving = Serving::prepare(&config.server, &identity, &handles.server).await?;
@@ -222,7 +225,7 @@ impl Manager {
         if let Some(election) = &election {
             health.watch_election(election);
         }
-        let takeover = takeover_gate(&config, &health, election.as_ref(), &handles)?;
+        let takeover = takeover_gate(&config, approvals, &health, election.as_ref(), &clients);
         let mut tasks = JoinSet::new();
         let registry = Arc::new(registry);
         if let Some(serving) = serving {
@@ -315,20 +318,19 @@ fn register_metrics(
 /// The gate that the configuration asks for.
 fn takeover_gate(
     config: &Config,
+    approvals: Approvals,
     health: &Health,
     election: Option<&PendingElection>,
-    signals: &Handles,
-) -> Result<Option<TakeoverGate>, ManagerError> {
-    let Some(max_writes) = config.takeover_max_writes else { return Ok(None) };
-    let approved = {
-        let _signals = signals.control.enter();
-        signals::approval().map_err(ManagerError::Runtime)?
-    };
-    let gate = TakeoverGate::new(max_writes, approved, &health.readyz);
-    Ok(Some(match election {
-        Some(election) => gate.with_events(election.lease_events()),
-        None => gate,
-    }))
+    clients: &Clients<'_>,
+) -> Option<TakeoverGate> {
+    let gate = TakeoverGate::new(config.takeover_max_writes?, approvals, &health.readyz);
+    Some(match (election, &config.leader_election) {
+        (Some(election), Some(LeaderElection { namespace, name, .. })) => {
+            let lease = ApprovingLease::new(clients.of("takeover"), namespace, name);
+            gate.with_lease(lease, election.lease_events())
+        }
+        _ => gate,
+    })
 }
 
 /// Runs the controllers once this process leads; returns only after a failure.

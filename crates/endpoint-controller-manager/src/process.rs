@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::manager::{self, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::Handles;
-use crate::signals::StopSignals;
+use crate::signals::{Approvals, StopSignals};
 
 pub use crate::api_clients::Connect;
 pub use endpoint_informers::lifecycle::Memory;
@@ -78,6 +78,7 @@ impl Process {
             metrics: Some(self.metrics),
             memory: Some(self.memory),
             shadow: None,
+            approvals: Approvals::default(),
         };
         Ok(manager::run(config, surroundings, stop).await?)
     }

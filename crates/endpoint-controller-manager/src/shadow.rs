@@ -28,7 +28,7 @@ use tracing::info;
 use crate::manager::{self, ManagerError, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::{Handles, Runtimes};
-use crate::signals::StopSignals;
+use crate::signals::{Approvals, StopSignals};
 use crate::{logging, printing};
 use command::{Command, Format};
 use comparisons::Shadow;
@@ -55,21 +55,23 @@ pub(crate) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let mut logs = logging::init(config.log_format, config.verbosity);
     config.log();
     let shadow = Arc::new(Shadow::new(grace));
-    let surroundings = |handles: Handles| Surroundings {
+    let surroundings = |handles: Handles, approvals: Approvals| Surroundings {
         handles,
         connect: Arc::new(connect),
         logs: Some(logs.metrics()),
         metrics: None,
         memory: None,
         shadow: Some(Arc::clone(&shadow)),
+        approvals,
     };
     let runtimes = Runtimes::start().map_err(ManagerError::Runtime);
     let outcome = runtimes.and_then(|runtimes| {
         runtimes.run(|handles| async {
             let stop = StopSignals::listen().map_err(ManagerError::Runtime)?;
+            let approvals = Approvals::listen().map_err(ManagerError::Runtime)?;
             tokio::select! {
                 biased;
-                ended = manager::run(config, surroundings(handles), stop) => ended,
+                ended = manager::run(config, surroundings(handles, approvals), stop) => ended,
                 () = sleep(length) => {
                     info!("The time of --for is over; exiting");
                     Ok(())

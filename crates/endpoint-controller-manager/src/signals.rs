@@ -4,17 +4,40 @@ use std::future::pending;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
+use tracing::warn;
 
-/// Becomes true at SIGUSR2, which without this would end the process.
-pub(crate) fn approval() -> std::io::Result<watch::Receiver<bool>> {
-    let mut signals = signal(SignalKind::user_defined2())?;
-    let (approve, approved) = watch::channel(false);
-    tokio::spawn(async move {
-        while signals.recv().await.is_some() {
-            approve.send_replace(true);
+/// Approvals of a takeover, by SIGUSR2. Clones share them.
+///
+/// An approval is for the takeover that waits for one. Kept until later, it would let through what no operator has seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Approvals(watch::Sender<()>);
+
+impl Approvals {
+    /// Receives the signal from now on. Processes without a takeover gate do too: by default the signal ends a process, and the
+    /// Lease would not be released.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        let approvals = Self::default();
+        let (mut signals, approve) = (signal(SignalKind::user_defined2())?, approvals.clone());
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                approve.approve();
+            }
+        });
+        Ok(approvals)
+    }
+
+    fn approve(&self) {
+        if self.0.receiver_count() == 0 {
+            warn!("Ignored SIGUSR2: no takeover waits for an approval");
+        } else {
+            self.0.send_replace(());
         }
-    });
-    Ok(approved)
+    }
+
+    /// Changes with each approval from now on.
+    pub(crate) fn awaited(&self) -> watch::Receiver<()> {
+        self.0.subscribe()
+    }
 }
 
 /// Requests to reload the configuration file. Without this SIGHUP ends the process.
@@ -62,5 +85,24 @@ impl StopSignals {
                 pending().await
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_is_for_what_waits_for_it() {
+        let approvals = Approvals::default();
+        approvals.approve();
+        let first = approvals.awaited();
+        assert!(!first.has_changed().unwrap(), "before there was a takeover");
+        approvals.approve();
+        assert!(first.has_changed().unwrap());
+        assert!(!approvals.awaited().has_changed().unwrap(), "of another takeover");
+        drop(first);
+        approvals.approve();
+        assert!(!approvals.awaited().has_changed().unwrap(), "between two takeovers");
     }
 }

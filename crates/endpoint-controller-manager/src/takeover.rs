@@ -2,7 +2,9 @@
 //!
 //! A wrong flag, a wrong feature gate or a wrong cluster shows itself in the first plans: they would rewrite everything.
 //! With `--takeover-max-writes=N`, a new leader makes all plans before its controllers run. If they come to more than N
-//! writes, it waits, for SIGUSR2 or until the plans have become fewer, and holds the Lease meanwhile.
+//! writes, it waits, for an approval or until the plans have become fewer, and holds the Lease meanwhile.
+
+mod approval;
 
 use std::time::Duration;
 
@@ -16,6 +18,10 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::differences::fields_changed;
+use crate::signals::Approvals;
+use approval::{ANNOTATION, approval};
+
+pub(crate) use approval::ApprovingLease;
 
 /// The time between two counts while the gate is closed.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -32,26 +38,25 @@ const CHECK: &str = "takeover";
 /// A gate that a new leader has to pass before its controllers run.
 pub(crate) struct TakeoverGate {
     max_writes: usize,
-    /// True once an operator has let all writes through.
-    approved: watch::Receiver<bool>,
+    approvals: Approvals,
     /// The reason why the gate is closed.
     closed: watch::Sender<Option<String>>,
-    /// For an event about the Lease.
-    events: Option<LeaseEvents>,
+    /// The Lease, and its events.
+    lease: Option<(ApprovingLease, LeaseEvents)>,
 }
 
 impl TakeoverGate {
-    /// A gate for at most `max_writes` writes, or for more once `approved` is true. `/readyz` tells why it is closed.
-    pub(crate) fn new(max_writes: usize, approved: watch::Receiver<bool>, readyz: &Checks) -> Self {
+    /// A gate for at most `max_writes` writes, or for more with an approval. `/readyz` tells why it is closed.
+    pub(crate) fn new(max_writes: usize, approvals: Approvals, readyz: &Checks) -> Self {
         let closed = watch::Sender::new(None);
         let reason = closed.subscribe();
         readyz.register(CHECK, move || reason.borrow().clone().map_or(Ok(()), Err));
-        Self { max_writes, approved, closed, events: None }
+        Self { max_writes, approvals, closed, lease: None }
     }
 
-    /// The same gate, which reports in events about the Lease.
-    pub(crate) fn with_events(self, events: LeaseEvents) -> Self {
-        Self { events: Some(events), ..self }
+    /// The same gate, for which a Lease may have an approval, and which reports in events about it.
+    pub(crate) fn with_lease(self, lease: ApprovingLease, events: LeaseEvents) -> Self {
+        Self { lease: Some((lease, events)), ..self }
     }
 
     /// Waits until the first writes of the controllers are few enough, or approved.
@@ -59,19 +64,21 @@ impl TakeoverGate {
     /// # Errors
     ///
     /// [`LifecycleError::LeaseLost`].
-    pub(crate) async fn pass(mut self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
-        let first_writes = lifecycle.first_writes();
+    pub(crate) async fn pass(self, lifecycle: &mut Lifecycle) -> Result<(), LifecycleError> {
+        let (first_writes, lease) = (lifecycle.first_writes(), self.lease.as_ref().map(|(lease, _)| lease));
+        let mut awaited = None;
         loop {
             let foreseen = tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
                 foreseen = first_writes.foresee(SHOWN) => foreseen,
             };
-            if foreseen.total <= self.max_writes || *self.approved.borrow() {
-                info!(writes = foreseen.total, max = self.max_writes, "The takeover gate is open");
-                self.closed.send_replace(None);
+            if foreseen.total <= self.max_writes {
+                self.open(foreseen.total);
                 return Ok(());
             }
+            // Before the message that leads to one.
+            let signals = awaited.get_or_insert_with(|| self.approvals.awaited());
             // Once: without a writer, live changes of the cluster change the number all the time.
             if self.closed.borrow().is_none() {
                 self.report(&foreseen);
@@ -80,16 +87,26 @@ impl TakeoverGate {
             tokio::select! {
                 biased;
                 lost = lifecycle.lost() => return Err(lost),
-                () = approval(&mut self.approved) => info!("Received SIGUSR2; the takeover is approved"),
+                by = approval(signals, lease) => {
+                    info!(by, "The takeover is approved");
+                    self.open(foreseen.total);
+                    return Ok(());
+                }
                 () = sleep(INTERVAL) => {}
             }
         }
     }
 
+    fn open(&self, writes: usize) {
+        info!(writes, max = self.max_writes, "The takeover gate is open");
+        self.closed.send_replace(None);
+    }
+
     fn reason(&self, writes: usize) -> String {
         format!(
             "the controllers would make {writes} writes at their start, more than --takeover-max-writes={}; check \
-             flags, feature gates and the cluster, then send SIGUSR2 to make them, or restart with a higher number",
+             flags, feature gates and the cluster; to make them, annotate the Lease with {ANNOTATION}=HOLDER, where HOLDER \
+             is its spec.holderIdentity, or send SIGUSR2, or restart with a higher number",
             self.max_writes
         )
     }
@@ -101,19 +118,12 @@ impl TakeoverGate {
             let FirstWrite { controller, key, write } = write;
             warn!(controller, service = %key, "Would {write}{}", fields(write));
         }
-        if let Some(events) = &self.events {
+        if let Some((_, events)) = &self.lease {
             let first: Vec<String> =
                 foreseen.shown.iter().map(|first| format!("{} ({})", first.write, first.key)).collect();
             let message = format!("{reason}. The first of them: {}", first.join(", "));
             events.event(EventType::Warning, "TakeoverHeld", message);
         }
-    }
-}
-
-/// Waits until an operator approves; for ever if none can.
-async fn approval(approved: &mut watch::Receiver<bool>) {
-    if approved.wait_for(|approved| *approved).await.is_err() {
-        std::future::pending().await
     }
 }
 

@@ -1,8 +1,9 @@
 //! `--takeover-max-writes`: a wrong flag or gate writes nothing.
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Endpoints, Event};
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tests::cluster::{Cluster, ClusterOptions, User};
 use tests::manager::{Controller, LeaderElection, Manager, ManagerOptions};
@@ -104,6 +105,35 @@ async fn a_wrong_gate_writes_nothing_until_it_is_approved() {
     assert!(manager.stop().await.success());
     let written = fixture.written(mark);
     assert!(written.contains(&"delete endpoints other".to_owned()), "{written:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_annotation_of_the_lease_approves_one_takeover() {
+    let fixture = Fixture::start().await;
+    let mark = fixture.cluster.audit().mark();
+    let flags = [DELEGATION, "--takeover-max-writes=1"];
+    let leases: Api<Lease> = Api::namespaced(fixture.world.client().clone(), "kube-system");
+    let (manager, _) = fixture.held(&flags).await;
+    approve(&leases, "somebody").await;
+    assert!(manager.stop().await.success());
+    let (mut manager, reason) = fixture.held(&flags).await;
+    assert!(reason.contains("takeover"), "{reason}");
+    assert_eq!(fixture.written(mark), [""; 0], "before the approval of this one");
+
+    let holder = leases.get(LeaderElection::LEASE).await.unwrap().spec.unwrap().holder_identity.unwrap();
+    approve(&leases, &holder).await;
+    manager.ready().await;
+    fixture.world.settle().await;
+    assert!(manager.stop().await.success());
+    let written = fixture.written(mark);
+    assert!(written.contains(&"delete endpoints other".to_owned()), "{written:?}");
+}
+
+/// Annotates the Lease, as `kubectl annotate` does.
+async fn approve(leases: &Api<Lease>, holder: &str) {
+    let annotations = json!({"endpoint-controller-manager/takeover-approved": holder});
+    let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    leases.patch(LeaderElection::LEASE, &PatchParams::default(), &patch).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use crate::manager::{self, Surroundings};
 use crate::options::{self, Parsed};
 use crate::runtimes::{Handles, Runtimes};
 use crate::shadow;
-use crate::signals::StopSignals;
+use crate::signals::{Approvals, StopSignals};
 
 /// For everything to have happened once that a metric counts.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -160,6 +160,7 @@ fn metrics_md_is_current() {
             metrics: None,
             memory: None,
             shadow: None,
+            approvals: Approvals::default(),
         };
         let stop = StopSignals::listen().unwrap();
         tokio::select! {

@@ -15,5 +15,6 @@ mod program;
 mod refused;
 mod results;
 mod serve;
+mod signals;
 mod subcommands;
 mod versions;

@@ -28,7 +28,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "-1",
         "Most writes that the controllers may make when they start, as a guard against a wrong flag, feature gate or \
          cluster; if their plans come to more, nothing is written, /readyz and an event about the Lease tell why, and \
-         the process waits for SIGUSR2 or a restart with a higher number; if negative, there is no limit",
+         the process waits for the annotation endpoint-controller-manager/takeover-approved of the Lease with the identity \
+         of its holder, for SIGUSR2, or a restart with a higher number; if negative, there is no limit",
         Int(|settings, writes| settings.takeover_max_writes = usize::try_from(writes).ok()),
     )
     .key("Generic.TakeoverMaxWrites", Restart),

@@ -36,7 +36,7 @@
 //!
 //! `core` is the whole behaviour as a pure state machine; `ready`, `delays` and `limiter` are its parts. This file puts
 //! a lock, a clock and wake-ups around it; `changes` measures how long changes take; `failures` tells of keys that fail;
-//! `rest` waits for the end of work; `key_state` is for pages.
+//! `rest` waits for the end of work; `key_state` is for pages, `sources` for figures of the metrics.
 //!
 //! # What is deliberately absent
 //!
@@ -57,6 +57,7 @@ mod priority;
 mod rate_limit;
 mod ready;
 mod rest;
+mod sources;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -78,9 +79,10 @@ use self::core::{Core, Next};
 pub use self::key::QueueKey;
 pub use self::key_state::{KeyState, LastError, MAX_ERROR_BYTES, MAX_ERRORS};
 pub use self::metrics::QueueMetrics;
-use self::metrics::Series;
+use self::metrics::{QueueSources, Series};
 pub use self::priority::{NORMAL_PER_LOW, Priority};
 pub use self::rate_limit::{Bucket, RateLimit};
+use self::sources::source;
 
 /// A work queue. Clones are handles to the same queue.
 ///
@@ -127,13 +129,12 @@ impl<K: QueueKey> WorkQueue<K> {
     /// A queue whose series in `metrics` carry the label `name`, and those about changes the label `controller`.
     pub fn with_metrics(controller: &str, name: &str, rate_limit: RateLimit, metrics: &QueueMetrics) -> Self {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<K>>| {
-            let running = {
-                let shared = shared.clone();
-                move || shared.upgrade().map(|shared| shared.running())
+            let sources = QueueSources {
+                running: source(shared, Shared::running),
+                oldest: source(shared, Shared::oldest_change),
+                failing: source(shared, Shared::failing),
             };
-            let shared = shared.clone();
-            let oldest = move || shared.upgrade().map(|shared| shared.oldest_change());
-            let series = metrics.of_queue(controller, name, Box::new(running), Box::new(oldest));
+            let series = metrics.of_queue(controller, name, sources);
             Shared::new(rate_limit, Some(series))
         });
         Self { shared }

@@ -109,6 +109,7 @@ const OURS_ONLY: &[&str] = &[
     "endpoint_slice_controller_endpoints_updated_per_sync",
     "endpoint_slice_mirroring_controller_endpointslices_changed_per_sync",
     "endpoint_slice_mirroring_controller_syncs",
+    "failing_syncs",
     "foreign_writes_total",
     "informer_store_resource_version",
     "leader_election_expired_leases_total",

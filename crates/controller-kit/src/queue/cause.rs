@@ -63,15 +63,34 @@ impl Cause {
     }
 }
 
+impl FailureReason {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] = [Self::Other, Self::Forbidden, Self::Refused, Self::Unavailable];
+
+    /// The name in logs and metrics.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::Refused => "refused",
+            Self::Unavailable => "unavailable",
+            Self::Other => "failed",
+        }
+    }
+}
+
+/// The reason of the first failure among the causes of a retry.
+pub(super) fn failure_reason(causes: &[Cause]) -> Option<FailureReason> {
+    causes.iter().find_map(|cause| match cause {
+        Cause::Failure { reason, .. } => Some(*reason),
+        Cause::StaleCache | Cause::Conflict => None,
+    })
+}
+
 /// The reason of a retry: that of a failure if there is one, for logs and metrics.
 pub(crate) fn reason(causes: &[Cause]) -> &'static str {
-    let failure = causes.iter().find(|cause| matches!(cause, Cause::Failure { .. }));
-    match failure.or(causes.first()) {
-        Some(Cause::StaleCache) => "stale cache",
-        Some(Cause::Conflict) => "conflict",
-        Some(Cause::Failure { reason: FailureReason::Forbidden, .. }) => "forbidden",
-        Some(Cause::Failure { reason: FailureReason::Refused, .. }) => "refused",
-        Some(Cause::Failure { reason: FailureReason::Unavailable, .. }) => "unavailable",
-        Some(Cause::Failure { reason: FailureReason::Other, .. }) | None => "failed",
+    match (failure_reason(causes), causes.first()) {
+        (None, Some(Cause::StaleCache)) => "stale cache",
+        (None, Some(Cause::Conflict)) => "conflict",
+        (reason, _) => reason.unwrap_or(FailureReason::Other).name(),
     }
 }

@@ -1,11 +1,8 @@
-//! The metrics about the time from a change to its write, and about the retries on the way, by controller.
+//! The metrics about the time from a change to its write, and about the failures on the way, by controller.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
@@ -15,7 +12,8 @@ use prometheus_client::registry::Registry;
 
 use kube_api::plain_counter::PlainCounter;
 
-use super::cause::{self, Cause};
+use super::cause::{self, Cause, FailureReason};
+use super::sources::{Source, Sources};
 
 /// The label that all metrics about controllers carry; its values are the controllers' names.
 const LABEL: &str = "controller";
@@ -29,12 +27,17 @@ pub(super) struct ChangeMetrics {
     durations: Family<[(&'static str, String); 1], Histogram, fn() -> Histogram>,
     retries: Family<[(&'static str, String); 2], PlainCounter>,
     ages: Ages,
+    failing: FailingKeys,
 }
 
 impl ChangeMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let (retries, ages) = <(Family<_, _>, Ages)>::default();
-        let metrics = Self { durations: Family::new_with_constructor(durations), retries, ages };
+        let metrics = Self {
+            durations: Family::new_with_constructor(durations),
+            retries: Family::default(),
+            ages: Ages::default(),
+            failing: FailingKeys::default(),
+        };
         registry.register(
             "change_write_duration_seconds",
             "[ALPHA] Time in seconds from the event of a change to the response to the write that it required; \
@@ -47,12 +50,19 @@ impl ChangeMetrics {
             metrics.retries.clone(),
         );
         registry.register_collector(Box::new(metrics.ages.clone()));
+        registry.register_collector(Box::new(metrics.failing.clone()));
         metrics
     }
 
-    /// The series of a controller. `oldest` is called at each scrape until it returns `None`.
-    pub(super) fn of_controller(&self, controller: &str, oldest: OldestChange) -> ChangeSeries {
-        self.ages.0.lock().entry(controller.to_owned()).or_default().push(oldest);
+    /// The series of a controller: those of the age of its oldest change and of its failing keys have these sources.
+    pub(super) fn of_controller(
+        &self,
+        controller: &str,
+        oldest: Source<Duration>,
+        failing: Source<FailingCounts>,
+    ) -> ChangeSeries {
+        self.ages.0.add(controller, oldest);
+        self.failing.0.add(controller, failing);
         let durations = self.durations.get_or_create_owned(&[(LABEL, controller.to_owned())]);
         let retries = REASONS.map(|reason| {
             let labels = [(LABEL, controller.to_owned()), ("reason", reason.replace(' ', "_"))];
@@ -87,35 +97,53 @@ fn durations() -> Histogram {
     ])
 }
 
-/// Returns the age of a queue's oldest change, or `None` once the queue is gone.
-pub(super) type OldestChange = Box<dyn Fn() -> Option<Duration> + Send + Sync>;
-
 /// The gauge about unwritten changes, computed at the scrape.
-#[derive(Clone, Default)]
-struct Ages(Arc<Mutex<BTreeMap<String, Vec<OldestChange>>>>);
-
-impl fmt::Debug for Ages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.lock().keys()).finish()
-    }
-}
+#[derive(Clone, Debug, Default)]
+struct Ages(Sources<Duration>);
 
 impl Collector for Ages {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut ages = Vec::new();
-        for (controller, sources) in self.0.lock().iter_mut() {
-            let mut oldest = Duration::ZERO;
-            sources.retain(|source| source().inspect(|age| oldest = oldest.max(*age)).is_some());
-            ages.push((controller.clone(), oldest));
-        }
+        let oldest = |ages: Vec<Duration>| ages.into_iter().max().unwrap_or_default();
         encode_gauge(
             &mut encoder,
             "oldest_unwritten_change_age_seconds",
             "[ALPHA] Time in seconds since the event of the oldest change that has not been written, because its key is \
              queued, delayed, being synced or failing; 0 if there is none",
             LABEL,
-            ages,
+            self.0.read().into_iter().map(|(controller, ages)| (controller, oldest(ages))).collect(),
         )
+    }
+}
+
+/// The number of failing keys of a queue, by the reason of their last failure.
+pub(super) type FailingCounts = [(FailureReason, i64); 4];
+
+/// The gauge about failing keys, computed at the scrape. Unlike the counter of retries it says that a key fails also between
+/// two retries, which may be 1,000 s apart.
+#[derive(Clone, Debug, Default)]
+struct FailingKeys(Sources<FailingCounts>);
+
+impl Collector for FailingKeys {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let controllers = self.0.read();
+        if controllers.is_empty() {
+            return Ok(());
+        }
+        let mut encoder = encoder.encode_descriptor(
+            "failing_syncs",
+            "[ALPHA] Number of keys whose sync has failed and not succeeded since, by the reason of the last failure. Stale \
+             caches and conflicts are no failures.",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (controller, queues) in &controllers {
+            for reason in FailureReason::ALL {
+                let counts = queues.iter().flatten().filter(|(known, _)| *known == reason);
+                let labels = [(LABEL, controller.as_str()), ("reason", reason.name())];
+                encoder.encode_family(&labels)?.encode_gauge(&counts.map(|(_, count)| count).sum::<i64>())?;
+            }
+        }
+        Ok(())
     }
 }
 

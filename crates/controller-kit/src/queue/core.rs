@@ -17,7 +17,7 @@ mod inspect;
 
 use std::time::{Duration, Instant};
 
-use super::cause::Cause;
+use super::cause::{Cause, FailureReason};
 use super::delays::{Delay, Delays, Wait};
 use super::key::{Map, QueueKey};
 use super::limiter::{Limiter, Retry};
@@ -213,8 +213,8 @@ impl<K: QueueKey> Core<K> {
         }
     }
 
-    /// The keys whose last sync failed.
-    pub(super) fn failing(&self) -> impl Iterator<Item = &K> {
+    /// The keys whose last sync failed, and the reason; none of a key that only conflicted.
+    pub(super) fn failing(&self) -> impl Iterator<Item = (&K, Option<FailureReason>)> {
         self.limiter.failing()
     }
 

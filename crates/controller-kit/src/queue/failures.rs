@@ -2,7 +2,8 @@
 
 use kube_api::time::Instant;
 
-use super::{Cause, KeyState, QueueKey, WorkQueue, reason};
+use super::change_metrics::FailingCounts;
+use super::{Cause, FailureReason, KeyState, QueueKey, Shared, WorkQueue, reason};
 
 impl<K: QueueKey> WorkQueue<K> {
     /// The number of consecutive failures of `key`; of its fingerprints, the highest.
@@ -12,7 +13,7 @@ impl<K: QueueKey> WorkQueue<K> {
 
     /// The keys whose last sync failed, in no particular order: what the queue remembers about keys that are not queued.
     pub fn failing(&self) -> Vec<K> {
-        self.shared.core.lock().failing().cloned().collect()
+        self.shared.core.lock().failing().map(|(key, _)| key.clone()).collect()
     }
 
     /// The state of a key; none if nothing is known about it, because its last sync succeeded and nothing has changed since.
@@ -24,5 +25,16 @@ impl<K: QueueKey> WorkQueue<K> {
     /// key that did not fail, or if [`MAX_ERRORS`](super::MAX_ERRORS) others have theirs kept.
     pub fn keep_error(&self, key: &K, causes: &[Cause], text: &str) {
         self.shared.core.lock().keep_error(key, reason(causes), text, Instant::now().into_std());
+    }
+}
+
+impl<K: QueueKey> Shared<K> {
+    /// The number of keys that failed and have not succeeded since, by the reason of the last failure.
+    pub(super) fn failing(&self) -> FailingCounts {
+        let mut counts = FailureReason::ALL.map(|reason| (reason, 0));
+        for (_, reason) in self.core.lock().failing() {
+            counts.iter_mut().filter(|(known, _)| Some(*known) == reason).for_each(|(_, count)| *count += 1);
+        }
+        counts
     }
 }

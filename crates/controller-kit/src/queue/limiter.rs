@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kube_api::token_bucket::{Rate, TokenBucket};
 
-use super::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY};
+use super::cause::{Cause, FailureReason, MAX_CONFLICT_DELAY, STALE_CACHE_DELAY, failure_reason};
 use super::key::{Map, QueueKey, shrink_if_empty};
 use super::key_state::{LastError, MAX_ERROR_BYTES, MAX_ERRORS};
 use super::priority::Priority;
@@ -30,6 +30,8 @@ struct Failing {
     /// Fingerprints with their counts.
     failures: Vec<(u64, u32)>,
     conflicts: u32,
+    /// That of the last failure; none of a key that only conflicted.
+    reason: Option<FailureReason>,
     /// On the heap, because few keys fail and fewer have it.
     error: Option<Box<KeptError>>,
 }
@@ -133,7 +135,8 @@ impl<K: QueueKey> Limiter<K> {
             failures.push((fingerprint, count.saturating_add(1)));
         }
         if soonest.is_some() {
-            self.failing.entry(key.clone()).or_default().failures = failures;
+            let failing = self.failing.entry(key.clone()).or_default();
+            (failing.failures, failing.reason) = (failures, failure_reason(causes));
         }
         soonest
     }
@@ -159,9 +162,9 @@ impl<K: QueueKey> Limiter<K> {
         self.rate.is_some_and(|rate| self.bucket.take_within(self.limit.max_delay, rate, now).is_some())
     }
 
-    /// The keys whose last sync failed.
-    pub(super) fn failing(&self) -> impl Iterator<Item = &K> {
-        self.failing.keys()
+    /// The keys whose last sync failed, and the reason; none of a key that only conflicted.
+    pub(super) fn failing(&self) -> impl Iterator<Item = (&K, Option<FailureReason>)> {
+        self.failing.iter().map(|(key, failing)| (key, failing.reason))
     }
 
     #[cfg(test)]
@@ -182,207 +185,4 @@ fn doubled(base: Duration, times: u32) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::key::KEPT_CAPACITY;
-    use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    fn one_second() -> RateLimit {
-        RateLimit { base_delay: Duration::from_secs(1), ..RateLimit::default() }
-    }
-
-    fn failure(fingerprint: u64) -> Cause {
-        Cause::Failure { fingerprint, reason: FailureReason::Refused }
-    }
-
-    /// The own delays of key 0 in milliseconds for `n` consecutive failures with these causes.
-    fn delays_of(limiter: &mut Limiter<u8>, causes: &[Cause], n: usize) -> Vec<u128> {
-        (0..n).map(|_| limiter.fail(&0, causes).unwrap().as_millis()).collect()
-    }
-
-    fn delays(limiter: &mut Limiter<u8>, n: usize) -> Vec<u128> {
-        delays_of(limiter, &[Cause::FAILURE], n)
-    }
-
-    fn without_bucket() -> Limiter<u8> {
-        Limiter::new(RateLimit { bucket: None, ..one_second() })
-    }
-
-    #[test]
-    fn delays_of_a_key_double_up_to_the_cap_and_stay_there() {
-        let mut limiter = without_bucket();
-        let seconds: Vec<_> = delays(&mut limiter, 12).into_iter().map(|ms| ms / 1000).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000]);
-
-        limiter.failing.get_mut(&0).unwrap().failures = vec![(0, u32::MAX - 1)];
-        assert_eq!(delays(&mut limiter, 3), [1_000_000; 3], "the count saturates");
-        assert_eq!(limiter.failures(&0), u32::MAX);
-
-        limiter.forget(&0);
-        assert_eq!(limiter.failures(&0), 0);
-        assert_eq!(delays(&mut limiter, 1), [1000]);
-    }
-
-    /// A part of a key that fails for ever delays no other part.
-    #[test]
-    fn consecutive_failures_count_per_fingerprint() {
-        let mut limiter = without_bucket();
-        let (refused, other) = (failure(4), failure(6));
-        assert_eq!(delays_of(&mut limiter, &[refused], 12)[11], 1_000_000);
-        assert_eq!(
-            delays_of(&mut limiter, &[refused, other], 3),
-            [1000, 2000, 4000],
-            "of the other fingerprint"
-        );
-        assert_eq!(limiter.failures(&0), 15);
-        assert_eq!(delays_of(&mut limiter, &[refused], 1), [1_000_000], "the other succeeded");
-        assert_eq!(delays_of(&mut limiter, &[other], 1), [1000]);
-        assert_eq!(delays_of(&mut limiter, &[refused], 1), [1000], "it was not refused the last time");
-        assert_eq!(delays_of(&mut limiter, &[failure(5)], 1), [1000], "the same part with new content");
-    }
-
-    #[test]
-    fn an_unavailable_server_is_retried_every_minute() {
-        let mut limiter = without_bucket();
-        let unavailable = [Cause::Failure { fingerprint: 4, reason: FailureReason::Unavailable }];
-        let seconds: Vec<_> =
-            delays_of(&mut limiter, &unavailable, 8).into_iter().map(|ms| ms / 1000).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
-        let limit = RateLimit { bucket: None, max_delay: 10_000 * MS, ..one_second() };
-        assert_eq!(
-            delays_of(&mut Limiter::new(limit), &unavailable, 5)[4],
-            10_000,
-            "never more than the cap"
-        );
-    }
-
-    #[test]
-    fn a_stale_cache_and_a_conflict_are_no_failures() {
-        let now = Instant::now();
-        let mut limiter = Limiter::<u8>::new(one_second());
-        for _ in 0..1000 {
-            assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
-        }
-        assert!(limiter.is_blank());
-        let conflicts =
-            [1, 2, 4, 8, 16, 32, 60, 60].map(|seconds| Retry::normal(Duration::from_secs(seconds), false));
-        assert_eq!([(); 8].map(|()| limiter.retry(&0, &[Cause::Conflict], now)), conflicts);
-        assert_eq!(limiter.failures(&0), 0);
-        assert_eq!(limiter.retry(&0, &[failure(4)], now), Retry::normal(Duration::from_secs(1), true));
-        assert_eq!(limiter.retry(&0, &[Cause::StaleCache], now), Retry::normal(STALE_CACHE_DELAY, false));
-        assert_eq!(
-            limiter.retry(&0, &[failure(4)], now),
-            Retry::normal(Duration::from_secs(2), true),
-            "counts on"
-        );
-        let (both, first) = ([failure(4), Cause::Conflict], Retry::normal(Duration::from_secs(4), true));
-        assert_eq!(limiter.retry(&0, &both, now), first, "the sooner of both");
-    }
-
-    #[test]
-    fn the_cap_is_a_parameter_and_also_caps_the_base() {
-        let mut limiter = Limiter::new(RateLimit { max_delay: 60_000 * MS, ..one_second() });
-        assert_eq!(delays(&mut limiter, 8), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
-        let mut limiter = Limiter::new(RateLimit { max_delay: 200 * MS, ..one_second() });
-        assert_eq!(delays(&mut limiter, 2), [200, 200]);
-        let mut limiter = Limiter::new(RateLimit::default());
-        assert_eq!(delays(&mut limiter, 4), [5, 10, 20, 40]);
-    }
-
-    #[test]
-    fn failures_count_per_key() {
-        let mut limiter = Limiter::new(one_second());
-        delays(&mut limiter, 2);
-        assert_eq!(limiter.fail(&1, &[Cause::FAILURE]), Some(Duration::from_secs(1)));
-        assert_eq!((limiter.failures(&0), limiter.failures(&1), limiter.failures(&2)), (2, 1, 0));
-    }
-
-    fn take(limiter: &mut Limiter<u8>, now: Instant) -> u128 {
-        let delay = limiter.bucket_delay(now);
-        limiter.take_token(now);
-        delay.as_millis()
-    }
-
-    #[test]
-    fn the_bucket_lets_a_burst_through_and_then_spaces_out() {
-        let mut limiter = Limiter::<u8>::new(one_second());
-        let start = Instant::now();
-        assert!((0..100).all(|_| take(&mut limiter, start) == 0));
-        assert_eq!(take(&mut limiter, start), 100);
-        assert_eq!(take(&mut limiter, start), 200);
-        // 250 ms later there are 2.5 more tokens, of which the two reservations use two
-        assert_eq!(take(&mut limiter, start + 250 * MS), 50);
-        limiter.return_token();
-        assert_eq!(take(&mut limiter, start + 250 * MS), 50);
-        // an hour later it is full, not fuller
-        let later = start + Duration::from_hours(1);
-        assert!((0..100).all(|_| take(&mut limiter, later) == 0));
-        assert_eq!(take(&mut limiter, later), 100);
-    }
-
-    /// The cap holds for keys behind 30,000 others as well, and for the next key after these.
-    #[test]
-    fn nothing_waits_for_the_bucket_longer_than_the_cap() {
-        let limit = RateLimit { max_delay: 100_000 * MS, ..one_second() };
-        let mut limiter = Limiter::<u32>::new(limit);
-        let start = Instant::now();
-        let mut low = 0;
-        for key in 0..30_000 {
-            let retry = limiter.retry(&key, &[Cause::FAILURE], start);
-            assert!(retry.delay <= limit.max_delay, "{key}: {retry:?}");
-            assert!(retry.priority == Priority::Normal || retry.delay > limit.base_delay, "{key}: {retry:?}");
-            low += u32::from(retry.priority == Priority::Low);
-            limiter.take_token(start);
-        }
-        assert_eq!(low, 30_000 - 110, "a full bucket, and the tokens that come within a key's own delay");
-        let later = start + limit.max_delay + Duration::from_secs(10);
-        let retry = limiter.retry(&0, &[failure(7)], later);
-        assert_eq!(retry, Retry::normal(limit.base_delay, true), "the bucket is full again");
-    }
-
-    #[test]
-    fn the_memory_of_an_outage_is_given_back() {
-        let mut limiter = Limiter::<u32>::new(one_second());
-        for key in 0..10_000 {
-            limiter.retry(&key, &[Cause::FAILURE], Instant::now());
-        }
-        (0..10_000).for_each(|key| limiter.forget(&key));
-        assert!(limiter.failing.capacity() <= 2 * KEPT_CAPACITY, "{}", limiter.failing.capacity());
-    }
-
-    #[test]
-    fn a_returned_token_does_not_overfill_the_bucket() {
-        let bucket = Bucket { qps: 10.0, burst: 2 };
-        let mut limiter = Limiter::<u8>::new(RateLimit { bucket: Some(bucket), ..RateLimit::default() });
-        let start = Instant::now();
-        take(&mut limiter, start);
-        limiter.return_token();
-        limiter.return_token();
-        assert_eq!([0, 0, 100], [(); 3].map(|()| take(&mut limiter, start)));
-    }
-
-    #[test]
-    fn invalid_buckets_neither_block_nor_panic() {
-        let now = Instant::now();
-        for (qps, burst, third) in [
-            (0.0, 1, Duration::ZERO),
-            (-1.0, 1, Duration::ZERO),
-            (f64::NAN, 1, Duration::ZERO),
-            (f64::INFINITY, 1, Duration::ZERO),
-            (10.0, 0, 200 * MS),
-        ] {
-            let limit = RateLimit { bucket: Some(Bucket { qps, burst }), ..RateLimit::default() };
-            let mut limiter = Limiter::<u8>::new(limit);
-            take(&mut limiter, now);
-            take(&mut limiter, now);
-            assert_eq!(limiter.bucket_delay(now), third, "{qps} {burst}");
-        }
-        for burst in [0, u32::MAX] {
-            let limit = RateLimit { bucket: Some(Bucket { qps: 1e-300, burst }), ..RateLimit::default() };
-            let mut limiter = Limiter::<u8>::new(limit);
-            take(&mut limiter, now);
-            take(&mut limiter, now);
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,8 @@
 //! The seven `workqueue_*` metrics of every Kubernetes component, one series per queue name, and those about changes.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::family::Family;
@@ -15,7 +12,8 @@ use prometheus_client::registry::Registry;
 
 use kube_api::plain_counter::PlainCounter;
 
-use super::change_metrics::{ChangeMetrics, ChangeSeries, OldestChange, encode_gauge};
+use super::change_metrics::{ChangeMetrics, ChangeSeries, FailingCounts, encode_gauge};
+use super::sources::{Source, Sources};
 use super::state::QueueState;
 
 type Labels = [(&'static str, String); 1];
@@ -78,24 +76,18 @@ impl QueueMetrics {
         metrics
     }
 
-    /// The series of the queue `name` of a controller. `running` and `oldest` are called at each scrape until they return
-    /// `None`.
-    pub(super) fn of_queue(
-        &self,
-        controller: &str,
-        name: &str,
-        running: Source,
-        oldest: OldestChange,
-    ) -> Series {
+    /// The series of the queue `name` of a controller, some of which have these sources.
+    pub(super) fn of_queue(&self, controller: &str, name: &str, sources: QueueSources) -> Series {
+        let QueueSources { running, oldest, failing } = sources;
         let labels = [("name", name.to_owned())];
-        self.running.0.lock().entry(name.to_owned()).or_default().push(running);
+        self.running.0.add(name, running);
         Series {
             depth: self.depth.get_or_create_owned(&labels),
             adds: self.adds.get_or_create_owned(&labels),
             retries: self.retries.get_or_create_owned(&labels),
             queue_duration: self.queue_duration.get_or_create_owned(&labels),
             work_duration: self.work_duration.get_or_create_owned(&labels),
-            changes: self.changes.of_controller(controller, oldest),
+            changes: self.changes.of_controller(controller, oldest, failing),
         }
     }
 }
@@ -134,28 +126,27 @@ fn signed(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Returns how long each key has been processed so far, or `None` once the queue is gone.
-pub(super) type Source = Box<dyn Fn() -> Option<Vec<Duration>> + Send + Sync>;
+/// What is read from a queue at each scrape.
+pub(super) struct QueueSources {
+    /// The time for which each key has been processed so far.
+    pub(super) running: Source<Vec<Duration>>,
+    /// The age of the oldest change that has not been written.
+    pub(super) oldest: Source<Duration>,
+    pub(super) failing: Source<FailingCounts>,
+}
 
 /// The two gauges about running work, computed at the scrape. (Upstream refreshes them every 500 ms instead.)
-#[derive(Clone, Default)]
-struct Running(Arc<Mutex<BTreeMap<String, Vec<Source>>>>);
-
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.lock().keys()).finish()
-    }
-}
+#[derive(Clone, Debug, Default)]
+struct Running(Sources<Vec<Duration>>);
 
 impl Collector for Running {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut unfinished = Vec::new();
         let mut longest = Vec::new();
-        for (name, sources) in self.0.lock().iter_mut() {
-            let mut running = Vec::new();
-            sources.retain(|source| source().map(|durations| running.extend(durations)).is_some());
-            unfinished.push((name.clone(), running.iter().sum()));
-            longest.push((name.clone(), running.iter().max().copied().unwrap_or_default()));
+        for (name, running) in self.0.read() {
+            let running = || running.iter().flatten();
+            unfinished.push((name.clone(), running().sum()));
+            longest.push((name, running().max().copied().unwrap_or_default()));
         }
         encode_gauge(
             &mut encoder,

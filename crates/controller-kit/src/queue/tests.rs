@@ -1,6 +1,7 @@
 //! The public API of the queue, on a paused clock: time moves only when every task sleeps.
 
 mod changes;
+mod failing;
 mod idle;
 mod interleavings;
 mod key_state;

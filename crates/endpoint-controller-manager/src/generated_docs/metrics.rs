@@ -60,6 +60,7 @@ fn controllers(name: &str) -> &'static str {
         ["endpoint", "slice", ..] => "endpointslice-controller",
         ["workqueue", ..] => "all, by `name`",
         ["change", "write", ..]
+        | ["failing", "syncs"]
         | ["foreign", "writes", ..]
         | ["oldest", "unwritten", ..]
         | ["shadow", ..]

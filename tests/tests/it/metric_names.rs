@@ -115,6 +115,7 @@ const OURS_ONLY: &[&str] = &[
     "leader_election_expired_leases_total",
     "list_watch_failures_total",
     "list_watch_gaps_total",
+    "list_watch_live",
     "list_watch_unreadable_objects_total",
     "log_lines_dropped_total",
     "oldest_unwritten_change_age_seconds",

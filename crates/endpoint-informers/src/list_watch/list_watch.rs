@@ -128,7 +128,7 @@ impl<K: CachedResource> ListWatch<K> {
         sleep_until(self.not_before).await;
         loop {
             let outcome = self.attempt().await;
-            self.reflector.progress.set_live(false);
+            self.reflector.set_live(false);
             let worked = self.reflector.accepted.is_some_and(|accepted| accepted.elapsed() >= WORKS_AFTER);
             let asked_to_wait = match outcome {
                 // A watch that reached its lifetime is resumed at once, but not one that ended right after it began.

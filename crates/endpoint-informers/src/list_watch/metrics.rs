@@ -36,6 +36,7 @@ pub struct ListWatchMetrics {
     unreadable: Family<ResourceLabel, PlainCounter>,
     failures: Family<ResourceLabel, PlainCounter>,
     gaps: Family<ResourceLabel, PlainCounter>,
+    live: Family<ResourceLabel, Gauge>,
 }
 
 impl ListWatchMetrics {
@@ -68,6 +69,12 @@ impl ListWatchMetrics {
             "[ALPHA] Number of watches that could not be resumed where they had broken, so that a new list was required",
             metrics.gaps.clone(),
         );
+        registry.register(
+            "list_watch_live",
+            "[ALPHA] Whether the cache follows the API server: 1 while a watch continues from a complete list, and 0 while a list \
+             or a watch is requested or waits for its next attempt",
+            metrics.live.clone(),
+        );
         metrics
     }
 
@@ -82,6 +89,7 @@ impl ListWatchMetrics {
             unreadable: self.unreadable.get_or_create_owned(&resource),
             failures: self.failures.get_or_create_owned(&resource),
             gaps: self.gaps.get_or_create_owned(&resource),
+            live: self.live.get_or_create_owned(&resource),
         }
     }
 }
@@ -96,6 +104,7 @@ impl Default for ListWatchMetrics {
             unreadable: Family::default(),
             failures: Family::default(),
             gaps: Family::default(),
+            live: Family::default(),
         }
     }
 }
@@ -121,6 +130,7 @@ pub(super) struct Series {
     unreadable: PlainCounter,
     failures: PlainCounter,
     gaps: PlainCounter,
+    live: Gauge,
 }
 
 impl Series {
@@ -146,6 +156,10 @@ impl Series {
 
     pub(super) fn lost_history(&self) {
         self.gaps.inc();
+    }
+
+    pub(super) fn set_live(&self, live: bool) {
+        self.live.set(live.into());
     }
 }
 

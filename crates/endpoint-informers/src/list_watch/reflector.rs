@@ -119,7 +119,7 @@ impl<K: CachedResource> Reflector<K> {
                         return Err(WatchError::Unconfirmed);
                     }
                     self.confirmed.now();
-                    self.progress.set_live(true);
+                    self.set_live(true);
                     continue;
                 }
                 next = timeout_at(until, events.next::<K>(self.cache.interner())) => next,
@@ -231,6 +231,7 @@ impl<K: CachedResource> Reflector<K> {
     pub(super) fn begin_list(&mut self) {
         self.before_list = Some(self.client.version_guard().baseline(K::RESOURCE));
         self.progress.requested();
+        self.metrics.set_live(false);
         self.cache.begin_list::<K>();
     }
 
@@ -249,9 +250,16 @@ impl<K: CachedResource> Reflector<K> {
         self.resume_from(resource_version);
         self.relisted.send_replace(self.relist_seq);
         self.progress.complete();
+        self.metrics.set_live(true);
         if !self.synced.send_replace(true) {
             info!(resource = K::RESOURCE, "Caches populated");
         }
+    }
+
+    /// Records that a watch that continues from the last list has begun or ended.
+    pub(super) fn set_live(&self, live: bool) {
+        self.progress.set_live(live);
+        self.metrics.set_live(live);
     }
 
     /// Ends the history that the cache shows: what happened since then is not known before a new list.

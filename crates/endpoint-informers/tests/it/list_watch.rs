@@ -10,7 +10,7 @@ use futures::future::join_all;
 use http::Method;
 use kube_api::{Encoding, connect};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::world::World;
 use scripted_api::loopback::{Loopback, reserve};
@@ -705,6 +705,28 @@ async fn failures_are_retried_with_growing_delays_for_ever() {
             assert!((expected..=2.0 * expected + 0.01).contains(gap), "{gaps:?}");
         }
         assert!(world.is_synced());
+    }
+}
+
+/// Also between two attempts, and while one is not answered: a counter of failures rises only at the end of each.
+#[tokio::test(start_paused = true)]
+async fn a_cache_is_live_unless_its_watch_has_ended_and_none_continues() {
+    for wire in Wire::BOTH {
+        let refusals = (0..9).map(|_| resume("10", wire.refusal(&refused(403))));
+        let steps = [list(listed(wire).pause(a_while()))].into_iter().chain(refusals);
+        let script = Script::new(steps.chain([resume("10", wire.watch(&[]).hang())]));
+        let world = World::start::<Pod>(script.client(), &script, wire, Timing::default());
+        assert!(!world.is_live(), "before the first list");
+        let mut states = Vec::new();
+        while timeout(Duration::from_secs(1), script.played(LONG)).await.is_err() {
+            states.push(world.is_live());
+        }
+        let without = states.iter().filter(|is_live| !*is_live).count();
+        assert!(without > 120, "{without} s without a watch");
+        sleep(Duration::from_secs(1)).await;
+        states.push(world.is_live());
+        states.dedup();
+        assert_eq!(states, [true, false, true], "{wire:?}");
     }
 }
 

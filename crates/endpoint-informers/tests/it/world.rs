@@ -135,6 +135,11 @@ impl World {
         ["list_watch_gaps_total", "list_watch_failures_total"].map(|metric| self.counted(metric, "pods"))
     }
 
+    /// True if the metrics say that the cache of pods follows the server.
+    pub(crate) fn is_live(&self) -> bool {
+        self.counted("list_watch_live", "pods") == 1
+    }
+
     fn counted(&self, metric: &str, resource: &str) -> u64 {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();

@@ -31,6 +31,7 @@ mod printing;
 pub mod process;
 mod process_metrics;
 mod reload;
+mod running_controllers;
 mod runtime_metrics;
 mod runtimes;
 mod secure_serving;

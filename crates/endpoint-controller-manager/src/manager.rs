@@ -38,7 +38,7 @@ use crate::service_states::{ControllerQueues, ServicePages};
 use crate::shadow::comparisons::Shadow;
 use crate::signals::{self, Approvals, StopSignals};
 use crate::takeover::{ApprovingLease, TakeoverGate};
-use crate::{build_metrics, informers, leader_election, logging, version};
+use crate::{build_metrics, informers, leader_election, logging, running_controllers, version};
 
 /// Reasons for ending with an error.
 #[derive(Debug, thiserror::Error)]
@@ -222,6 +222,7 @@ impl Manager {
         let caches = watches.caches();
         let phase = watch::Sender::new(Phase::Starting);
         let health = Health::new(&caches, &phase);
+        running_controllers::register(&config, shadow.as_deref(), &phase, &mut registry);
         if let Some(election) = &election {
             health.watch_election(election);
         }

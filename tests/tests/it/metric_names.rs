@@ -97,7 +97,8 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("rest_client_transport_", "connections are not kept in a cache by their configuration"),
 ];
 
-/// Metrics of ours alone, except `config_restart_required`, which has series while there is a reason. Upstream has the name `informer_store_resource_version`, but no series.
+/// Metrics of ours alone, except `config_restart_required`, which has series while there is a reason. Upstream
+/// has the names `informer_store_resource_version` and `running_managed_controllers`, but no series for these controllers.
 const OURS_ONLY: &[&str] = &[
     "cache_lock_hold_seconds",
     "change_write_duration_seconds",
@@ -119,6 +120,7 @@ const OURS_ONLY: &[&str] = &[
     "list_watch_unreadable_objects_total",
     "log_lines_dropped_total",
     "oldest_unwritten_change_age_seconds",
+    "running_managed_controllers",
     "sync_retries_total",
     "tokio_alive_tasks",
     "tokio_global_queue_depth",

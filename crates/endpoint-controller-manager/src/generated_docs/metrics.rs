@@ -58,7 +58,7 @@ fn controllers(name: &str) -> &'static str {
     match name.split('_').collect::<Vec<_>>().as_slice() {
         ["endpoint", "slice", "mirroring", ..] => "endpointslice-mirroring-controller",
         ["endpoint", "slice", ..] => "endpointslice-controller",
-        ["workqueue", ..] => "all, by `name`",
+        ["workqueue", ..] | ["running", "managed", ..] => "all, by `name`",
         ["change", "write", ..]
         | ["failing", "syncs"]
         | ["foreign", "writes", ..]
@@ -97,6 +97,8 @@ fn document(metrics: &str, slis: &str) -> String {
          or failing. What a broken watch has not delivered has no age: `list_watch_failures_total` and `list_watch_gaps_total`\n\
          show that. No label has a value that a user of the cluster chooses. [deploy/monitoring](../deploy/monitoring/README.md)\n\
          has alerts and a dashboard.\n\n\
+         A key that fails is retried after up to 1,000 s. `failing_syncs` counts it in between too; `list_watch_live` and\n\
+         `running_managed_controllers` are states as well: alerts on them last as long as the fault.\n\n\
          ## `/metrics`\n\n{}\n## `/metrics/slis`\n\n{}\n## `/metrics` of `shadow`\n\n\
          [`shadow`](shadow.md) has these beside the others.\n\n{}",
         table(metrics),

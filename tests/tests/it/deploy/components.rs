@@ -9,7 +9,7 @@ use tests::pages::Pages;
 use tests::scenario::World;
 use tests::wait::{self, LIMIT};
 
-use super::manifests::{file, name, pod, text, with_components};
+use super::manifests::{file, kustomization, name, pod, text, with_components};
 use super::site::{ACCOUNT, SYSTEM, Site, user};
 use crate::serving::tls::Authority;
 
@@ -84,27 +84,33 @@ fn the_network_policy_admits_the_port_of_the_pods() {
     assert!(policy["spec"]["egress"][0].get("to").is_none(), "{policy}");
 }
 
-/// With certificates, monitors verify them by the name of the Service, and the program serves the files of the Secret.
+/// A Service would be watched by its `EndpointSlices`, which the program itself writes: if it fails, its monitoring would too.
+#[test]
+fn monitoring_finds_the_pods_without_the_programs_own_slices() {
+    let objects = kustomization("overlays/monitoring");
+    let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
+    assert!(kinds.contains("PodMonitor") && kinds.contains("PrometheusRule"), "{kinds:?}");
+    assert!(!kinds.contains("ServiceMonitor") && !kinds.contains("Service"), "{kinds:?}");
+}
+
+/// With certificates, the monitor verifies them, and the program serves the files of the Secret.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn monitors_verify_the_serving_certificate() {
-    let plain = with_components("overlays/monitoring", &["pod-monitor"]);
-    let objects = with_components("overlays/monitoring", &["pod-monitor", "serving-certificate"]);
-    for (kind, endpoints) in [("ServiceMonitor", "endpoints"), ("PodMonitor", "podMetricsEndpoints")] {
-        let configs = |objects: &[Value]| -> Vec<Value> {
-            let monitor = object(objects, &format!("{kind} {SYSTEM}/{ACCOUNT}"));
-            let endpoints = monitor["spec"][endpoints].as_array().unwrap();
-            endpoints.iter().map(|endpoint| endpoint["tlsConfig"].clone()).collect()
-        };
-        let insecure = json!({"insecureSkipVerify": true});
-        assert_eq!(configs(&plain), [insecure.clone(), insecure], "{kind}");
-        let service = object(&objects, &format!("Service {SYSTEM}/{ACCOUNT}"));
-        let secret = &pod(&objects)["volumes"][0]["secret"]["secretName"];
-        let verified = json!({
-            "serverName": format!("{}.{SYSTEM}.svc", text(service, "/metadata/name")),
-            "ca": {"secret": {"name": secret, "key": "ca.crt"}},
-        });
-        assert_eq!(configs(&objects), [verified.clone(), verified], "{kind}");
-    }
+    let plain = kustomization("overlays/monitoring");
+    let objects = with_components("overlays/monitoring", &["serving-certificate"]);
+    let configs = |objects: &[Value]| -> Vec<Value> {
+        let monitor = object(objects, &format!("PodMonitor {SYSTEM}/{ACCOUNT}"));
+        let endpoints = monitor["spec"]["podMetricsEndpoints"].as_array().unwrap();
+        endpoints.iter().map(|endpoint| endpoint["tlsConfig"].clone()).collect()
+    };
+    let insecure = json!({"insecureSkipVerify": true});
+    assert_eq!(configs(&plain), [insecure.clone(), insecure]);
+    let secret = &pod(&objects)["volumes"][0]["secret"]["secretName"];
+    let verified = json!({
+        "serverName": format!("{ACCOUNT}.{SYSTEM}.svc"),
+        "ca": {"secret": {"name": secret, "key": "ca.crt"}},
+    });
+    assert_eq!(configs(&objects), [verified.clone(), verified]);
 
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("serving");

@@ -44,10 +44,13 @@ fn each_option_is_the_component_of_that_name() {
     ] {
         assert_equal(&values, with_components("base", &[component]));
     }
+    let monitor = json!({"enabled": true});
+    let monitored = json!({"podMonitor": monitor, "prometheusRule": monitor});
+    assert_equal(&monitored, kustomization("overlays/monitoring"));
     let secret = json!({"secretName": format!("{ACCOUNT}-serving")});
     assert_equal(
-        &json!({"podMonitor": {"enabled": true}, "servingCertificate": secret}),
-        with_components("base", &["pod-monitor", "serving-certificate"]),
+        &json!({"podMonitor": monitor, "prometheusRule": monitor, "servingCertificate": secret}),
+        with_components("overlays/monitoring", &["serving-certificate"]),
     );
 }
 

@@ -31,7 +31,7 @@ async fn all_objects_conform_to_the_schemas_of_the_api_server() {
     let mut objects = template(SYSTEM, &json!({}));
     objects.extend(template(SYSTEM, &everything));
     objects.extend(OVERLAYS.iter().flat_map(|overlay| kustomization(overlay)));
-    objects.extend(with_components("overlays/monitoring", &COMPONENTS));
+    objects.extend(with_components("base", &COMPONENTS));
     objects.extend(file(STATIC_POD));
 
     let folder = tempfile::tempdir().unwrap();

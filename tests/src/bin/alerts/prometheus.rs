@@ -11,7 +11,7 @@ use tests::wait::{self, LIMIT};
 
 use crate::rules::Alerts;
 
-/// The job of the `ServiceMonitor`.
+/// The job of the `PodMonitor`.
 const JOB: &str = "endpoint-controller-manager";
 
 /// The server.
@@ -42,7 +42,7 @@ impl Prometheus {
         let rules = write("rules.yaml", &alerts.rules);
         let token = write("prometheus.token", scrape.token);
         let authorities = write("replicas.crt", scrape.authorities);
-        // As the two endpoints of the ServiceMonitor.
+        // As the two endpoints of the PodMonitor.
         let job = |name: &str, path: &str| {
             json!({
                 "job_name": name, "metrics_path": path, "scheme": "https",

@@ -7,7 +7,7 @@ use tests::binaries;
 use tests::cluster::{Cluster, User};
 use tests::pages::Pages;
 use tests::ports;
-use tests::process::Process;
+use tests::process::{Environment, Process};
 use tests::shadow;
 use tokio::time::timeout;
 
@@ -18,6 +18,7 @@ pub(crate) struct Replica {
     port: u16,
     folder: PathBuf,
     args: Vec<String>,
+    environment: Environment,
     process: Option<Process>,
     pages: Pages,
 }
@@ -34,7 +35,8 @@ impl Replica {
         replica
     }
 
-    /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not.
+    /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not. Nothing
+    /// reads its verbose log.
     pub(crate) fn shadow(cluster: &Cluster) -> Self {
         let args = vec![
             "shadow".to_owned(),
@@ -43,8 +45,11 @@ impl Replica {
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics".to_owned(),
             "--feature-gates=EndpointControllerNameWellKnownLabel=true".to_owned(),
             "--grace=2s".to_owned(),
+            "-v=10".to_owned(),
         ];
-        Self::with_args(cluster, "shadow", args)
+        let mut shadow = Self::with_args(cluster, "shadow", args);
+        shadow.environment.stderr_is_stuck = true;
+        shadow
     }
 
     fn with_args(cluster: &Cluster, name: &str, mut args: Vec<String>) -> Self {
@@ -56,7 +61,8 @@ impl Replica {
             format!("--secure-port={port}"),
             format!("--cert-dir={}", folder.display()),
         ]);
-        Self { port, folder, args, process: None, pages: Pages::anonymous(port) }
+        let (environment, pages) = (Environment::default(), Pages::anonymous(port));
+        Self { port, folder, args, environment, process: None, pages }
     }
 
     /// Writes its configuration file, with these sections.
@@ -85,7 +91,8 @@ impl Replica {
         }
         self.process.get_or_insert_with(|| {
             let program = binaries::endpoint_controller_manager();
-            Process::start("endpoint-controller-manager", &program, &self.folder, self.args.clone())
+            let (args, environment) = (self.args.clone(), &self.environment);
+            Process::start_in("endpoint-controller-manager", &program, &self.folder, args, environment)
         });
     }
 
@@ -94,6 +101,14 @@ impl Replica {
         for page in ["/livez", "/readyz"] {
             // A failure is for the metrics to show.
             let _ = timeout(Duration::from_secs(1), self.pages.get(page)).await;
+        }
+    }
+
+    /// Gives the next process a flag, or takes it away.
+    pub(crate) fn toggle(&mut self, flag: &str) {
+        match self.args.iter().position(|arg| arg == flag) {
+            Some(place) => drop(self.args.remove(place)),
+            None => self.args.push(flag.to_owned()),
         }
     }
 

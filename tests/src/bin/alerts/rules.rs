@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_yaml::Value;
 
-/// The divisor of each `for`: minutes become seconds. Expressions are left as they are, with their thresholds and ranges.
+/// The divisor of each `for`: minutes become seconds. The ranges in the expression of such a rule become shorter too, so that
+/// both are still in proportion. Thresholds, and the ranges of rules without `for`, are left as they are.
 pub(crate) const FASTER: u64 = 60;
 
 /// A file of the repository.
@@ -28,8 +29,10 @@ impl Alerts {
         for group in file["groups"].as_sequence_mut().expect("groups") {
             for rule in group["rules"].as_sequence_mut().expect("rules") {
                 names.push(rule["alert"].as_str().expect("an alert").to_owned());
-                if let Some(duration) = rule.get_mut("for") {
-                    *duration = shorter(duration.as_str().expect("a duration")).into();
+                if let Some(duration) = rule.get("for") {
+                    let duration = shorter(duration.as_str().expect("a duration"));
+                    let expression = shorter_ranges(rule["expr"].as_str().expect("an expression"));
+                    (rule["for"], rule["expr"]) = (duration.into(), expression.into());
                 }
             }
         }
@@ -37,9 +40,20 @@ impl Alerts {
     }
 }
 
-/// A duration of whole minutes, divided by [`FASTER`].
+/// A duration of whole minutes or hours, divided by [`FASTER`].
 fn shorter(duration: &str) -> String {
-    let minutes = duration.strip_suffix('m').and_then(|minutes| minutes.parse::<u64>().ok());
-    let minutes = minutes.unwrap_or_else(|| panic!("for: {duration} is not in minutes"));
-    format!("{}s", minutes * 60 / FASTER)
+    let seconds = [("m", 60), ("h", 3600)]
+        .into_iter()
+        .find_map(|(unit, seconds)| Some(duration.strip_suffix(unit)?.parse::<u64>().ok()? * seconds));
+    let seconds = seconds.unwrap_or_else(|| panic!("{duration} is not in minutes or hours"));
+    format!("{}s", seconds / FASTER)
+}
+
+/// An expression whose ranges are divided by [`FASTER`].
+fn shorter_ranges(expression: &str) -> String {
+    let part = |part: &str| match part.split_once(']') {
+        Some((range, rest)) => format!("{}]{rest}", shorter(range)),
+        None => part.to_owned(),
+    };
+    expression.split('[').map(part).collect::<Vec<_>>().join("[")
 }

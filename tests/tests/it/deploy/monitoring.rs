@@ -33,7 +33,18 @@ fn prometheus_accepts_the_alerts_and_runs_their_tests() {
         let name = alert.strip_prefix("EndpointControllerManager").unwrap();
         ["fires", "does not fire"].map(|what| format!("{name} {what}"))
     });
-    assert_eq!(tests, expected.collect());
+    let missing: Vec<String> = expected.filter(|name| !tests.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// A range that is shorter than the time between two events resets `for`: a key that fails is retried after up to 1,000 s. So
+/// what lasts is a gauge. Foreign writes are events, and one of them is to be no alert.
+#[test]
+fn no_alert_waits_for_a_range() {
+    let alerts = alerts();
+    let waits = |alert: &&Value| alert.get("for").is_some() && text(alert, "/expr").contains('[');
+    let both: Vec<&str> = alerts.iter().filter(waits).map(|alert| text(alert, "/alert")).collect();
+    assert_eq!(both, ["EndpointControllerManagerForeignWrites"]);
 }
 
 #[test]
@@ -74,6 +85,13 @@ fn metrics_in(expression: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.contains('_') && !word.starts_with('_') && !OTHERS.contains(word))
 }
 
+/// Metrics that the program of docs/metrics.md does not have.
+const OF_OTHERS: [&str; 2] = [
+    // Of kube-state-metrics.
+    "kube_deployment_spec_replicas",
+    "leader_election_held",
+];
+
 #[test]
 fn alerts_and_dashboard_name_metrics_that_exist() {
     let documented = fs::read_to_string(folder().parent().unwrap().join("docs/metrics.md")).unwrap();
@@ -93,6 +111,7 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
             .extend(metrics_in(&outside).map(|name| name.strip_suffix("_bucket").unwrap_or(name).to_owned()));
     }
     assert!(names.len() > 20, "{names:?}");
+    names.retain(|name| !OF_OTHERS.contains(&name.as_str()));
     let missing: Vec<&String> =
         names.iter().filter(|name| !documented.contains(&format!("| `{name}` |"))).collect();
     assert!(missing.is_empty(), "not in docs/metrics.md: {missing:?}");

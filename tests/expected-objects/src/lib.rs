@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`objects`] | the endpoints and labels that objects should have, and those that they have |
 //! | `faults` | faults that random operations make, which an audit is right to find |
+//! | `mirrored` | lines of slices that are mirrored from Endpoints |
+//! | `outage` | ready endpoints that are in no slice, and the number of slices that endpoints need |
 //! | `ports` | lines for ports, and Endpoints whose mirrored slices the API server refuses |
 //! | [`rules`] | the shape of slices: their owners and sizes, and each endpoint once |
 #![allow(
@@ -17,7 +19,9 @@
 )]
 
 mod faults;
+mod mirrored;
 pub mod objects;
+mod outage;
 mod ports;
 pub mod rules;
 #[cfg(test)]

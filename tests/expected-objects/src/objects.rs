@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::Value;
 
+use crate::mirrored::mirrored_lines;
 use crate::ports::{has_ambiguous_ports, list, port_line, text};
 use crate::{CONTROLLERS, DELEGATED};
 
@@ -98,7 +99,7 @@ impl Objects {
                     key.clone(),
                     if delegated { BTreeSet::new() } else { self.slice_lines(name, service) },
                 );
-                actual.insert(key, self.actual_slices(name, CONTROLLERS[0], false));
+                actual.insert(key, self.actual_slices(name, Some(CONTROLLERS[0]), false));
             }
             if kept {
                 let key = format!("Endpoints {name}");
@@ -122,7 +123,7 @@ impl Objects {
             }
             let key = format!("mirror of {name}");
             let mut lines = if mirrored && !opts_out { mirrored_lines(endpoints) } else { BTreeSet::new() };
-            let mut there = self.actual_slices(name, CONTROLLERS[1], true);
+            let mut there = self.actual_slices(name, Some(CONTROLLERS[1]), true);
             // Subsets without ports may be merged with others.
             if list(endpoints, "/subsets").iter().any(|subset| !list(subset, "/ports").is_empty()) {
                 lines.retain(|line| !line.ends_with(" -"));
@@ -204,12 +205,18 @@ impl Objects {
         lines
     }
 
-    /// The endpoints of the slices of a Service that a controller manages. Those of the mirroring controller are flattened
-    /// by port, as Endpoints are repacked.
-    fn actual_slices(&self, service: &str, controller: &str, by_port: bool) -> BTreeSet<String> {
+    /// The endpoints of the slices of a Service that a controller, or any, manages. Those of the mirroring controller are
+    /// flattened by port, as Endpoints are repacked.
+    pub(crate) fn actual_slices(
+        &self,
+        service: &str,
+        controller: Option<&str>,
+        by_port: bool,
+    ) -> BTreeSet<String> {
         let mut lines = BTreeSet::new();
         let of = |slice: &&Value| {
-            label(slice, MANAGED_BY) == Some(controller) && label(slice, SERVICE_NAME) == Some(service)
+            let is_managed = controller.is_none() || label(slice, MANAGED_BY) == controller;
+            is_managed && label(slice, SERVICE_NAME) == Some(service)
         };
         for slice in self.slices.values().filter(of) {
             let family = text(slice, "/addressType");
@@ -314,33 +321,6 @@ fn labels(object: &Value, reserved: &[&str]) -> String {
     // Neither upstream nor ours writes a slice because a label without a value comes or goes.
     let labels = labels.filter(|(key, value)| !reserved.contains(&key.as_str()) && *value != "");
     format!("labels {:?}", labels.collect::<Vec<_>>())
-}
-
-/// The slices of Endpoints; an address of one target that is unready in one subset is unready for the same port in all
-/// (`pkg/api/v1/endpoints/util.go` `addressKey`).
-fn mirrored_lines(endpoints: &Value) -> BTreeSet<String> {
-    let mut readiness: BTreeMap<(String, String, &str), bool> = BTreeMap::new();
-    for subset in list(endpoints, "/subsets") {
-        let mut ports: Vec<String> = list(subset, "/ports").iter().map(port_line).collect();
-        if ports.is_empty() {
-            ports.push("-".to_owned());
-        }
-        for (ready, field) in [(true, "/addresses"), (false, "/notReadyAddresses")] {
-            for address in list(subset, field) {
-                for port in &ports {
-                    let ip = text(address, "/ip");
-                    let family = if ip.contains(':') { "IPv6" } else { "IPv4" };
-                    // The target of the first of several is kept.
-                    let (host, node) = (text(address, "/hostname"), text(address, "/nodeName"));
-                    let of = format!("host={host} node={node} {port}");
-                    let key = (format!("{family} {:?}", [ip]), of, text(address, "/targetRef/uid"));
-                    let known = readiness.entry(key).or_insert(ready);
-                    *known &= ready;
-                }
-            }
-        }
-    }
-    readiness.into_iter().map(|((ip, of, _), ready)| format!("{ip} {ready} {of}")).collect()
 }
 
 fn of_address(address: &Value) -> String {

@@ -138,3 +138,42 @@ fn slices_have_an_owner_and_each_endpoint_once_and_not_too_many() {
         1
     );
 }
+
+#[test]
+fn a_ready_endpoint_is_missing_unless_some_slice_has_it() {
+    let missing = |change: fn(&mut Objects)| {
+        let mut objects = right();
+        change(&mut objects);
+        objects.missing_endpoints().into_iter().collect::<Vec<_>>()
+    };
+    let web = r#"web ["10.1.0.1"] web-0"#;
+    assert_eq!(missing(|_| ()), [""; 0]);
+    assert_eq!(missing(|it| it.slices.clear()), [web]);
+    assert_eq!(missing(|it| it.pods = named([("web-0", pod("False"))])), [""; 0], "it is not ready");
+    let relabelled = |label: &'static str| {
+        move |it: &mut Objects| {
+            it.slices.get_mut("web-x").expect("a slice")["metadata"]["labels"][label] = "other".into();
+        }
+    };
+    let mut objects = right();
+    relabelled(MANAGED_BY)(&mut objects);
+    assert_eq!(objects.missing_endpoints().len(), 0, "kube-proxy reads slices of every manager");
+    relabelled(SERVICE_NAME)(&mut objects);
+    assert_eq!(objects.missing_endpoints().len(), 1);
+}
+
+#[test]
+fn slices_are_counted_by_family_and_ports() {
+    let mut objects = right();
+    assert_eq!(objects.needed_slices("s", MAX), 1);
+    for number in 1..4 {
+        let mut pod = pod("True");
+        pod["status"]["podIPs"] = json!([{"ip": format!("10.1.0.{}", number + 1)}]);
+        objects.pods.insert(format!("web-{number}"), pod);
+    }
+    assert_eq!(objects.needed_slices("s", MAX), 2);
+    objects.pods.clear();
+    assert_eq!(objects.needed_slices("s", MAX), 1, "a placeholder");
+    assert_eq!(objects.needed_slices("e", MAX), 2);
+    assert_eq!(objects.needed_slices("other", MAX), 0);
+}

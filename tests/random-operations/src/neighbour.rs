@@ -1,5 +1,6 @@
 //! Other clients that change the controllers' objects, and a Service with its neighbours that no client touches.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::operation::{PodStatus, Readiness};
@@ -10,6 +11,9 @@ use crate::{CONTROLLERS, MANAGED_BY, SERVICE_NAME};
 pub const BEDROCK: &str = "bedrock";
 /// The number of these pods.
 pub const BEDROCK_PODS: usize = 3;
+
+/// A Service with many pods, whose slices other clients delete and edit.
+pub const CROWD: &str = "crowd";
 
 /// The names of objects of other controllers for that Service, which no controller may change: a slice, and Endpoints.
 pub const FOREIGN: [&str; 2] = ["foreign-slice", "foreign-endpoints"];
@@ -26,6 +30,8 @@ pub enum Interference {
     Owner,
     /// Deletes it, and creates one of the same name and content.
     Recreate,
+    /// Replaces it by itself, which the API server does not store.
+    Nothing,
 }
 
 /// Creates the Service [`BEDROCK`], its node and its pods, and the objects of [`FOREIGN`].
@@ -51,14 +57,26 @@ pub fn bedrock(now: &str) -> Vec<Request> {
 
 /// Creates a ready pod of [`BEDROCK`].
 pub fn bedrock_pod(number: usize, now: &str) -> [Request; 2] {
-    let name = format!("{BEDROCK}-{number}");
+    pod(BEDROCK, number, format!("10.2.0.{}", number + 1), now)
+}
+
+/// Creates the Service [`CROWD`].
+pub fn crowd() -> Request {
+    let spec = json!({"selector": {"app": CROWD}, "ports": [{"name": "http", "port": 80}]});
+    Request::create(&path("services"), json!({"metadata": {"name": CROWD}, "spec": spec}))
+}
+
+/// Creates a ready pod of [`CROWD`], on the node of [`BEDROCK`].
+pub fn crowd_pod(number: usize, now: &str) -> [Request; 2] {
+    pod(CROWD, number, format!("10.4.{}.{}", number / 250, number % 250 + 1), now)
+}
+
+fn pod(service: &str, number: usize, address: String, now: &str) -> [Request; 2] {
+    let name = format!("{service}-{number}");
     let spec = json!({"nodeName": BEDROCK, "containers": [{"name": "main", "image": "none"}]});
-    let metadata = json!({"name": name, "labels": {"app": BEDROCK}});
-    let status = PodStatus {
-        phase: Some("Running"),
-        ips: Some(vec![format!("10.2.0.{}", number + 1)]),
-        ready: Some(Readiness::True),
-    };
+    let metadata = json!({"name": name, "labels": {"app": service}});
+    let ips = Some(vec![address]);
+    let status = PodStatus { phase: Some("Running"), ips, ready: Some(Readiness::True) };
     [
         Request::create(&path("pods"), json!({"metadata": metadata, "spec": spec})),
         Request::patch(&format!("{}/{name}/status", path("pods")), json!({"status": status.patch(now)})),
@@ -86,6 +104,12 @@ pub fn victims(
     slices.chain(endpoints.into_iter().filter(is_managed).map(|object| ("endpoints", object))).collect()
 }
 
+/// The Service that a slice is of, or that has the name of Endpoints.
+pub fn service(object: &Value) -> &str {
+    let metadata = &object["metadata"];
+    metadata["labels"][SERVICE_NAME].as_str().or_else(|| metadata["name"].as_str()).unwrap_or_default()
+}
+
 /// The name of an object.
 pub fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
@@ -107,6 +131,7 @@ pub fn interfere(what: Interference, pick: usize, resource: &str, mut object: Va
             _ => json!({SERVICE_NAME: "front", "endpoints.kubernetes.io/managed-by": null}),
         }}),
         Interference::Owner => json!({"ownerReferences": null}),
+        Interference::Nothing => return vec![Request { method: Method::PUT, path, body: object }],
         Interference::Recreate => {
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 for field in ["resourceVersion", "uid", "managedFields", "generation", "creationTimestamp"] {

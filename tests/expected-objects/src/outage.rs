@@ -1,0 +1,61 @@
+//! Ready endpoints that are in no slice, and the number of slices that endpoints need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::objects::Objects;
+use crate::ports::list;
+
+impl Objects {
+    /// The endpoints that should be ready and that no slice of their Service has as ready, whichever controller manages it.
+    /// Ports, nodes and zones do not matter. One line for each: the Service, the addresses, and the pod.
+    pub fn missing_endpoints(&self) -> BTreeSet<String> {
+        let kept =
+            self.services.iter().filter(|(name, service)| self.is_kept(name) && !self.is_delegated(service));
+        let missing = kept.flat_map(|(name, service)| {
+            let there = ready(&self.actual_slices(name, None, false));
+            let wanted = ready(&self.slice_lines(name, service));
+            let missing: Vec<String> =
+                wanted.difference(&there).map(|endpoint| format!("{name} {endpoint}")).collect();
+            missing
+        });
+        missing.collect()
+    }
+
+    /// The number of slices that an owner, a Service or custom Endpoints, needs for its endpoints.
+    pub fn needed_slices(&self, owner: &str, max: usize) -> usize {
+        let is_owner = |(_, object): &(&String, &Value)| object["metadata"]["uid"] == owner;
+        if let Some((name, service)) = self.services.iter().find(is_owner) {
+            let lines = self.slice_lines(name, service);
+            // A family without endpoints has a slice, too.
+            let families = lines.iter().filter(|line| line.ends_with(" has slices")).count();
+            let filled: usize = groups(&lines).into_values().map(|count| count.div_ceil(max)).sum();
+            return filled.max(families);
+        }
+        let endpoints = self.endpoints.values().find(|object| object["metadata"]["uid"] == owner);
+        // A slice for each subset and family.
+        endpoints.map_or(0, |endpoints| 2 * list(endpoints, "/subsets").len())
+    }
+}
+
+/// The ready endpoints among lines of slices: their addresses and pods.
+fn ready(lines: &BTreeSet<String>) -> BTreeSet<String> {
+    let endpoints = lines.iter().filter_map(|line| {
+        let (place, rest) = line.split_once(" ready=true ")?;
+        let (_, pod) = rest.rsplit_once(" pod=")?;
+        // Ports are a set, and addresses a list.
+        let (_, addresses) = place.rsplit_once("} ")?;
+        Some(format!("{addresses} {pod}"))
+    });
+    endpoints.collect()
+}
+
+/// The number of endpoints of each family and set of ports.
+fn groups(lines: &BTreeSet<String>) -> BTreeMap<&str, usize> {
+    let mut groups = BTreeMap::new();
+    for (group, _) in lines.iter().filter_map(|line| line.split_once("} ")) {
+        *groups.entry(group).or_default() += 1;
+    }
+    groups
+}

@@ -6,6 +6,7 @@ use random_operations::Operation;
 use random_operations::neighbour::Interference;
 
 use crate::fault::Fault;
+use crate::policy::Policy;
 
 /// A kind of objects that is watched. Services of other controllers have a watch of their own, `delegated`.
 pub const KINDS: [&str; 6] = ["pods", "services", "nodes", "endpointslices", "endpoints", "delegated"];
@@ -20,6 +21,8 @@ pub enum Action {
     },
     /// Changes an annotation of these Services.
     Touch(Vec<String>),
+    /// Changes an annotation of custom Endpoints that is not mirrored, as `kubectl apply` does.
+    TouchEndpoints,
     /// Sets or removes the label that delegates a Service.
     Delegate {
         service: String,
@@ -106,9 +109,31 @@ pub enum Action {
     StealLease,
     DeleteLease,
     EditLease,
+    /// Another client changes one of our objects, of this Service if one is named.
     Foreign {
         what: Interference,
         pick: usize,
+        of: Option<&'static str>,
+    },
+    /// Another client deletes all our slices of a Service, one after another.
+    DeleteSlices {
+        service: &'static str,
+        pause_milliseconds: u64,
+    },
+    /// Another client gives each slice that we create from now on to itself, a little later.
+    TakeSlices {
+        milliseconds: u64,
+    },
+    /// Another program mirrors the same Endpoints, without the Lease.
+    SecondWriter {
+        milliseconds: u64,
+    },
+    /// An admission policy changes what replicas write.
+    Policy(Policy),
+    /// Ready pods of [`CROWD`](random_operations::neighbour::CROWD) come, those with these numbers.
+    Crowd {
+        from: usize,
+        to: usize,
     },
     /// All replicas are restarted with the gate switched.
     SwitchGate,
@@ -118,7 +143,12 @@ impl Action {
     /// The fault that it is; `None` for the workload.
     pub fn fault(&self) -> Option<Fault> {
         Some(match self {
-            Self::Operation { .. } | Self::Touch(_) | Self::Extra { .. } | Self::Backup => return None,
+            Self::Operation { .. }
+            | Self::Touch(_)
+            | Self::TouchEndpoints
+            | Self::Extra { .. }
+            | Self::Crowd { .. }
+            | Self::Backup => return None,
             Self::Delegate { .. } => Fault::LabelSwitch,
             Self::Lag { .. } => Fault::Lag,
             Self::Compact => Fault::Compaction,
@@ -145,7 +175,12 @@ impl Action {
                 Interference::Relabel => Fault::ForeignRelabel,
                 Interference::Owner => Fault::ForeignOwner,
                 Interference::Recreate => Fault::ForeignRecreate,
+                Interference::Nothing => Fault::ForeignNothing,
             },
+            Self::DeleteSlices { .. } => Fault::ForeignDeleteAll,
+            Self::TakeSlices { .. } => Fault::ForeignTake,
+            Self::SecondWriter { .. } => Fault::SecondWriter,
+            Self::Policy(policy) => policy.fault(),
             Self::SwitchGate => Fault::GateSwitch,
         })
     }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use expected_objects::DELEGATED;
 use http::{Method, StatusCode};
-use random_operations::neighbour::{self, BEDROCK, Interference};
+use random_operations::neighbour::{self, BEDROCK};
 use random_operations::requests::{node_status, path};
 use random_operations::{NAMES, NAMESPACE, Operation, PodStatus};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::action::Action;
+use crate::clients;
 use crate::replica::{Host, Replica};
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
@@ -32,6 +33,7 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
             touch(world, services);
         }
         Action::Touch(services) => touch(world, services),
+        Action::TouchEndpoints => touch_endpoints(world),
         Action::Delegate { service, value } => {
             let patch = json!({"metadata": {"labels": {DELEGATED: value}}});
             world.merge(&format!("{}/{service}", path("services")), &patch);
@@ -101,7 +103,14 @@ pub fn apply(world: &Arc<World>, replicas: &[Replica], action: &Action) {
         Action::EditLease => {
             world.merge(LEASE, &json!({"metadata": {"annotations": {"edited": world.now()}}}));
         }
-        Action::Foreign { what, pick } => interfere(world, *what, *pick),
+        Action::Foreign { what, pick, of } => clients::interfere(world, *what, *pick, *of),
+        Action::DeleteSlices { service, pause_milliseconds } => {
+            clients::delete_slices(world, service, *pause_milliseconds);
+        }
+        Action::TakeSlices { milliseconds } => world.with(|state| state.takes_slices = until(*milliseconds)),
+        Action::SecondWriter { milliseconds } => clients::second_writer(world, *milliseconds),
+        Action::Policy(policy) => world.with(|state| state.policies.push(policy.begin())),
+        Action::Crowd { from, to } => crowd(world, *from, *to),
         Action::SwitchGate => {
             world.with(|state| state.gate = !state.gate);
             for replica in replicas {
@@ -134,6 +143,17 @@ fn touch(world: &World, services: &[String]) {
     for service in services {
         let patch = json!({"metadata": {"annotations": {"touched": mark}}});
         world.merge(&format!("{}/{service}", path("services")), &patch);
+    }
+}
+
+fn touch_endpoints(world: &World) {
+    let mark = world.server.version().to_string();
+    let patch =
+        json!({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": mark}}});
+    for (name, endpoints) in world.objects("v1", "Endpoints") {
+        if endpoints["metadata"]["labels"].get("endpoints.kubernetes.io/managed-by").is_none() {
+            world.merge(&format!("{}/{name}", path("endpoints")), &patch);
+        }
     }
 }
 
@@ -280,18 +300,11 @@ fn extra(world: &World, number: usize, present: bool) {
     neighbour::bedrock_pod(number, &world.now()).iter().for_each(|request| world.apply(request));
 }
 
-/// Another client changes one of our objects.
-fn interfere(world: &World, what: Interference, pick: usize) {
-    let slices = world.objects("discovery.k8s.io/v1", "EndpointSlice").into_values();
-    let endpoints = world.objects("v1", "Endpoints").into_values();
-    let mut victims = neighbour::victims(what, slices, endpoints);
-    if victims.is_empty() {
-        return;
+/// Ready pods of the Service with many pods come, and with the first of them the Service.
+fn crowd(world: &World, from: usize, to: usize) {
+    if from == 0 {
+        world.apply(&neighbour::crowd());
     }
-    let index = pick % victims.len();
-    let (resource, object) = victims.swap_remove(index);
-    let name = neighbour::name(&object);
-    world.log(|| format!("  {resource}/{name}"));
-    world.with(|state| state.watcher.tampered.insert(name));
-    neighbour::interfere(what, pick, resource, object).iter().for_each(|request| world.apply(request));
+    let pods = (from..to).flat_map(|number| neighbour::crowd_pod(number, &world.now()));
+    pods.for_each(|request| world.apply(&request));
 }

@@ -15,9 +15,11 @@ use tokio::time::{Instant, sleep};
 use tower::{BoxError, Service};
 
 use crate::action::KINDS;
+use crate::clients::take;
 use crate::fate::{Fate, refusal, refused, watch_fate};
 use crate::fault::{Accident, Fault};
 use crate::oracle::{Write, Written};
+use crate::policy::admit;
 use crate::replica::Host;
 use crate::steps::Change;
 use crate::stream::{SimulatedBody, Traffic};
@@ -177,18 +179,33 @@ impl Exchange {
         let kind = kind(&head.uri).filter(|_| is_watch);
         let is_list = head.uri.query().is_some_and(|query| query.contains("sendInitialEvents"));
         head.headers.remove(http::header::CONTENT_LENGTH);
+        let (body, is_admitted) = admit(&world, &head, body);
+        let is_second = host.replica == world.second_writer();
+        let path = if is_second { head.uri.path().to_owned() } else { String::new() };
         let request = Request::from_parts(head, Full::new(body));
         let Ok(answer) = world.server.clone().call(request).await;
         let (mut head, body) = answer.into_parts();
         if let Some(kind) = kind {
+            if is_list {
+                world.listed(host.replica, host.started, kind);
+            }
             let watch = watch_fate(&world, host.replica, kind, is_list);
             let body = SimulatedBody::watch(&world, &host, &traffic, [fate.front, kind], body, watch);
             return Ok(Response::from_parts(head, body));
         }
         let Ok(body) = body.collect().await;
         let body = body.to_bytes();
-        if let Some(write) = write.filter(|_| head.status.is_success() && method != Method::GET) {
-            if let Some(written) = world.committed(&write, &head.headers, &body) {
+        let write = write.filter(|_| head.status.is_success() && method != Method::GET);
+        if is_second {
+            write.iter().for_each(|_| world.with(|state| state.watcher.changed_by_others(&path)));
+        } else if let Some(write) = write {
+            if let Some(written) = world.committed(&write.admitted(is_admitted), &head.headers, &body) {
+                if is_admitted {
+                    world.with(|state| state.watcher.tampered.insert(written.0.clone()));
+                }
+                if method == Method::POST {
+                    take(&world, &written.0);
+                }
                 head.extensions.insert(written);
             }
             if world.plan.measured {

@@ -56,6 +56,13 @@ pub enum Fault {
     // of operators
     LabelSwitch,
     GateSwitch,
+    // of hostile clients and policies
+    ForeignNothing,
+    ForeignDeleteAll,
+    ForeignTake,
+    SecondWriter,
+    PolicyMark,
+    PolicyReassign,
 }
 
 impl Fault {
@@ -105,14 +112,20 @@ impl Fault {
         Self::ForeignRecreate,
         Self::LabelSwitch,
         Self::GateSwitch,
+        Self::ForeignNothing,
+        Self::ForeignDeleteAll,
+        Self::ForeignTake,
+        Self::SecondWriter,
+        Self::PolicyMark,
+        Self::PolicyReassign,
     ];
 
     /// Those that happen to single requests, with a rate.
     pub const OF_REQUESTS: &'static [Self] = Self::ALL.split_at(12).0;
     /// Those that happen to watches, with a rate.
     pub const OF_WATCHES: &'static [Self] = Self::ALL.split_at(12).1.split_at(6).0;
-    /// Those that are in the timeline.
-    pub const OF_TIMELINES: &'static [Self] = Self::ALL.split_at(18).1;
+    /// Those that are in the timeline of any seed.
+    pub const OF_TIMELINES: &'static [Self] = Self::ALL.split_at(18).1.split_at(26).0;
 
     /// The name in reports and on the command line.
     pub fn name(self) -> String {
@@ -207,5 +220,6 @@ mod tests {
         assert_eq!(Fault::OF_REQUESTS.last(), Some(&Fault::BrokenAfter));
         assert_eq!(Fault::OF_WATCHES.last(), Some(&Fault::DuplicateBookmark));
         assert_eq!(Fault::OF_TIMELINES.first(), Some(&Fault::Lag));
+        assert_eq!(Fault::OF_TIMELINES.last(), Some(&Fault::GateSwitch));
     }
 }

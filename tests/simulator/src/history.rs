@@ -16,6 +16,7 @@ use crate::fault::Counts;
 use crate::oracle::bound::{bound, forgotten};
 use crate::oracle::end::{broken_rules, read};
 use crate::oracle::memory::{is_failing, kept_memory};
+use crate::oracle::outage;
 use crate::plan::Plan;
 use crate::replica::Replica;
 use crate::steps::Steps;
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// From the last fault until the objects were right for good.
     pub recovery: f64,
+    /// The longest time for which a ready endpoint was in no slice, where that has a bound.
+    pub outage: f64,
     pub digest: u64,
     /// The writes of each step, if they were measured.
     pub steps: Steps,
@@ -70,6 +73,9 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
         (0..world.plan.setup.replicas).map(|number| Replica::start(&world, number)).collect();
     if world.plan.timeline.iter().any(|entry| entry.action == Action::Backup) {
         others_write(&world);
+    }
+    if let Some(longest) = outage::longest_outage(&world.plan) {
+        tokio::spawn(outage::watch(Arc::downgrade(&world), longest));
     }
     if !world.plan.setup.collects_at_once {
         tokio::spawn(collect(Arc::clone(&world)));
@@ -108,6 +114,7 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
     if failures.is_empty() && world.with(|state| state.watcher.violations.is_empty()) {
         failures = fresh_start(&world).await;
     }
+    let outage = world.with(|state| state.watcher.outage);
     let (violations, counts, writes, digest, steps) = world.with(|state| {
         let violations = std::mem::take(&mut state.watcher.violations);
         let steps = std::mem::take(&mut state.steps);
@@ -119,6 +126,7 @@ async fn history(plan: Plan, traced: bool) -> Outcome {
         writes,
         seconds: world.start.elapsed().as_secs_f64(),
         recovery: recovery.as_secs_f64(),
+        outage: outage.as_secs_f64(),
         digest,
         steps,
         requests,

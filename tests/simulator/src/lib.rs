@@ -27,6 +27,9 @@
 //! | [`stream`] | bodies of watches: lag, cuts, silence |
 //! | [`replica`] | processes: start, crash, freeze, restart |
 //! | [`apply`] | actions on the cluster |
+//! | [`clients`] | other clients that change our objects |
+//! | [`policy`] | admission policies |
+//! | `hostile` | the seeds with such clients and policies |
 //! | [`mod@audit`] | the audit of settled objects |
 //! | [`oracle`] | what must hold at each write, and in the end |
 //! | [`history`] | one history from start to end |
@@ -55,6 +58,7 @@
 pub mod action;
 pub mod apply;
 pub mod audit;
+pub mod clients;
 pub mod clocks;
 pub mod connection;
 pub mod decode;
@@ -63,9 +67,11 @@ pub mod exhaustive;
 pub mod fate;
 pub mod fault;
 pub mod history;
+mod hostile;
 pub mod mattered;
 pub mod oracle;
 pub mod plan;
+pub mod policy;
 pub mod replica;
 pub mod run;
 pub mod scenarios;

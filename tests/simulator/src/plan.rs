@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use random_operations::rng::Rng;
 
 use crate::fault::{Fault, Pin};
+use crate::hostile;
 use crate::setup::{rates, setup};
 use crate::timeline::timeline;
 
@@ -35,10 +36,11 @@ impl Plan {
         let mut rng = Rng::new(seed ^ 0x5eed_0f51_1ca1_0000);
         let mut setup = setup(&mut rng);
         let calm = rng.percent(5);
-        let rates = if calm { Vec::new() } else { rates(&mut rng) };
-        let timeline = timeline(seed, &mut rng, &setup, calm);
+        let mut rates = if calm { Vec::new() } else { rates(&mut rng) };
+        let mut timeline = timeline(seed, &mut rng, &setup, calm);
         // Last, so that the rest of a seed is the same with either.
         setup.remembered_from = rng.percent(50).then_some(1);
+        hostile::add(seed, &mut setup, &mut rates, &mut timeline);
         Self { seed, setup, rates, timeline, muted: None, pin: None, measured: false, audited: false }
     }
 
@@ -73,10 +75,16 @@ impl Plan {
     #[must_use]
     pub fn audited(self) -> Self {
         use Fault::{
-            ForeignDelete, ForeignEdit, ForeignOwner, ForeignRecreate, ForeignRelabel, GateSwitch,
-            LabelSwitch,
+            ForeignDelete, ForeignDeleteAll, ForeignEdit, ForeignNothing, ForeignOwner, ForeignRecreate,
+            ForeignRelabel, ForeignTake, GateSwitch, LabelSwitch, PolicyMark, PolicyReassign, SecondWriter,
         };
         let others = [
+            ForeignNothing,
+            ForeignDeleteAll,
+            ForeignTake,
+            SecondWriter,
+            PolicyMark,
+            PolicyReassign,
             ForeignEdit,
             ForeignDelete,
             ForeignRelabel,

@@ -352,7 +352,8 @@ impl Supervisor {
         let connect: Connect =
             Arc::new(move |_| Ok(kube::Client::new(Connection::new(&world, &connected), "default")));
         let gate = self.world.with(|state| state.gate);
-        let configuration = configuration(&self.world.plan.setup, gate);
+        let is_second = self.number == self.world.second_writer();
+        let configuration = configuration(&self.world.plan.setup, gate, is_second);
         let process = Process { metrics, memory, terminate: terminated };
         let process = process.run(configuration, connect);
         let process = async { process.await.map_err(|error| kube_api::error_chain(&*error)) };
@@ -366,11 +367,12 @@ pub fn renew_deadline(setup: &Setup) -> u64 {
 }
 
 /// The configuration of the replicas. Parsing takes longer than many histories, so that each is parsed once in a thread.
-fn configuration(setup: &Setup, gate: bool) -> Configuration {
+/// A second writer only mirrors, and needs no Lease.
+fn configuration(setup: &Setup, gate: bool, is_second: bool) -> Configuration {
     thread_local! {
         static PARSED: std::cell::RefCell<HashMap<Vec<String>, Configuration>> = std::cell::RefCell::default();
     }
-    let words = vec![
+    let mut words = vec![
         "endpoint-controller-manager".to_owned(),
         "--master=http://simulated".to_owned(),
         "--secure-port=0".to_owned(),
@@ -393,6 +395,10 @@ fn configuration(setup: &Setup, gate: bool) -> Configuration {
         format!("--endpointslice-updates-batch-period={}ms", setup.batch_milliseconds),
         format!("--mirroring-endpointslice-updates-batch-period={}ms", setup.batch_milliseconds),
     ];
+    if is_second {
+        let only = ["--leader-elect=false", "--controllers=endpointslice-mirroring-controller"];
+        words.extend(only.map(ToOwned::to_owned));
+    }
     let parsed = PARSED.with_borrow_mut(|parsed| {
         let new = || Configuration::parse(&words).unwrap_or_else(|error| panic!("{error}"));
         parsed.entry(words.clone()).or_insert_with(new).clone()

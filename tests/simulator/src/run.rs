@@ -49,6 +49,8 @@ pub struct Report {
     pub virtual_seconds: f64,
     /// The longest time from the last fault until the last write.
     pub slowest: (f64, u64),
+    /// The longest time for which a ready endpoint was in no slice, where that has a bound.
+    pub longest_outage: (f64, u64),
     pub faults: BTreeMap<Fault, Tally>,
     /// Failures by seed.
     pub failures: BTreeMap<u64, Vec<String>>,
@@ -62,6 +64,9 @@ impl Report {
         self.virtual_seconds += outcome.seconds;
         if outcome.recovery > self.slowest.0 {
             self.slowest = (outcome.recovery, seed);
+        }
+        if outcome.outage > self.longest_outage.0 {
+            self.longest_outage = (outcome.outage, seed);
         }
         for fault in Fault::ALL {
             let count = outcome.counts.of(*fault);
@@ -105,13 +110,16 @@ impl Report {
     pub fn summary(&self) -> String {
         let seconds = self.took.as_secs_f64();
         format!(
-            "{} histories in {seconds:.1} s ({:.0}/s), {:.1} days of virtual time, {} writes, slowest recovery {:.0} s (seed {}), {} failed",
+            "{} histories in {seconds:.1} s ({:.0}/s), {:.1} days of virtual time, {} writes, slowest recovery {:.0} s (seed {}), \
+             longest outage {:.1} s (seed {}), {} failed",
             self.histories,
             count(self.histories) / seconds,
             self.virtual_seconds / 86_400.0,
             self.writes,
             self.slowest.0,
             self.slowest.1,
+            self.longest_outage.0,
+            self.longest_outage.1,
             self.failures.len()
         )
     }

@@ -205,5 +205,5 @@ fn zone(zone: &str) -> Action {
 }
 
 fn foreign(what: Interference, pick: usize) -> Action {
-    Action::Foreign { what, pick }
+    Action::Foreign { what, pick, of: None }
 }

@@ -154,7 +154,7 @@ fn fault_entries(fault: Fault, rng: &mut Rng, setup: &Setup, window: &Range<u64>
     let pick = rng.below(1 << 20);
     let milliseconds = u64::try_from(*rng.pick(&[300, 3_000, 9_000, 12_000, 20_000, 40_000])).unwrap();
     let one = |action| vec![(time, action)];
-    let foreign = |what| vec![(time, Action::Foreign { what, pick })];
+    let foreign = |what| vec![(time, Action::Foreign { what, pick, of: None })];
     match fault {
         Fault::Lag => {
             let kind = rng.below(KINDS.len());

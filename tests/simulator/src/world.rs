@@ -18,12 +18,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::Service as _;
 
-use crate::action::KINDS;
+use crate::action::{Action, KINDS};
 use crate::clocks;
 use crate::dice::Dice;
 use crate::fault::{Counts, Fault};
 use crate::oracle::Watcher;
+use crate::oracle::growth::are_taken;
+use crate::oracle::outage::longest_outage;
 use crate::plan::Plan;
+use crate::policy::InForce;
 use crate::steps::Steps;
 
 /// One API server before the store.
@@ -53,6 +56,8 @@ pub struct IdleTimeout {
 /// The cluster at the moment when a process started.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
+    /// The number of the process.
+    pub number: u64,
     pub version: u64,
     /// The number of restores until then, which lower versions.
     pub restores: u64,
@@ -79,6 +84,9 @@ pub struct State {
     /// Until when slices and Endpoints cannot be created.
     pub quota: Instant,
     pub unauthorized: Instant,
+    /// Until when another client gives each new slice to itself.
+    pub takes_slices: Instant,
+    pub policies: Vec<InForce>,
     pub counts: Counts,
     pub watcher: Watcher,
     pub backup: Option<Backup>,
@@ -96,6 +104,12 @@ pub struct World {
     pub start: Instant,
     state: Mutex<State>,
     pub idle_timeout: watch::Sender<Option<IdleTimeout>>,
+    /// Policies or other clients take slices.
+    pub takes_slices: bool,
+    /// The times for which endpoints may be missing have bounds.
+    pub has_bounds: bool,
+    /// A policy is in force at some time.
+    pub has_policies: bool,
     /// Becomes true when no more faults happen.
     pub healed: watch::Sender<bool>,
 }
@@ -138,10 +152,12 @@ impl World {
             steps: Steps::default(),
             rates: plan.rates.clone(),
             fronts: (0..plan.setup.fronts).map(front).collect(),
-            partitioned: vec![start; plan.setup.replicas + 1],
+            partitioned: vec![start; plan.setup.replicas + 2],
             forbidden: start,
             quota: start,
             unauthorized: start,
+            takes_slices: start,
+            policies: Vec::new(),
             counts: Counts::default(),
             watcher: Watcher::new(&plan),
             backup: None,
@@ -150,7 +166,11 @@ impl World {
             digest: 0,
         };
         let (idle_timeout, healed) = (watch::Sender::new(None), watch::Sender::new(false));
-        let world = Self { plan, server, start, state: Mutex::new(state), idle_timeout, healed };
+        let has_policies = plan.timeline.iter().any(|entry| matches!(entry.action, Action::Policy(_)));
+        let state = Mutex::new(state);
+        let (takes_slices, has_bounds) = (are_taken(&plan), longest_outage(&plan).is_some());
+        let world =
+            Self { plan, server, start, state, idle_timeout, takes_slices, has_bounds, has_policies, healed };
         world.must(&Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}));
         for (name, zone) in [("a", Some("a")), ("b", Some("b")), ("c", None)] {
             let labels = zone.map(|zone| json!({"topology.kubernetes.io/zone": zone}));
@@ -160,6 +180,12 @@ impl World {
         }
         crate::apply::create_bedrock(&world);
         Arc::new(world)
+    }
+
+    /// The number of the replica that is another program, a second writer. The one before it is the fresh process that ends
+    /// a history.
+    pub fn second_writer(&self) -> usize {
+        self.plan.setup.replicas + 1
     }
 
     /// The time of the API server's clock.
@@ -224,6 +250,8 @@ impl World {
             state.forbidden = now;
             state.quota = now;
             state.unauthorized = now;
+            state.takes_slices = now;
+            state.policies.retain(InForce::is_lasting);
         });
         self.idle_timeout.send_replace(None);
         self.log(|| "faults end".to_owned());
@@ -279,7 +307,8 @@ impl World {
         let version = self.server.version();
         self.with(|state| {
             state.watcher.starts += 1;
-            Started { version, restores: state.watcher.restores, gate: state.gate }
+            let number = state.watcher.starts;
+            Started { number, version, restores: state.watcher.restores, gate: state.gate }
         })
     }
 

@@ -58,6 +58,10 @@ fn refuses(fault: Fault) -> bool {
                 | Fault::ForeignRecreate
                 | Fault::LabelSwitch
                 | Fault::GateSwitch
+                | Fault::ForeignNothing
+                | Fault::ForeignDeleteAll
+                | Fault::SecondWriter
+                | Fault::PolicyMark
         );
     !harmless
 }

@@ -49,6 +49,9 @@ impl World {
             });
             format!("r{} stored {} {name} {version}", write.replica, write.method)
         });
+        if write.method == Method::POST {
+            slice.iter().for_each(|slice| self.check_growth(slice));
+        }
         let written = slice.as_ref().and_then(|slice| slice.metadata.name.clone()).map(Written);
         let effect = self.with(|state| {
             let watcher = &mut state.watcher;
@@ -57,7 +60,9 @@ impl World {
                 watcher.leftovers += 1;
             } else {
                 watcher.writes += 1;
-                watcher.last_replica_writes += u64::from(write.replica == self.plan.setup.replicas);
+                let is_fresh = write.replica == self.plan.setup.replicas;
+                // What a policy adds, a sync removes, as one of upstream does.
+                watcher.last_replica_writes += u64::from(is_fresh && !write.is_admitted);
             }
             if self.plan.setup.election {
                 watcher.check_writer(write);
@@ -69,7 +74,7 @@ impl World {
         });
         let Effect { violations, doubled, lost } = effect;
         violations.into_iter().for_each(|rule| self.violation(rule));
-        for (name, endpoint) in doubled {
+        for (name, endpoint) in doubled.into_iter().filter(|_| !write.is_admitted) {
             let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices/{name}");
             if self.send(&Method::GET, &path, &Value::Null).0.is_success() {
                 self.violation(format!("a new slice has an endpoint that {name} has: {endpoint}"));

@@ -5,18 +5,25 @@ use http::Method;
 use random_operations::NAMESPACE;
 use serde_json::{Value, json};
 
+use crate::policy::MARK;
 use crate::world::World;
 
-/// Reads the objects of the workload's namespace.
+/// Reads the objects of the workload's namespace, without the marks of policies.
 pub fn read(world: &World) -> Objects {
-    Objects {
+    let mut objects = Objects {
         services: world.objects("v1", "Service"),
         pods: world.objects("v1", "Pod"),
         nodes: world.objects("v1", "Node"),
         endpoints: world.objects("v1", "Endpoints"),
         slices: world.objects("discovery.k8s.io/v1", "EndpointSlice"),
         gate: world.with(|state| state.gate),
+    };
+    if world.has_policies {
+        for object in objects.slices.values_mut().chain(objects.endpoints.values_mut()) {
+            object["metadata"]["labels"].as_object_mut().map(|labels| labels.remove(MARK));
+        }
     }
+    objects
 }
 
 impl World {

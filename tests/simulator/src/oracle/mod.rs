@@ -1,10 +1,13 @@
-//! The rules that hold at each write ([`Watcher`]), and in the end ([`end`], and `expected_objects`).
+//! The rules that hold at each write ([`Watcher`]), all the time ([`outage`]), and in the end ([`end`], and
+//! `expected_objects`).
 
 pub mod bound;
 pub mod commit;
 pub mod end;
+pub mod growth;
 pub mod lasting;
 pub mod memory;
+pub mod outage;
 pub mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +22,8 @@ use random_operations::neighbour::{BEDROCK, BEDROCK_PODS};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use tokio::time::Instant;
 
+use self::growth::Created;
+use self::outage::Lists;
 use self::published::{Effect, Published};
 use crate::fault::Fault;
 use crate::plan::Plan;
@@ -39,6 +44,8 @@ pub struct Write {
     /// The process that sent it is dead, or its Lease was taken since, as from one that froze while it sent: it acted on what
     /// it knew then.
     is_late: bool,
+    /// A policy has changed the object, or did before.
+    is_admitted: bool,
 }
 
 /// The name of the slice that a request wrote, to be acknowledged by its answer.
@@ -75,7 +82,14 @@ impl Write {
             path: path.to_owned(),
             kind,
             is_late: is_late || host.is_dead(),
+            is_admitted: false,
         })
+    }
+
+    /// The same after admission.
+    #[must_use]
+    pub fn admitted(self, is_admitted: bool) -> Self {
+        Self { is_admitted, ..self }
     }
 }
 
@@ -100,6 +114,10 @@ pub struct Watcher {
     /// The number of changes by other clients.
     changes: u64,
     published: Published,
+    created: Created,
+    lists: Lists,
+    /// The longest time for which a ready endpoint was missing.
+    pub outage: Duration,
     /// Answers to writes may be lost, which are then made again.
     loses_answers: bool,
     max: usize,
@@ -133,6 +151,9 @@ impl Watcher {
             restores: 0,
             changes: 0,
             published: Published::default(),
+            created: Created::default(),
+            lists: Lists::default(),
+            outage: Duration::ZERO,
             loses_answers: plan.faults().into_iter().any(loses_answers),
             max: plan.setup.max,
             holder: None,
@@ -161,6 +182,11 @@ impl Watcher {
         if path.contains("/endpoint") {
             self.published.forget(path.rsplit('/').next().unwrap_or_default());
         }
+    }
+
+    /// The number of writes and changes so far.
+    pub fn all_writes(&self) -> u64 {
+        self.changes + self.writes + self.leftovers
     }
 
     /// The answer to the create of this slice has arrived.
@@ -231,7 +257,7 @@ impl Watcher {
             }
             _ => Effect::default(),
         };
-        if self.loses_answers {
+        if self.loses_answers || write.is_admitted {
             effect.violations.retain(|rule| !rule.ends_with("changes nothing"));
         }
         effect

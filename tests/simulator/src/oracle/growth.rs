@@ -1,0 +1,66 @@
+//! The number of slices that replicas created and that are no longer theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use expected_objects::CONTROLLERS;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use random_operations::{MANAGED_BY, SERVICE_NAME};
+use serde_json::Value;
+
+use super::end::read;
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::world::World;
+
+/// The slices of an owner that each process may lose beyond those that its endpoints need.
+const SPARE: usize = 3;
+
+/// The slices that replicas created, by the uid of their owner.
+#[derive(Debug, Default)]
+pub struct Created(BTreeMap<String, Owned>);
+
+#[derive(Debug, Default)]
+struct Owned {
+    names: BTreeSet<String>,
+    /// The most slices that the endpoints have needed.
+    needed: usize,
+}
+
+/// True if a policy or another client takes new slices, and leaves their endpoints where they are.
+pub fn are_taken(plan: &Plan) -> bool {
+    plan.faults().iter().any(|fault| matches!(fault, Fault::ForeignTake | Fault::PolicyReassign))
+}
+
+impl World {
+    /// Counts the slices of an owner after a create. Those that were taken are not updated any more and stay until their owner
+    /// goes: a controller that creates others in their place must not do so without end.
+    pub fn check_growth(&self, created: &EndpointSlice) {
+        if !self.takes_slices {
+            return;
+        }
+        let metadata = &created.metadata;
+        let owner = metadata.owner_references.iter().flatten().next().map(|owner| owner.uid.clone());
+        let (Some(owner), Some(name)) = (owner, metadata.name.clone()) else { return };
+        let objects = read(self);
+        let needed = objects.needed_slices(&owner, self.plan.setup.max);
+        let is_ours = |slice: &Value| {
+            let label = |key: &str| slice["metadata"]["labels"][key].as_str();
+            label(MANAGED_BY).is_some_and(|name| CONTROLLERS.contains(&name))
+                && label(SERVICE_NAME) != Some("elsewhere")
+        };
+        let (taken, most) = self.with(|state| {
+            let processes = usize::try_from(state.watcher.starts).unwrap_or(usize::MAX);
+            let owned = state.watcher.created.0.entry(owner).or_default();
+            owned.names.insert(name);
+            owned.needed = owned.needed.max(needed);
+            owned.names.retain(|name| objects.slices.contains_key(name));
+            let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
+            (taken, owned.needed + SPARE * processes)
+        });
+        if taken > most {
+            let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);
+            let service = service.map_or("", |(_, service)| service);
+            self.violation(format!("{taken} slices of {service} were created and taken, more than {most}"));
+        }
+    }
+}

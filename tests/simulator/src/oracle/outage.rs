@@ -1,0 +1,120 @@
+//! The time for which a ready endpoint is in no slice of its Service, and the lists that nothing calls for.
+//!
+//! Both are looked at only in histories whose faults all have a bound here.
+
+use std::collections::BTreeMap;
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::end::read;
+use crate::action::{Action, KINDS};
+use crate::fault::Fault;
+use crate::plan::Plan;
+use crate::world::{Started, World};
+
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+/// The time in which the first process fills its caches and writes what is missing.
+const START: Duration = Duration::from_secs(4);
+/// A lost slice is created again after a second, as by upstream, and a second is for the sync.
+const SYNC: Duration = Duration::from_secs(2);
+/// A process that was asked to stop is started again within five seconds, and may then wait for the Lease.
+const RESTART: u64 = 10;
+/// A slice that another client moves to another Service is replaced within the limit on repairs. Upstream waits for ever.
+const REPAIRS: u64 = 120;
+
+/// The seconds for which a fault may keep a ready endpoint out of all slices of its Service, beyond those of a sync; `None` if
+/// only [`bound`](super::bound::bound) holds.
+fn outage(fault: Fault) -> Option<u64> {
+    match fault {
+        // Upstream repairs all of these a second after the event.
+        Fault::ForeignEdit
+        | Fault::ForeignDelete
+        | Fault::ForeignDeleteAll
+        | Fault::ForeignOwner
+        | Fault::ForeignRecreate => Some(0),
+        // These take no endpoint from a slice. A slice that is taken by another manager keeps its Service.
+        Fault::ForeignNothing | Fault::ForeignTake | Fault::SecondWriter | Fault::PolicyMark => Some(0),
+        Fault::LeaseEdited => Some(0),
+        Fault::ForeignRelabel => Some(REPAIRS),
+        Fault::Terminate => Some(RESTART),
+        _ => None,
+    }
+}
+
+/// The longest time for which a ready endpoint may be missing in this history, if its faults have a bound.
+pub fn longest_outage(plan: &Plan) -> Option<Duration> {
+    let faults: Option<Vec<u64>> = plan.faults().into_iter().map(outage).collect();
+    let setup = &plan.setup;
+    // A change may wait for a batch period, and each of a few requests takes its time both ways.
+    let waits = Duration::from_millis(setup.batch_milliseconds + 10 * setup.latency_milliseconds);
+    let writes = plan.timeline.iter().filter_map(|entry| match entry.action {
+        Action::Crowd { from, to } => Some((to - from).div_ceil(setup.max)),
+        _ => None,
+    });
+    // At the lower of the rates of requests.
+    let writes = Duration::from_millis(50) * u32::try_from(writes.sum::<usize>()).unwrap_or_default();
+    faults.map(|seconds| LOOK + SYNC + waits + writes + Duration::from_secs(seconds.into_iter().sum()))
+}
+
+/// Reports ready endpoints that are missing for longer than this, until the history is over.
+pub async fn watch(world: Weak<World>, longest: Duration) {
+    let (mut since, mut looked_at) = (BTreeMap::new(), None);
+    loop {
+        sleep(LOOK).await;
+        let Some(world) = world.upgrade() else { return };
+        let writes = world.with(|state| state.watcher.all_writes());
+        if looked_at == Some(writes) && since.is_empty() {
+            continue;
+        }
+        if looked_at != Some(writes) {
+            looked_at = Some(writes);
+            let missing = read(&world).missing_endpoints();
+            since.retain(|endpoint, _| missing.contains(endpoint));
+            let now = Instant::now().max(world.start + START);
+            for endpoint in missing {
+                since.entry(endpoint).or_insert(now);
+            }
+        }
+        if report(&world, &since, longest) {
+            return;
+        }
+    }
+}
+
+fn report(world: &World, since: &BTreeMap<String, Instant>, longest: Duration) -> bool {
+    let Some((endpoint, since)) = since.iter().min_by_key(|(_, since)| **since) else { return false };
+    let elapsed = since.elapsed();
+    world.with(|state| state.watcher.outage = state.watcher.outage.max(elapsed));
+    let is_late = elapsed > longest;
+    if is_late {
+        let seconds = longest.as_secs_f64();
+        world.violation(format!("a ready endpoint is in no slice for more than {seconds:.1} s: {endpoint}"));
+    }
+    is_late
+}
+
+/// The number of times that each process listed each kind.
+#[derive(Debug, Default)]
+pub struct Lists(BTreeMap<(u64, usize), usize>);
+
+impl World {
+    /// A process lists a kind: when it starts, and when it has the Lease if it had to wait for it. Another list means that it
+    /// takes something for a failed watch or a restored backup.
+    pub fn listed(&self, replica: usize, started: Started, kind: usize) {
+        if !self.has_bounds {
+            return;
+        }
+        let most = 1 + usize::from(self.plan.setup.election);
+        let count = self.with(|state| {
+            let count = state.watcher.lists.0.entry((started.number, kind)).or_default();
+            *count += 1;
+            *count
+        });
+        if count > most {
+            self.violation(format!("r{replica} lists {} {count} times though no watch failed", KINDS[kind]));
+        }
+    }
+}

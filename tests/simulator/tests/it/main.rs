@@ -1,6 +1,7 @@
 //! Histories as tests.
 
 mod audit;
+mod hostile;
 
 use simulator::exhaustive::Cases;
 use simulator::plan::Plan;

@@ -22,6 +22,7 @@
 //! | [`observe`] | follows EndpointSlices by a watch |
 //! | [`program`] | what the demo and the benchmark share as programs |
 //! | `plant` | faults planted in single tests, to show what their failures say |
+//! | [`policies`] | an admission policy that annotates slices |
 //! | [`parity`] | runs the workload under a manager and records slices and writes of every phase |
 //! | `release` | what older Kubernetes releases do in another way |
 //! | [`simulate`] | dumps of a cluster, and what `simulate --diff` says about them |
@@ -55,6 +56,7 @@ pub mod observe;
 pub mod over_capacity;
 pub mod pages;
 pub mod parity;
+pub mod policies;
 pub mod ports;
 pub mod process;
 pub mod program;

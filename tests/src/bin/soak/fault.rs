@@ -33,10 +33,14 @@ pub(crate) enum Fault {
     ForeignRelabel,
     ForeignOwner,
     ForeignRecreate,
+    ForeignNothing,
+    ForeignDeleteAll,
+    /// An admission policy annotates slices.
+    Policy,
 }
 
 /// The number of times that each kind begins, in an hour.
-const RATES: [(Fault, usize); 19] = [
+const RATES: [(Fault, usize); 22] = [
     (Fault::Reset, 90),
     (Fault::Close, 60),
     (Fault::Stall, 90),
@@ -56,6 +60,9 @@ const RATES: [(Fault, usize); 19] = [
     (Fault::ForeignRelabel, 40),
     (Fault::ForeignOwner, 40),
     (Fault::ForeignRecreate, 40),
+    (Fault::ForeignNothing, 40),
+    (Fault::ForeignDeleteAll, 30),
+    (Fault::Policy, 20),
 ];
 
 impl fmt::Display for Fault {
@@ -83,6 +90,8 @@ pub(crate) enum Action {
     /// The controllers' requests are refused with 403.
     Withdraw,
     Grant,
+    /// The policy is created, or deleted.
+    Policy(bool),
     /// Another client changes the Lease, or one of the controllers' objects, which the number selects.
     Interfere(Fault, usize),
 }
@@ -131,13 +140,14 @@ fn begin(fault: Fault, rng: &mut Rng, replicas: usize, at: Duration, entries: &m
         Fault::ServerRestart => (Action::RestartServer(time.min(Duration::from_secs(9))), None),
         Fault::ServerFreeze => (Action::FreezeServer(time.min(Duration::from_secs(20))), None),
         Fault::Forbidden => (Action::Withdraw, Some(Action::Grant)),
+        Fault::Policy => (Action::Policy(true), Some(Action::Policy(false))),
         _ => (Action::Interfere(fault, pick), None),
     };
     entries.push(Entry { at, action: first, begins: Some(fault) });
     entries.extend(last.map(|action| Entry { at: at + time, action, begins: None }));
 }
 
-/// The commands that end all faults of the replicas.
+/// The commands that end all faults.
 pub(crate) fn healing(replicas: usize) -> Vec<Action> {
     let of = |replica| {
         [
@@ -148,6 +158,6 @@ pub(crate) fn healing(replicas: usize) -> Vec<Action> {
         ]
     };
     let mut actions: Vec<Action> = (0..replicas).flat_map(of).collect();
-    actions.push(Action::Grant);
+    actions.extend([Action::Grant, Action::Policy(false)]);
     actions
 }

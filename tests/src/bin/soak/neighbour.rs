@@ -1,10 +1,12 @@
 //! Other clients that change the controllers' objects and the Lease, as those of the simulator do.
 
+use std::collections::BTreeSet;
+
 use expected_objects::Objects;
 use http::Method;
 use jiff::Timestamp;
 use random_operations::neighbour::{self, Interference};
-use random_operations::requests::Request;
+use random_operations::requests::{Request, path};
 use random_operations::{MANAGED_BY, SERVICE_NAME};
 use serde_json::{Value, json};
 use tests::manager::LeaderElection;
@@ -45,6 +47,8 @@ pub(crate) async fn interfere(access: &Access, fault: Fault, pick: usize) -> Opt
         Fault::ForeignRelabel => return change(access, Interference::Relabel, pick).await,
         Fault::ForeignOwner => return change(access, Interference::Owner, pick).await,
         Fault::ForeignRecreate => return change(access, Interference::Recreate, pick).await,
+        Fault::ForeignNothing => return change(access, Interference::Nothing, pick).await,
+        Fault::ForeignDeleteAll => delete_slices(access, pick).await,
         _ => {}
     }
     None
@@ -59,6 +63,20 @@ fn victims(objects: Objects, what: Interference) -> Vec<(&'static str, Value)> {
         format!("{of} {resource} {} {}", labels[MANAGED_BY], object["addressType"])
     });
     victims
+}
+
+/// Deletes all our slices of one Service, one after another.
+async fn delete_slices(access: &Access, pick: usize) {
+    let objects = access.read().await;
+    let mut victims = neighbour::victims(Interference::Delete, objects.slices.into_values(), []);
+    let services: BTreeSet<String> =
+        victims.iter().map(|(_, slice)| neighbour::service(slice).to_owned()).collect();
+    let Some(service) = services.iter().nth(pick % services.len().max(1)) else { return };
+    victims.retain(|(_, slice)| neighbour::service(slice) == service);
+    for (_, slice) in victims {
+        let path = format!("{}/{}", path("endpointslices"), neighbour::name(&slice));
+        access.send(&Method::DELETE, &path, &Value::Null).await;
+    }
 }
 
 async fn change(access: &Access, what: Interference, pick: usize) -> Option<String> {

@@ -98,9 +98,9 @@ impl Report {
         self.tally(side.kind).still_wrong += verdict.wrong.len();
     }
 
-    /// True if ours was always right in time.
-    pub(crate) fn is_success(&self) -> bool {
-        self.ours.right == self.rounds
+    /// True if ours was always right in time, and took nothing for a restored backup.
+    pub(crate) fn is_success(&self, ours: &Side) -> bool {
+        self.ours.right == self.rounds && ours.false_restores() == 0
     }
 
     /// All of it.
@@ -140,6 +140,7 @@ impl Report {
             usize::try_from(tally.memory / 1_000_000).unwrap_or(usize::MAX)
         });
         line(&mut text, "operations refused, as their object was gone", sides.map(|side| side.refused));
+        line(&mut text, "answers taken for a restored backup's", sides.map(Side::false_restores));
         line(&mut text, "panics in the logs", sides.map(|side| side.log().matches("panic").count()));
         for side in sides {
             writeln!(text, "ends of {}: {}", side.kind.name(), ends(side)).expect("writing to a string");

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use expected_objects::Objects;
 use futures::future::join_all;
 use http::Method;
-use random_operations::requests::path;
+use random_operations::requests::{Request, path};
 use random_operations::{NAMESPACE, Step};
 use serde_json::{Value, json};
 use tests::audit::Mark;
 use tests::cluster::{Cluster, ClusterOptions};
 use tests::manager::{Controller, Kind, ManagerOptions};
+use tests::policies;
 use tests::random::operation;
 use tests::scenario::World;
 use tests::wait::LIMIT;
@@ -143,6 +144,13 @@ impl Side {
                 self.withdrawn = false;
             }
             Action::Withdraw | Action::Grant => {}
+            Action::Policy(present) => {
+                // The one before may be there still, or gone.
+                let requests = if present { policies::create() } else { policies::delete() };
+                for Request { method, path, body } in requests {
+                    self.access.send(&method, &path, &body).await;
+                }
+            }
             Action::Interfere(fault, pick) => {
                 self.tampered.extend(neighbour::interfere(&self.access, fault, pick).await);
             }
@@ -228,6 +236,11 @@ impl Side {
             write.namespace == NAMESPACE && matches!(write.resource.as_str(), "endpoints" | "endpointslices")
         });
         [writes.len(), writes.iter().filter(|write| write.code >= 300).count()]
+    }
+
+    /// The number of times that a replica took an answer for that of a restored backup. None is ever restored here.
+    pub(crate) fn false_restores(&self) -> usize {
+        self.log().matches("resourceVersion went back").count()
     }
 
     /// The log of the replicas.

@@ -152,6 +152,6 @@ impl Soak<'_> {
     fn finish(&self, took: Duration) -> ExitCode {
         let (upstream, ours) = (&self.upstream, &self.ours);
         println!("\n{}", self.report.table(self.options, took, self.operations, [upstream, ours]));
-        if self.report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if self.report.is_success(ours) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

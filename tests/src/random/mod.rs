@@ -25,10 +25,13 @@
 //! | mirrored slices of both families are made from others | often asks for one that exists, and retries after ever longer delays | when something differs, upstream's are deleted, so that it starts again |
 //! | mirrored slices | the choice of the old slice that is reused for a new one is chance | `generateName`, which stays only then, is not compared |
 //! | a pod ends | dates the change by the Ready condition with which it ends | so does ours if it requests all pods; else trigger times are not compared once a pod has ended |
+//! | an admission policy annotates slices | mirrored slices are written again at each sync | so they are by ours; their writes are not counted |
+//! | another client deletes all slices of a Service | a deletion that it sees before it has recorded its own create makes the Service stale until a restart | it comes when all is written; endpoints are compared, and not trigger times and writes |
 //! | several slices in a group | which endpoint is in which slice is chance | see [`view`] |
 #![allow(missing_docs, reason = "operations say by their names what they do")]
 
 mod apply;
+mod disturbance;
 mod options;
 mod report;
 mod run;

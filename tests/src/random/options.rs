@@ -25,6 +25,9 @@ pub struct Options {
     /// Ours requests only pods that may be endpoints; derived from the seed if `None`. From the end of the first pod on,
     /// trigger times are then not compared.
     pub pod_field_selector: Option<bool>,
+    /// An admission policy annotates slices on both sides; derived from the seed if `None`. Mirrored slices are then written at
+    /// each sync, without a change: their writes are not compared.
+    pub policy: Option<bool>,
     /// The program compared with upstream: ours, or upstream itself, which shows what is left to chance.
     pub candidate: Kind,
 }
@@ -40,6 +43,7 @@ impl Options {
             topology: super::TOPOLOGY,
             controllers: Controller::ALL,
             pod_field_selector: None,
+            policy: None,
             candidate: Kind::Ours,
         }
     }
@@ -64,6 +68,11 @@ impl Options {
         self.pod_field_selector.unwrap_or(matches!(self.seed % 4, 0 | 3))
     }
 
+    /// True if slices are annotated on their way into the store: in one of four seeds.
+    pub fn policy(&self) -> bool {
+        self.policy.unwrap_or(self.seed % 4 == 1)
+    }
+
     /// The flags of ours that upstream does not have.
     pub(crate) fn own_flags(&self) -> Vec<String> {
         match self.candidate {
@@ -86,6 +95,9 @@ impl Options {
         }
         if let Some(selected) = self.pod_field_selector {
             command.push_str(if selected { " --pod-field-selector" } else { " --no-pod-field-selector" });
+        }
+        if let Some(policy) = self.policy {
+            command.push_str(if policy { " --policy" } else { " --no-policy" });
         }
         if self.controllers != Controller::ALL {
             write!(command, " --controllers {}", Controller::list(self.controllers)).unwrap();

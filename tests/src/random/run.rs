@@ -10,6 +10,7 @@ use kube::{Api, ResourceExt};
 use random_operations::Step;
 
 use super::apply::{apply, delete_mirrored, recreate_endpoints, touch};
+use super::disturbance::Disturbance;
 use super::options::Options;
 use super::report::Report;
 use super::view::{Pair, View};
@@ -17,6 +18,7 @@ use crate::audit::{Mark, Request};
 use crate::canonical::{Detail, MANAGED_BY, MIRRORED, Snapshot};
 use crate::manager::{Controller, Kind, ManagerOptions};
 use crate::parity::{Run, Writes, Written, is_of_endpoints, service_of};
+use crate::policies;
 use crate::scenario::NAMESPACE;
 use crate::simulate;
 
@@ -59,6 +61,9 @@ pub async fn run(options: &Options) -> Report {
         Box::pin(Run::start_as(Kind::Upstream, managers(Vec::new()))),
         Box::pin(Run::start_as(options.candidate, managers(options.own_flags()))),
     );
+    if options.policy() {
+        tokio::join!(policies::enforce(&upstream.world), policies::enforce(&ours.world));
+    }
     let mut race = Race {
         options,
         upstream,
@@ -68,14 +73,7 @@ pub async fn run(options: &Options) -> Report {
         excess: String::new(),
     };
     let steps = options.trace();
-    let mut open = 0;
-    for (number, step) in steps.iter().enumerate() {
-        open += 1;
-        race.step(&steps, number, step, open).await;
-        if race.is_barrier(&steps, number, open) {
-            open = 0;
-        }
-    }
+    race.steps(&steps).await;
     race.report.final_groups = race.before.groups_in_total();
     let Race { upstream, ours, mut report, excess, .. } = race;
     let (seed, again) = (options.seed, options.command());
@@ -83,6 +81,8 @@ pub async fn run(options: &Options) -> Report {
         Some(last) if options.topology => rewritten(&upstream, last).await,
         _ => BTreeSet::new(),
     };
+    let restores = restores(&ours);
+    assert_eq!(restores, 0, "seed {seed}: ours took answers for those of a restored backup\nAgain: {again}");
     assert!(excess.is_empty(), "seed {seed}: ours wrote more than upstream\n{excess}\nAgain: {again}");
     tokio::join!(remove_leftovers(&upstream), remove_leftovers(&ours));
     let flags = [
@@ -91,7 +91,10 @@ pub async fn run(options: &Options) -> Report {
         format!("--controllers={}", Controller::list(options.controllers)),
     ];
     let mut foreseen = simulate::changes(&simulate::dump(upstream.world.client()).await, &flags);
-    foreseen.retain(|change| !rewritten.contains(&change.service));
+    let synced = steps.last().map(|step| step.synced.clone()).unwrap_or_default();
+    foreseen.retain(|change| {
+        !rewritten.contains(&change.service) && (!options.policy() || synced.contains(&change.service))
+    });
     let foreseen: Vec<String> = foreseen.iter().map(ToString::to_string).collect();
     assert!(
         foreseen.is_empty(),
@@ -104,7 +107,9 @@ pub async fn run(options: &Options) -> Report {
     );
     let mut by_ours = of_endpoints(&by_ours);
     by_ours.retain(|write| !rewritten.contains(service_of(write)));
+    by_ours.retain(|write| !options.policy() || !is_mirrored(write));
     let mut by_upstream = of_endpoints(&by_upstream);
+    by_upstream.retain(|write| !options.policy() || !is_mirrored(write));
     if let Some(Step { chance, .. }) = steps.last() {
         by_upstream.retain(|write| match write.resource.as_str() {
             "endpointslices" if !is_mirrored(write) => !chance.hints.contains(service_of(write)),
@@ -133,6 +138,17 @@ impl Race<'_> {
             || steps.get(number + 1).is_none_or(leaves_slices)
     }
 
+    async fn steps(&mut self, steps: &[Step]) {
+        let mut open = 0;
+        for (number, step) in steps.iter().enumerate() {
+            open += 1;
+            self.step(steps, number, step, open).await;
+            if self.is_barrier(steps, number, open) {
+                open = 0;
+            }
+        }
+    }
+
     async fn step(&mut self, steps: &[Step], number: usize, step: &Step, open: usize) {
         let wait = self.is_barrier(steps, number, open);
         let marks = [self.upstream.audit().mark(), self.ours.audit().mark()];
@@ -150,9 +166,38 @@ impl Race<'_> {
             let requests = [self.upstream.writes_since(marks[0]), self.ours.writes_since(marks[1])];
             self.count(&requests, &after, number, step);
             self.before = after;
+            if self.options.overlap == 1
+                && let Some(disturbance) = Disturbance::after(self.options.seed, number, step)
+            {
+                self.disturb(&disturbance, number, step).await;
+            }
         } else {
             let requests = [self.upstream.writes_since(marks[0]), self.ours.writes_since(marks[1])];
             self.add(&requests.map(|requests| Writes::count(&requests)), false);
+        }
+    }
+
+    /// Lets another client act on both sides. Both have the same endpoints as before in the end.
+    async fn disturb(&mut self, disturbance: &Disturbance, number: usize, step: &Step) {
+        let start = Instant::now();
+        tokio::join!(disturbance.apply(&self.upstream.world), disturbance.apply(&self.ours.world));
+        loop {
+            tokio::join!(self.upstream.world.settle(), self.ours.world.settle());
+            let (upstream, ours) = tokio::join!(self.view(&self.upstream, step), self.view(&self.ours, step));
+            let after = Pair { upstream, ours };
+            let lost = after.changed_endpoints(&self.before);
+            if lost.is_empty() {
+                self.before = after;
+                return;
+            }
+            let again = Options { operations: number + 1, ..self.options.clone() };
+            assert!(
+                start.elapsed() < PATIENCE,
+                "seed {}: after operation {number}, {disturbance}, and differ (- before, + after):\n{lost}\nAgain: {}",
+                self.options.seed,
+                again.command(),
+            );
+            self.report.late += 1;
         }
     }
 
@@ -224,7 +269,9 @@ impl Race<'_> {
             let of = |side: usize| writes[side].get(written).copied().unwrap_or_default();
             let (upstream, ours) = (of(0), of(1));
             let (resource, service) = written;
+            let is_rewritten = self.options.policy() && resource == "endpointslices";
             let determined = self.options.overlap == 1
+                && (!is_rewritten || step.synced.contains(service))
                 && if resource == "endpoints" {
                     // One object, which upstream does not choose. The API server deletes it with the Service; a
                     // controller that sees its deletion before the Service's creates it once more.
@@ -262,6 +309,12 @@ impl Race<'_> {
             *sum = *sum + *writes;
         }
     }
+}
+
+/// The number of times that ours took an answer for that of a restored backup. None is restored here.
+fn restores(ours: &Run) -> usize {
+    let log = std::fs::read_to_string(ours.cluster.folder().join("endpoint-controller-manager.log"));
+    log.unwrap_or_default().matches("resourceVersion went back").count()
 }
 
 fn of_endpoints(requests: &[Request]) -> Vec<&Request> {

@@ -158,6 +158,13 @@ impl Pair {
         text
     }
 
+    /// The endpoints that are not those of before, on either side.
+    pub(crate) fn changed_endpoints(&self, before: &Self) -> String {
+        let upstream = Self { upstream: before.upstream.clone(), ours: self.upstream.clone() };
+        let ours = Self { upstream: before.ours.clone(), ours: self.ours.clone() };
+        upstream.endpoint_differences() + &ours.endpoint_differences()
+    }
+
     /// The number of groups.
     pub(crate) fn groups_in_total(&self) -> usize {
         self.upstream.services.values().map(Groups::len).sum()

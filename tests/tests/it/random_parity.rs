@@ -9,6 +9,7 @@
 //! | `PARITY_TOPOLOGY` | `true` or `false`: whether Services ask for topology-aware hints | [`TOPOLOGY`] |
 //! | `PARITY_CONTROLLERS` | the controllers, by the names of `--controllers`; `*` is all | `*` |
 //! | `PARITY_POD_FIELD_SELECTOR` | `true` or `false`: whether ours requests only pods that may be endpoints | by the seed |
+//! | `PARITY_POLICY` | `true` or `false`: whether an admission policy annotates slices | by the seed |
 //! | `PARITY_SELF` | compare upstream with itself | |
 //! | `PARITY_PRINT` | print the traces without running them | |
 
@@ -60,6 +61,7 @@ async fn random_operations_leave_the_same_slices() {
             topology: variable("PARITY_TOPOLOGY").unwrap_or(TOPOLOGY),
             controllers: controllers(),
             pod_field_selector: variable("PARITY_POD_FIELD_SELECTOR"),
+            policy: variable("PARITY_POLICY"),
             candidate: if env::var_os("PARITY_SELF").is_some() { Kind::Upstream } else { Kind::Ours },
             ..Options::new(seed, variable("PARITY_OPERATIONS").unwrap_or(120))
         };

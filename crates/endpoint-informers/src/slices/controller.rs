@@ -105,24 +105,20 @@ impl SliceController {
         let mut budget = self.expectations.budget(key, plan);
         let on_write = |written: Written<'_>| self.expectations.written(key, &written);
         let applied = self.writer.apply_within(&mut budget, plan, on_write).await;
-        for slice in self.expectations.take_surplus(key) {
+        for slice in self.expectations.applied(key, plan, &applied) {
             self.writer.discard(&key.namespace, &slice).await;
         }
-        self.expectations.applied(key, plan, &applied);
         applied
     }
 
-    /// The writes of a plan for this Service, and the deletions that may follow its creates. `existing` are the slices that it
+    /// The writes of a plan for this Service, and the deletions of slices that admission took, which may follow. `existing` are the slices that it
     /// was made for.
     ///
     /// Cost: that of [`pending_slices`].
     pub fn pending(&self, key: &ObjectKey, plan: SlicePlan, existing: &[EndpointSlice]) -> Vec<PendingWrite> {
-        let creates = plan.types.iter().any(|plan| !plan.create.is_empty());
         let mut pending = pending_slices(plan, existing);
-        if creates {
-            let left_behind = self.expectations.left_behind(key).into_iter();
-            pending.extend(left_behind.map(|slice| PendingWrite::Delete(slice.into_slice(key).into())));
-        }
+        let taken = self.expectations.taken(key).into_iter();
+        pending.extend(taken.map(|slice| PendingWrite::Delete(slice.into_slice(key).into())));
         pending
     }
 

@@ -46,7 +46,7 @@ use kube_protobuf::DecodeError;
 use parking_lot::Mutex;
 
 use self::reassignments::Reassignments;
-pub(super) use self::reassignments::Stored;
+pub use self::reassignments::Taken;
 use super::budget::{MAX_WRITES, WriteBudget};
 use super::sync_error::StaleCache;
 use super::writes::{Applied, Written};
@@ -219,23 +219,15 @@ impl SliceExpectations {
             return;
         }
         self.expectations.lock().removed(key, &uid);
-        let (mut reassignments, now) = (self.reassignments.lock(), Instant::now());
-        if is_created {
-            reassignments.stored(key, Stored::of(metadata), now);
-        } else {
-            reassignments.updated(key, now);
+        if !is_created {
+            self.reassignments.lock().updated(key, Instant::now());
+            self.queue.add_after(key.clone(), self.rest(key));
         }
-        self.queue.add_after(key.clone(), reassignments.rest(key, now).max(self.delay));
-    }
-
-    /// Slices that admission gave away, and that are to be deleted unless somebody has changed them since.
-    pub(super) fn take_surplus(&self, key: &ObjectKey) -> Vec<Stored> {
-        self.reassignments.lock().take_surplus(key)
     }
 
     /// The slices of this Service that admission gave to another manager or Service when we created them.
-    pub(super) fn left_behind(&self, key: &ObjectKey) -> Vec<Stored> {
-        self.reassignments.lock().left_behind(key)
+    pub(super) fn taken(&self, key: &ObjectKey) -> Vec<Taken> {
+        self.reassignments.lock().taken(key)
     }
 
     /// The number of writes that the running sync of this Service may make of this plan: [`MAX_WRITES`], or no limit if
@@ -253,11 +245,18 @@ impl SliceExpectations {
 
     /// Records the outcome of a plan. If a write met a slice that is newer than the cache shows, the next event of the
     /// Service's slices requeues it. Called during the sync, so that this event cannot be missed.
-    pub(super) fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) {
+    ///
+    /// Returns slices that admission took in earlier syncs, and that are to be deleted unless somebody has changed them since.
+    #[must_use]
+    pub(super) fn applied(&self, key: &ObjectKey, plan: &SlicePlan, applied: &Applied) -> Vec<Taken> {
         for _ in &applied.errors {
             self.repairs.count_write(key, None);
         }
-        if applied.creates_withheld {
+        let is_complete = applied.errors.is_empty() && !applied.unfinished && !applied.creates_withheld;
+        let wanted = plan.types.iter().flat_map(|plan| &plan.create);
+        let superseded =
+            self.reassignments.lock().synced(key, &applied.taken, wanted, is_complete, Instant::now());
+        if applied.creates_withheld || !applied.taken.is_empty() {
             self.queue.add_after(key.clone(), self.rest(key));
         }
         if applied.errors.iter().any(WriteError::is_transient) {
@@ -270,6 +269,7 @@ impl SliceExpectations {
             let left = if progress { size(plan).saturating_sub(written) } else { 0 };
             self.unfinished.lock().insert(key.clone(), Unfinished { left, progress });
         }
+        superseded
     }
 
     /// The time after which a slice of this Service may be created in place of one that another manager or Service got.

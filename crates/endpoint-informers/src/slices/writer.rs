@@ -11,7 +11,7 @@ use kube_api::{ApiClient, Preconditions};
 use tracing::debug;
 
 use super::budget::WriteBudget;
-use super::expectations::Stored;
+use super::expectations::Taken;
 use super::writes::{Applied, Written};
 
 /// Writes slices with one client.
@@ -65,7 +65,7 @@ impl SliceWriter {
         };
         for plan in &plan.types {
             let before = budget.left();
-            match self.apply_type(budget, plan, &mut on_write).await {
+            match self.apply_type(budget, plan, &mut applied.taken, &mut on_write).await {
                 Ok(()) => applied.complete.push(plan.address_type),
                 Err(Stop::BudgetSpent) => {
                     applied.unfinished = true;
@@ -97,6 +97,7 @@ impl SliceWriter {
         &self,
         budget: &mut WriteBudget<'_>,
         plan: &AddressTypePlan,
+        taken: &mut Vec<Taken>,
         on_write: &mut impl FnMut(Written<'_>),
     ) -> Result<(), Stop> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
@@ -110,6 +111,7 @@ impl SliceWriter {
             };
             if is_reassigned(slice, &created) {
                 budget.lose();
+                taken.push(Taken::new(slice, &created));
             }
             on_write(Written::Created(&created));
         }
@@ -129,12 +131,12 @@ impl SliceWriter {
 
     /// Deletes a slice that admission gave to another manager or Service when we created it, if nobody has changed it since.
     /// A failure leaves it: it is somebody's now, or gone.
-    pub(super) async fn discard(&self, namespace: &str, stored: &Stored) {
+    pub(super) async fn discard(&self, namespace: &str, taken: &Taken) {
         let preconditions = Preconditions {
-            uid: Some(stored.uid.clone()),
-            resource_version: Some(stored.resource_version.clone()),
+            uid: Some(taken.uid.clone()),
+            resource_version: Some(taken.resource_version.clone()),
         };
-        let key = ObjectKey::new(namespace, &*stored.name);
+        let key = ObjectKey::new(namespace, &*taken.name);
         if let Err(error) = self.writer.delete::<EndpointSlice>(&key, &preconditions).await {
             debug!(%key, %error, "Left an EndpointSlice that admission gave to another manager");
         }

@@ -4,6 +4,7 @@ use controller_kit::write::WriteError;
 use endpointslice::AddressType;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::expectations::Taken;
 use super::sync_error::SyncError;
 
 /// A write that succeeded, with the metadata of the slice.
@@ -56,6 +57,8 @@ pub struct Applied {
     pub written: WriteCounts,
     /// True if the budget ended before the plan.
     pub unfinished: bool,
+    /// The new slices that admission gave to another manager or Service.
+    pub taken: Vec<Taken>,
     /// True if slices were not created, because admission gives new ones to another manager or Service.
     pub creates_withheld: bool,
     /// The writes made for the address type whose plan the end of the budget cut off.

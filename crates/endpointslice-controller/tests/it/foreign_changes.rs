@@ -299,7 +299,7 @@ async fn limited_repairs_delay_no_pod_change_and_no_other_service() {
 
 /// Upstream creates one such slice, which it does not manage, and waits for it until it restarts.
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_takes_each_new_slice_costs_three_slices_and_one_event() {
+async fn a_policy_that_takes_each_new_slice_costs_a_few_tries_and_one_event() {
     let policies: [fn(&mut EndpointSlice); 3] = [
         |slice| set_label(slice, MANAGED_BY, "them"),
         |slice| set_label(slice, SERVICE_NAME, "gone"),
@@ -311,11 +311,11 @@ async fn a_policy_that_takes_each_new_slice_costs_three_slices_and_one_event() {
         harness.api.service(service("new", json!({})));
         let stored = || harness.api.object_count() - 2;
         harness.api.advance(Duration::from_secs(60)).await;
-        assert_eq!((harness.api.requests().len(), stored()), (3, 3), "{number}: a minute");
+        assert_eq!((harness.api.requests().len(), stored()), (5, 1), "{number}: three creates in a minute");
         harness.api.advance(Duration::from_hours(24)).await;
         let writes = harness.api.requests().len();
-        assert!((100..=200).contains(&writes), "{number}: {writes} writes in a day");
-        assert_eq!(stored(), 3, "{number}: a day");
+        assert!((150..=250).contains(&writes), "{number}: {writes} writes in a day");
+        assert_eq!(stored(), 1, "{number}: a day");
         let [(reason, message)] = &harness.api.events()[..] else {
             panic!("{number}: {:?}", harness.api.events())
         };

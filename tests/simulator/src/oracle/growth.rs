@@ -12,8 +12,9 @@ use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::world::World;
 
-/// The slices of an owner that each process may lose beyond those that its endpoints need.
-const SPARE: usize = 3;
+/// The slices of an owner that each process may lose beyond those that its endpoints need: three at once, then one after 1, 3
+/// and 7 minutes.
+const SPARE: usize = 6;
 
 /// The slices that replicas created, by the uid of their owner.
 #[derive(Debug, Default)]

@@ -32,13 +32,8 @@ pub(crate) const PATIENT: LeaderElection = LeaderElection {
 
 const OVERLAYS: [&str; 3] = ["base", "overlays/static-pod", "overlays/monitoring"];
 /// In an order in which kustomize can apply them: a certificate changes the monitors.
-const COMPONENTS: [&str; 5] = [
-    "network-policy",
-    "openshift",
-    "pod-monitor",
-    "service-account-credentials",
-    "serving-certificate",
-];
+const COMPONENTS: [&str; 5] =
+    ["network-policy", "openshift", "pod-monitor", "service-account-credentials", "serving-certificate"];
 const STATIC_POD: &str = "overlays/static-pod/endpoint-controller-manager.yaml";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,15 +57,7 @@ async fn the_api_server_accepts_all_manifests() {
         .collect();
     assert_eq!(present, COMPONENTS.map(str::to_owned).into());
     let kinds: BTreeSet<&str> = objects.iter().map(|object| text(object, "/kind")).collect();
-    for kind in [
-        "Deployment",
-        "FlowSchema",
-        "Pod",
-        "PodMonitor",
-        "PrometheusRule",
-        "RoleBinding",
-        "Lease",
-    ] {
+    for kind in ["Deployment", "FlowSchema", "Pod", "PodMonitor", "PrometheusRule", "RoleBinding", "Lease"] {
         assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
     }
     // Guards against a server that does not validate: an unknown field is refused.

@@ -148,7 +148,8 @@ async fn slices_that_clients_and_policies_take_come_back_in_time_and_do_not_pile
     let cluster = Cluster::start(ClusterOptions::default()).await;
     let client = cluster.client();
     let world = World::prepare(client.clone(), Controller::ALL).await;
-    let options = ManagerOptions { max_endpoints_per_slice: PER_SLICE.into(), ..ManagerOptions::of(Controller::ALL) };
+    let options =
+        ManagerOptions { max_endpoints_per_slice: PER_SLICE.into(), ..ManagerOptions::of(Controller::ALL) };
     let manager = Manager::start(kind(), &cluster, &options).await;
     policy(&client, "taken", &["CREATE"], MANAGED_BY, "them").await;
     policy(&client, "mirrored", &["CREATE", "UPDATE"], "team", "a").await;

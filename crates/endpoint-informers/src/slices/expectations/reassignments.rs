@@ -2,16 +2,16 @@
 //!
 //! An admission policy may label each new slice as another controller's, and a client may relabel each slice that we
 //! create. Then a new slice helps nobody: it is another one that is never updated and never deleted. After [`FEW`] of them
-//! a Service gets no new slice but one from time to time, to see whether that has ended; and of the slices that admission
-//! took, which nobody else knows, no more than [`FEW`] stay. (Upstream creates one, and waits for it to appear in its cache
-//! until it restarts.)
+//! a Service gets no new slice but one from time to time, to see whether that has ended. A slice that admission took, which
+//! nobody else knows, is deleted once its endpoints are in a later one, or gone. (Upstream creates one, and waits for it to
+//! appear in its cache until it restarts.)
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
-use endpointslice::model::Uid;
+use endpointslice::model::{Uid, endpoints_of};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::time::Instant;
@@ -27,18 +27,22 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 /// The longest wait if clients relabel our slices, which stay: their number must not grow for ever.
 const LONGEST_WAIT_FOR_CLIENTS: Duration = Duration::from_hours(24);
 
-/// A slice that we created, and that the API server stored as another controller's or Service's.
+/// A slice that we created, and that admission stored as another controller's or Service's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::slices) struct Stored {
+pub struct Taken {
     pub(in crate::slices) name: String,
     pub(in crate::slices) uid: String,
     pub(in crate::slices) resource_version: String,
+    /// The addresses of its endpoints.
+    addresses: Vec<String>,
 }
 
-impl Stored {
-    pub(super) fn of(metadata: &ObjectMeta) -> Self {
+impl Taken {
+    /// The slice that was sent, and the metadata of the one that was stored.
+    pub(in crate::slices) fn new(sent: &EndpointSlice, metadata: &ObjectMeta) -> Self {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         Self {
+            addresses: addresses(sent).map(ToOwned::to_owned).collect(),
             name: text(&metadata.name),
             uid: text(&metadata.uid),
             resource_version: text(&metadata.resource_version),
@@ -58,15 +62,15 @@ impl Stored {
     }
 }
 
+fn addresses(slice: &EndpointSlice) -> impl Iterator<Item = &str> {
+    endpoints_of(slice).iter().flat_map(|endpoint| &endpoint.addresses).map(String::as_str)
+}
+
 /// The Services that lost slices to another manager or Service.
 ///
 /// Memory: an entry for each of these Services, until as long as the last wait has passed without a loss.
 #[derive(Debug, Default)]
-pub(super) struct Reassignments {
-    services: HashMap<ObjectKey, Losses>,
-    /// Slices of earlier tries that are to be deleted.
-    surplus: Vec<(ObjectKey, Stored)>,
-}
+pub(super) struct Reassignments(HashMap<ObjectKey, Losses>);
 
 #[derive(Debug)]
 struct Losses {
@@ -75,16 +79,16 @@ struct Losses {
     last: Instant,
     author: Author,
     reported: bool,
-    /// Slices that admission took, oldest first.
-    stored: VecDeque<Stored>,
+    /// Slices that admission took.
+    taken: Vec<Taken>,
     /// Slices that were created since the first loss.
     created: HashSet<Uid>,
 }
 
 impl Losses {
     fn new(author: Author, now: Instant) -> Self {
-        let (stored, created) = Default::default();
-        Self { count: 0, last: now, author, reported: false, stored, created }
+        let (taken, created) = Default::default();
+        Self { count: 0, last: now, author, reported: false, taken, created }
     }
 
     /// The time from the last loss until a slice may be created.
@@ -122,31 +126,45 @@ impl Losses {
 }
 
 impl Reassignments {
-    /// Records that a slice of this Service was created, and that admission left it alone: those of earlier tries are surplus.
+    /// Records that a slice of this Service was created, and that admission left it alone.
     pub(super) fn kept(&mut self, key: &ObjectKey, uid: &Uid) {
-        let Some(losses) = self.services.get_mut(key) else { return };
-        losses.created.insert(uid.clone());
-        self.surplus.extend(losses.stored.drain(..).map(|slice| (key.clone(), slice)));
-        if losses.author == Author::Admission {
-            self.services.remove(key);
+        if let Some(losses) = self.0.get_mut(key) {
+            losses.created.insert(uid.clone());
         }
     }
 
-    /// Records that admission gave a new slice of this Service away.
-    pub(super) fn stored(&mut self, key: &ObjectKey, stored: Stored, now: Instant) {
-        let losses = self.losses(key, Author::Admission, now);
-        losses.lose(Author::Admission, now);
-        losses.stored.push_back(stored);
-        if losses.stored.len() > FEW {
-            let oldest = losses.stored.pop_front();
-            self.surplus.extend(oldest.map(|slice| (key.clone(), slice)));
+    /// Records the end of a sync of this Service: the new slices that admission took, and whether the plan was carried out.
+    /// `wanted` are the slices that it had to create. Returns slices of earlier syncs that are to be deleted, unless
+    /// somebody has changed them since we created them.
+    ///
+    /// Cost: none for a Service without losses; otherwise a look at each endpoint.
+    pub(super) fn synced<'a>(
+        &mut self,
+        key: &ObjectKey,
+        taken: &[Taken],
+        wanted: impl Iterator<Item = &'a EndpointSlice>,
+        is_complete: bool,
+        now: Instant,
+    ) -> Vec<Taken> {
+        for _ in taken {
+            self.losses(key, Author::Admission, now).lose(Author::Admission, now);
         }
-    }
-
-    /// The slices of this Service that are to be deleted, unless they have changed since we created them.
-    pub(super) fn take_surplus(&mut self, key: &ObjectKey) -> Vec<Stored> {
-        let is_of = |(owner, _): &mut (ObjectKey, Stored)| owner == key;
-        self.surplus.extract_if(.., is_of).map(|(_, slice)| slice).collect()
+        let Some(losses) = self.0.get_mut(key) else { return Vec::new() };
+        if taken.is_empty() && is_complete {
+            let left_behind = mem::take(&mut losses.taken);
+            if losses.author == Author::Admission {
+                self.0.remove(key);
+            }
+            return left_behind;
+        }
+        let mut missing: HashSet<&str> = wanted.flat_map(addresses).collect();
+        for address in taken.iter().flat_map(|slice| &slice.addresses) {
+            missing.remove(address.as_str());
+        }
+        let is_superseded = |old: &mut Taken| old.addresses.iter().all(|it| !missing.contains(it.as_str()));
+        let superseded = losses.taken.extract_if(.., is_superseded).collect();
+        losses.taken.extend_from_slice(taken);
+        superseded
     }
 
     /// Records that admission gave a slice of this Service away when we updated it.
@@ -164,18 +182,18 @@ impl Reassignments {
     }
 
     fn losses(&mut self, key: &ObjectKey, author: Author, now: Instant) -> &mut Losses {
-        self.services.retain(|_, losses| !losses.is_over(now));
-        self.services.entry(key.clone()).or_insert_with(|| Losses::new(author, now))
+        self.0.retain(|_, losses| !losses.is_over(now));
+        self.0.entry(key.clone()).or_insert_with(|| Losses::new(author, now))
     }
 
     /// The slices of this Service that admission took.
-    pub(super) fn left_behind(&self, key: &ObjectKey) -> Vec<Stored> {
-        self.services.get(key).map(|losses| losses.stored.iter().cloned().collect()).unwrap_or_default()
+    pub(super) fn taken(&self, key: &ObjectKey) -> Vec<Taken> {
+        self.0.get(key).map(|losses| losses.taken.clone()).unwrap_or_default()
     }
 
     /// The number of new slices of this Service that may be lost from now on: no slice may be created once it is reached.
     pub(super) fn allowance(&self, key: &ObjectKey, now: Instant) -> usize {
-        let Some(losses) = self.services.get(key) else { return FEW };
+        let Some(losses) = self.0.get(key) else { return FEW };
         match FEW.saturating_sub(losses.count) {
             0 => usize::from(losses.rest(now).is_zero()),
             few => few,
@@ -184,32 +202,42 @@ impl Reassignments {
 
     /// The time until a slice of this Service may be created.
     pub(super) fn rest(&self, key: &ObjectKey, now: Instant) -> Duration {
-        self.services.get(key).map(|losses| losses.rest(now)).unwrap_or_default()
+        self.0.get(key).map(|losses| losses.rest(now)).unwrap_or_default()
     }
 
     /// The client that takes the slices of this Service, if no more are created, once.
     pub(super) fn report(&mut self, key: &ObjectKey) -> Option<Author> {
-        let losses = self.services.get_mut(key).filter(|losses| losses.count >= FEW)?;
+        let losses = self.0.get_mut(key).filter(|losses| losses.count >= FEW)?;
         (!mem::replace(&mut losses.reported, true)).then(|| losses.author.clone())
     }
 
     /// Forgets a Service that was deleted.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
-        self.services.remove(key);
+        self.0.remove(key);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::discovery::v1::Endpoint;
+
     use super::*;
 
     fn key() -> ObjectKey {
         ObjectKey::new("shop", "web")
     }
 
-    fn slice(number: u32) -> Stored {
+    fn slice(number: u32, addresses: &[&str]) -> Taken {
         let text = number.to_string();
-        Stored { name: text.clone(), uid: text.clone(), resource_version: text }
+        let addresses = addresses.iter().map(|it| (*it).to_owned()).collect();
+        Taken { name: text.clone(), uid: text.clone(), resource_version: text, addresses }
+    }
+
+    fn wanted(addresses: &[&str]) -> EndpointSlice {
+        let endpoint =
+            |address: &&str| Endpoint { addresses: vec![(*address).to_owned()], ..Endpoint::default() };
+        let endpoints = Some(addresses.iter().map(endpoint).collect());
+        EndpointSlice { endpoints, ..EndpointSlice::default() }
     }
 
     fn client() -> Author {
@@ -227,8 +255,9 @@ mod tests {
         while now.duration_since(start) < time {
             if slices.allowance(&key(), now) > 0 {
                 created += 1;
-                slices.stored(&key(), slice(created), now);
-                deleted += u32::try_from(slices.take_surplus(&key()).len()).unwrap();
+                let taken = [slice(created, &["a"])];
+                let superseded = slices.synced(&key(), &taken, [wanted(&["a"])].iter(), false, now);
+                deleted += u32::try_from(superseded.len()).unwrap();
             }
             now += slices.rest(&key(), now).max(Duration::from_secs(1));
         }
@@ -236,16 +265,31 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_costs_three_slices_and_ever_fewer_tries() {
+    fn a_policy_costs_three_tries_and_then_ever_fewer() {
         let mut slices = Reassignments::default();
-        assert_eq!(under_a_policy(&mut slices, Duration::from_secs(60)), (3, 3));
+        assert_eq!(under_a_policy(&mut slices, Duration::from_secs(60)), (3, 1));
         let mut slices = Reassignments::default();
-        assert_eq!(under_a_policy(&mut slices, Duration::from_hours(1)), (9, 3));
+        assert_eq!(under_a_policy(&mut slices, Duration::from_hours(1)), (9, 1));
         assert_eq!(slices.report(&key()), Some(Author::Admission));
         assert_eq!(slices.report(&key()), None, "once");
-        slices.kept(&key(), &uid(10));
-        assert_eq!(slices.take_surplus(&key()).len(), 3, "nothing is left behind");
+        let left_behind = slices.synced(&key(), &[], [].iter(), true, Instant::now());
+        assert_eq!(left_behind.len(), 1, "nothing is left behind");
         assert_eq!(slices.allowance(&key(), Instant::now()), FEW);
+    }
+
+    /// Of a Service with two address families, only one slice is created by a later try.
+    #[test]
+    fn a_slice_stays_until_its_endpoints_are_in_another_or_gone() {
+        let (mut slices, now) = (Reassignments::default(), Instant::now());
+        let both = [wanted(&["a", "b"]), wanted(&["c"])];
+        let names = |slices: Vec<Taken>| slices.into_iter().map(|slice| slice.name).collect::<Vec<_>>();
+        let mut sync = |taken: &[Taken], wanted: &[EndpointSlice]| {
+            names(slices.synced(&key(), taken, wanted.iter(), false, now))
+        };
+        assert_eq!(sync(&[slice(1, &["a", "b"]), slice(2, &["c"])], &both), [""; 0]);
+        assert_eq!(sync(&[slice(3, &["a", "b"])], &both), ["1"], "c is in 2 alone");
+        assert_eq!(sync(&[], &both), [""; 0]);
+        assert_eq!(sync(&[slice(4, &["b"])], &[wanted(&["b"])]), ["2", "3"], "a and c are gone");
     }
 
     #[test]
@@ -299,6 +343,6 @@ mod tests {
         slices.relabelled(&key(), &uid(0), client(), now);
         let later = now + LONGEST_WAIT + Duration::from_secs(1);
         slices.relabelled(&ObjectKey::new("shop", "db"), &uid(0), client(), later);
-        assert_eq!(slices.services.len(), 1);
+        assert_eq!(slices.0.len(), 1);
     }
 }

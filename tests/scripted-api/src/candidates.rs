@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controller_kit::election::{
-    Config, ElectionMetrics, Elector, Identity, Leadership, LeaseLock, LeaseLost,
+    Config, ElectionMetrics, Elector, Hold, Identity, Leadership, LeaseLock, LeaseLost,
 };
 use controller_kit::recorder::Recorder;
 use kube_api::Encoding;
@@ -16,6 +16,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::leases::LeaseServer;
+
+/// The annotations that hold the Lease.
+pub const HOLD: Hold = Hold { annotation: "example.com/hold", released: "example.com/hold-released" };
 
 /// A process that contends for the Lease.
 pub struct Candidate {
@@ -56,7 +59,7 @@ impl Candidate {
         let mut registry = Registry::default();
         let metrics = ElectionMetrics::register(&mut registry);
         let identity = Identity::unique(name);
-        let lock = LeaseLock::new(client, "kube-system", "controllers");
+        let lock = LeaseLock::new(client, "kube-system", "controllers").with_hold(HOLD);
         let (elector, leadership) = Elector::new(config, lock, identity.clone(), recorder, metrics);
         let (stop, stopped) = oneshot::channel::<()>();
         let run = elector.run(async move { drop(stopped.await) });

@@ -193,8 +193,14 @@ impl LeaseServer {
     /// Changes or deletes the Lease, as a user with kubectl would.
     pub fn edit(&self, edit: impl FnOnce(&mut Option<Lease>)) {
         let mut stored = self.stored.lock();
+        let record = |stored: &Stored| stored.lease.as_ref().and_then(|lease| lease.spec.clone());
+        let (before, changed) = (record(&stored), stored.changed);
         edit(&mut stored.lease);
         stored.touch();
+        // Metadata does not count for the age of a record.
+        if record(&stored) == before && changed.is_some() {
+            stored.changed = changed;
+        }
     }
 
     /// Continues the versions of the storage, the Lease's own included, from this one, as after a restore.

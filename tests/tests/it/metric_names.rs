@@ -114,6 +114,7 @@ const OURS_ONLY: &[&str] = &[
     "foreign_writes_total",
     "informer_store_resource_version",
     "leader_election_expired_leases_total",
+    "leader_election_held",
     "list_watch_failures_total",
     "list_watch_gaps_total",
     "list_watch_live",

@@ -1,11 +1,32 @@
-//! The rules of a Lease: claims on it and its records. No client, clock or randomness.
+//! The rules of a Lease: claims on it, holds and records. No client, clock or randomness.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube_api::time::Instant;
+
+/// The annotations by which an operator holds a Lease: while the hold is in force, no process acquires the Lease.
+///
+/// A hold does not expire, and does not end the term of a process that leads. It is in force while the Lease has the one
+/// annotation and lacks the other: a manifest with the first, applied again, does not restore a hold that was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The annotation that holds the Lease. Its value says who did, or why.
+    pub annotation: &'static str,
+    /// The annotation that releases it, for manifests to leave alone.
+    pub released: &'static str,
+}
+
+impl Hold {
+    /// The value of the hold, if one is in force.
+    pub fn in_force(self, metadata: &ObjectMeta) -> Option<&str> {
+        let annotations = metadata.annotations.as_ref()?;
+        let value = annotations.get(self.annotation)?;
+        (!annotations.contains_key(self.released)).then_some(value)
+    }
+}
 
 /// The Lease as last read or written.
 #[derive(Clone, Debug)]
@@ -13,6 +34,10 @@ pub(super) struct Observation {
     lease: Lease,
     /// The time at which this record was first seen, by our own clock.
     since: Instant,
+    /// The value of the hold in force.
+    hold: Option<String>,
+    /// The time since which no hold was seen; now, while one is in force.
+    unheld_since: Instant,
 }
 
 /// The claim of an elector on a Lease.
@@ -24,6 +49,8 @@ pub(super) enum Claim {
     TakeOver,
     /// Another process holds it, for at least this long.
     Wait(Duration),
+    /// No process may acquire it.
+    Held,
 }
 
 /// The duration of a record without one: the least that the API server accepts.
@@ -32,9 +59,16 @@ const MIN_LEASE_SECONDS: i32 = 1;
 impl Observation {
     /// Observes the Lease. The record keeps its age if it equals the known one; metadata does not count, because any
     /// client may change it.
-    pub(super) fn new(lease: Lease, known: Option<&Self>, now: Instant) -> Self {
+    pub(super) fn new(lease: Lease, hold: Option<Hold>, known: Option<&Self>, now: Instant) -> Self {
         let same = known.filter(|known| known.lease.spec == lease.spec);
-        Self { since: same.map_or(now, |known| known.since), lease }
+        let hold = hold.and_then(|hold| hold.in_force(&lease.metadata)).map(str::to_owned);
+        let unheld = known.filter(|known| hold.is_none() && known.hold.is_none());
+        Self {
+            since: same.map_or(now, |known| known.since),
+            unheld_since: unheld.map_or(now, |known| known.unheld_since),
+            hold,
+            lease,
+        }
     }
 
     pub(super) fn lease(&self) -> &Lease {
@@ -46,12 +80,20 @@ impl Observation {
         self.lease.spec.as_ref().map_or("", holder)
     }
 
-    /// The time since which no process holds the Lease, by our own clock: when it was first seen released, or expired.
+    /// The value of the hold in force.
+    pub(super) fn hold(&self) -> Option<&str> {
+        self.hold.as_deref()
+    }
+
+    /// The time since which no process holds the Lease, by our own clock: when it was first seen released, or expired, and
+    /// without a hold. While a hold is in force, the program that it makes way for may write.
     pub(super) fn vacant_since(&self, now: Instant) -> Option<Instant> {
-        if self.holder().is_empty() {
-            return Some(self.since);
-        }
-        self.since.checked_add(self.duration()).filter(|end| *end <= now)
+        let vacant = if self.holder().is_empty() {
+            Some(self.since)
+        } else {
+            self.since.checked_add(self.duration()).filter(|end| *end <= now)
+        };
+        vacant.map(|since| since.max(self.unheld_since)).filter(|_| self.hold.is_none())
     }
 
     /// The duration of the Lease.
@@ -60,18 +102,20 @@ impl Observation {
         Duration::from_secs(seconds.unwrap_or_default().max(MIN_LEASE_SECONDS).unsigned_abs().into())
     }
 
-    /// The claim of `identity` at this time.
-    pub(super) fn claim(&self, identity: &str, now: Instant) -> Claim {
+    /// The claim of `identity` at this time. A hold does not concern a leader: one whose record was cleared, as by a manifest
+    /// that replaces the Lease, writes it again, because while the hold is in force no other process can.
+    pub(super) fn claim(&self, identity: &str, is_leader: bool, now: Instant) -> Claim {
         let holder = self.holder();
-        if holder.is_empty() {
-            return Claim::TakeOver;
-        }
         if holder == identity {
             return Claim::Renew;
         }
+        let free = if self.hold.is_some() && !is_leader { Claim::Held } else { Claim::TakeOver };
+        if holder.is_empty() {
+            return free;
+        }
         let age = now.saturating_duration_since(self.since);
         match self.duration().checked_sub(age) {
-            None | Some(Duration::ZERO) => Claim::TakeOver,
+            None | Some(Duration::ZERO) => free,
             Some(left) => Claim::Wait(left),
         }
     }

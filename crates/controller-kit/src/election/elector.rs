@@ -229,9 +229,12 @@ impl Elector {
     /// Reads the Lease and, if our claim allows it, writes it.
     async fn attempt(&mut self) -> Result<Standing, ApiError> {
         self.read().await?;
-        let claim = self.observed.as_ref().map(|known| known.claim(self.identity.as_str(), Instant::now()));
+        let is_leader = self.is_leader();
+        let claim = |known: &Observation| known.claim(self.identity.as_str(), is_leader, Instant::now());
+        let claim = self.observed.as_ref().map(claim);
         match claim {
             Some(Claim::Wait(left)) => return Ok(Standing::Standby { left }),
+            Some(Claim::Held) => return Ok(Standing::Standby { left: Duration::MAX }),
             Some(Claim::Renew) => self.metrics.count_slow_path(self.lock.name()),
             Some(Claim::TakeOver) | None => {}
         }
@@ -246,13 +249,38 @@ impl Elector {
     async fn read(&mut self) -> Result<(), ApiError> {
         let lease = self.lock.get(self.config.request_timeout()).await?;
         let (known, now) = (self.observed.take(), Instant::now());
-        self.observed = lease.map(|lease| Observation::new(lease, known.as_ref(), now));
+        let hold = self.lock.hold();
+        self.observed = lease.map(|lease| Observation::new(lease, hold, known.as_ref(), now));
         self.update_vacancy(now);
+        self.report_hold(known.as_ref().and_then(Observation::hold));
         let holder = self.observed.as_ref().map_or("", Observation::holder);
         if holder != known.as_ref().map_or("", Observation::holder) {
             info!(lock = %self.lock, holder, "Lease changed hands");
         }
         Ok(())
+    }
+
+    /// Shows the hold in force, and logs it if it is not the one from before.
+    fn report_hold(&self, before: Option<&str>) {
+        let hold = self.observed.as_ref().and_then(Observation::hold);
+        self.metrics.set_held(self.lock.name(), hold.is_some());
+        if hold == before {
+            return;
+        }
+        let Some(hold) = hold else {
+            info!(lock = %self.lock, "The hold of the lease was released");
+            return;
+        };
+        let release = self.lock.release_command();
+        if self.is_leader() {
+            warn!(lock = %self.lock, hold, release, "Leading while the lease is held: no process will succeed this one");
+        } else {
+            info!(lock = %self.lock, hold, release, "Waiting, because the lease is held");
+        }
+    }
+
+    fn is_leader(&self) -> bool {
+        matches!(*self.state.borrow(), State::Leading { .. })
     }
 
     /// Updates the time since which no other process has held the Lease, after it was read.
@@ -275,7 +303,7 @@ impl Elector {
         let (identity, seconds) = (self.identity.as_str(), self.config.lease_seconds());
         let spec = claim::held(previous, identity, seconds, environment::now());
         let lease = self.lock.put(known, spec, self.config.request_timeout()).await?;
-        self.observed = Some(Observation::new(lease, None, Instant::now()));
+        self.observed = Some(Observation::new(lease, self.lock.hold(), None, Instant::now()));
         Ok(sent)
     }
 

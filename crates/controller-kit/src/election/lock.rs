@@ -11,6 +11,8 @@ use kube_api::time::timeout;
 use kube_api::{ApiClient, ApiError};
 use kube_protobuf::Message;
 
+use super::claim::Hold;
+
 /// The name with which a process contends; unique among all processes, past and future.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(Arc<str>);
@@ -38,6 +40,7 @@ pub struct LeaseLock {
     client: ApiClient,
     namespace: String,
     name: String,
+    hold: Option<Hold>,
 }
 
 impl LeaseLock {
@@ -47,7 +50,23 @@ impl LeaseLock {
     /// requests, and must not be fenced by [`Leadership`](kube_api::Leadership). It needs to get, create and update
     /// this Lease.
     pub fn new(client: ApiClient, namespace: &str, name: &str) -> Self {
-        Self { client, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), hold: None }
+    }
+
+    /// The same lock, which is not acquired while a hold by these annotations is in force.
+    #[must_use]
+    pub fn with_hold(self, hold: Hold) -> Self {
+        Self { hold: Some(hold), ..self }
+    }
+
+    pub(super) fn hold(&self) -> Option<Hold> {
+        self.hold
+    }
+
+    /// The command that releases a hold.
+    pub(super) fn release_command(&self) -> String {
+        let released = self.hold.map_or("", |hold| hold.released);
+        format!("kubectl -n {} annotate lease {} {released}=\"$USER\"", self.namespace, self.name)
     }
 
     /// The name of the Lease.

@@ -1,4 +1,4 @@
-//! The two `leader_election_*` metrics of every Kubernetes component, and one of ours.
+//! The two `leader_election_*` metrics of every Kubernetes component, and two of ours.
 
 use kube_api::plain_counter::PlainCounter;
 use prometheus_client::metrics::family::Family;
@@ -10,12 +10,14 @@ type Labels = [(&'static str, String); 1];
 /// The metrics of all elections of a process, by the name of the Lease. Cheap to clone. By default not registered.
 ///
 /// Names, types, labels and help are those of `k8s.io/component-base` (`metrics/prometheus/clientgo/leaderelection`), except
-/// `leader_election_expired_leases_total`: a process that loses the Lease ends, so that its successor counts the loss.
+/// `leader_election_expired_leases_total`: a process that loses the Lease ends, so that its successor counts the loss; and
+/// `leader_election_held`, which tells a Lease that no process may acquire from one that none can.
 #[derive(Clone, Debug, Default)]
 pub struct ElectionMetrics {
     master_status: Family<Labels, Gauge>,
     slow_path: Family<Labels, PlainCounter>,
     expired: Family<Labels, PlainCounter>,
+    held: Family<Labels, Gauge>,
 }
 
 impl ElectionMetrics {
@@ -40,12 +42,19 @@ impl ElectionMetrics {
              is the string used to identify the lease",
             metrics.expired.clone(),
         );
+        registry.register(
+            "leader_election_held",
+            "[ALPHA] Gauge of if the relevant lease has a hold in force, 1 indicates that no process acquires it until an \
+             operator releases the hold, 0 indicates none. 'name' is the string used to identify the lease",
+            metrics.held.clone(),
+        );
         metrics
     }
 
     /// Exposes the series of this Lease.
     pub(super) fn contends(&self, lease: &str) {
         self.set_leading(lease, false);
+        self.set_held(lease, false);
         self.expired.get_or_create_owned(&labels(lease));
     }
 
@@ -55,6 +64,10 @@ impl ElectionMetrics {
 
     pub(super) fn set_leading(&self, lease: &str, leading: bool) {
         self.master_status.get_or_create_owned(&labels(lease)).set(leading.into());
+    }
+
+    pub(super) fn set_held(&self, lease: &str, held: bool) {
+        self.held.get_or_create_owned(&labels(lease)).set(held.into());
     }
 
     pub(super) fn count_slow_path(&self, lease: &str) {

@@ -41,6 +41,12 @@
 //! are not atomic: a process that is stopped between the two sends one request when it continues. Updates and deletes
 //! are then refused because of their outdated resourceVersion.
 //!
+//! # Holds
+//!
+//! With [`LeaseLock::with_hold`], an operator keeps all processes from acquiring the Lease, by an annotation of it ([`Hold`]).
+//! A record that names no process would do so too, but it expires, and a client that writes it again takes the Lease from a
+//! leader. A process that leads renews the Lease also while a hold is in force.
+//!
 //! # Duration of a change of leaders
 //!
 //! A standby reads the Lease once or twice in a retry period, and at the moment it expires. So a release is noticed
@@ -64,6 +70,7 @@ mod events;
 mod lock;
 mod metrics;
 
+pub use claim::Hold;
 pub use config::{Config, ConfigError};
 pub use elector::{Elector, LeaseLost};
 pub use events::LeaseEvents;

@@ -9,6 +9,7 @@
 
 mod election;
 mod election_connections;
+mod election_hold;
 mod election_loss;
 mod election_safety;
 mod queue_stress;

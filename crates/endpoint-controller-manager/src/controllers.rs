@@ -89,11 +89,6 @@ pub(crate) fn enabled(entries: &[String]) -> Vec<Controller> {
     Controller::ALL.into_iter().filter(is_on).collect()
 }
 
-/// The controller that an entry names, as `name` or `-name`.
-pub(crate) fn of_entry(entry: &str) -> Option<Controller> {
-    Controller::named(entry.strip_prefix('-').unwrap_or(entry))
-}
-
 /// An entry with the canonical name in place of the alias.
 pub(crate) fn canonical(entry: &str) -> String {
     let (minus, name) = entry.strip_prefix('-').map_or(("", entry), |name| ("-", name));

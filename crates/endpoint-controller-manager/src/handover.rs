@@ -11,12 +11,13 @@ mod ask;
 mod canary;
 mod checks;
 mod command;
+mod distribution;
 mod drive;
 mod facts;
-mod flag_value;
 mod gap;
 mod instructions;
 mod observe;
+mod own_flags;
 mod settings;
 mod steps;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The election of the manager: its Lease, identity and clients.
 
-use controller_kit::election::{ElectionMetrics, Identity, LeaseLock};
+use controller_kit::election::{ElectionMetrics, Hold, Identity, LeaseLock};
 use controller_kit::recorder::Recorder;
 use endpoint_informers::lifecycle::PendingElection;
 use kube_api::ApiClient;
@@ -14,6 +14,12 @@ use crate::version;
 
 /// The last part of the elector's user agent.
 const ELECTION: &str = "leader-election";
+
+/// The annotations by which an operator, or `handover`, keeps every replica from leading: those of deploy/ too.
+pub(crate) const HOLD: Hold = Hold {
+    annotation: "endpoint-controller-manager/hold",
+    released: "endpoint-controller-manager/hold-released",
+};
 
 /// The election; none if it is off.
 pub(crate) fn pending(
@@ -41,7 +47,7 @@ fn new(
     metrics: ElectionMetrics,
 ) -> PendingElection {
     let events = Recorder::new(events, version::NAME);
-    let lock = LeaseLock::new(client, &config.namespace, &config.name);
+    let lock = LeaseLock::new(client, &config.namespace, &config.name).with_hold(HOLD);
     PendingElection::new(config.timing, lock, Identity::unique(&hostname()), events, metrics)
 }
 

@@ -67,6 +67,20 @@ pub(crate) fn parse_extended(
     read.unwrap_or_else(|reason| Err(Parsed::Error(one_line(&reason))))
 }
 
+/// Reads the command line of a process on another machine, whose configuration file cannot be read here.
+///
+/// # Errors
+/// One line about what is wrong with it, or about that file.
+pub(crate) fn parse_remote(arguments: impl Iterator<Item = OsString>) -> Result<Config, String> {
+    let matches = command::build(Vec::new()).try_get_matches_from(command::normalized(arguments));
+    let values = FlagValues::new(&matches.map_err(|error| one_line(&usage_error::message(&error)))?);
+    let file = values.settings(&mut Errors::default()).config_file;
+    if !file.is_empty() {
+        return Err(one_line(&format!("--config={file} is a file of its machine")));
+    }
+    complete(&values, Vec::new()).map_err(|reason| one_line(&reason))
+}
+
 /// Shows in the help of a subcommand its own flags, which stand under `heading`, those of the controllers, and these of the
 /// program; and gives some of them other texts.
 pub(crate) fn show_flags(

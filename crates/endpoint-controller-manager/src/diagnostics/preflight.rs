@@ -29,7 +29,8 @@ use crate::config::Config;
 use crate::options::{self, Parsed};
 use command::Preflight;
 
-pub(crate) use check::{Check, DELETIONS, Status};
+pub(crate) use built_ins::Entries;
+pub(crate) use check::{Check, DELETIONS, OWN_LEASE, Status, UPSTREAM_LEASE};
 pub(crate) use subject::Subject;
 
 #[cfg(test)]

@@ -17,30 +17,64 @@ use crate::diagnostics::exit::Failure;
 
 /// Its name.
 const NAME: &str = "endpoint-controller-manager-canary";
-/// A new leader of kube-controller-manager fills its caches first.
+/// The label of those that this command made.
+const LABEL: &str = "endpoint-controller-manager/canary";
+/// Its default namespace.
+const NAMESPACE: &str = "default";
+/// The time in which a program writes whose caches are filled.
 const QUIET: Duration = Duration::from_secs(15);
-/// The longest wait for a write.
-const SOON: Duration = Duration::from_secs(60);
+/// The time in which a new leader of kube-controller-manager fills its caches, for each pod: more than twice what it takes
+/// (docs/differences.md).
+const FOR_EACH_POD: Duration = Duration::from_millis(1);
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Makes the canary and waits for objects of it, as long as a program may take; then removes it. Returns their field
-/// managers.
+/// The time after which the silence of a program that has led throughout shows that it does not write.
 ///
 /// # Errors
 /// A line about what the API server refused.
-pub(super) async fn writers(
-    cluster: &Cluster,
-    swap: &Swap,
-    is_expected: bool,
-) -> Result<Vec<String>, Failure> {
-    let Some(namespace) = &swap.canary else { return Ok(Vec::new()) };
-    let seen = watch(cluster, swap, namespace, if is_expected { SOON } else { QUIET }).await;
-    let removed = remove(cluster, namespace).await;
+pub(super) async fn silence(cluster: &Cluster) -> Result<Duration, Failure> {
+    let failed = |error| Failure::Access(format!("cannot count pods: {}", error_chain(&error)));
+    let pods: serde_json::Value = cluster.client.get_json("/api/v1/pods?limit=1").await.map_err(failed)?;
+    let more = pods.pointer("/metadata/remainingItemCount").and_then(serde_json::Value::as_u64);
+    Ok(QUIET + FOR_EACH_POD.saturating_mul(u32::try_from(more.unwrap_or_default()).unwrap_or(u32::MAX)))
+}
+
+/// Makes the canary and waits for objects of it, at most for this time; then removes it. Returns their field managers. It waits no
+/// longer than for the first.
+///
+/// # Errors
+/// A line about what the API server refused.
+pub(super) async fn writers(cluster: &Cluster, swap: &Swap, limit: Duration) -> Result<Vec<String>, Failure> {
+    let namespace = swap.canary.as_deref().unwrap_or(NAMESPACE);
     let failed = |error: ApiError| {
         Failure::Access(format!("canary Service {namespace}/{NAME}: {}", error_chain(&error)))
     };
-    removed.map_err(failed)?;
+    let path = format!("/api/v1/namespaces/{namespace}/services/{NAME}");
+    // One that an earlier run left behind has objects of its own.
+    match cluster.client.get_json::<Service>(&path).await {
+        Ok(left) if left.metadata.labels.iter().flatten().any(|(label, _)| label == LABEL) => {
+            remove(cluster, &path, &left).await.map_err(failed)?;
+        }
+        Ok(_) => {
+            return Err(Failure::Input(format!(
+                "the Service {namespace}/{NAME} was not made by this command: --canary-namespace names another namespace"
+            )));
+        }
+        Err(error) if error.is_not_found() => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let service = create(cluster, namespace).await.map_err(failed)?;
+    let seen = watch(cluster, swap, namespace, limit).await;
+    remove(cluster, &path, &service).await.map_err(failed)?;
     seen.map_err(failed)
+}
+
+async fn create(cluster: &Cluster, namespace: &str) -> Result<Service, ApiError> {
+    let services = format!("/api/v1/namespaces/{namespace}/services");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME, "labels": {LABEL: "true"}},
+        "spec": {"clusterIP": "None", "selector": {NAME: "none"}, "ports": [{"port": 80}]}});
+    let service: Service = serde_json::from_value(service).map_err(ApiError::malformed)?;
+    cluster.client.create_json(&services, &service).await
 }
 
 async fn watch(
@@ -49,12 +83,6 @@ async fn watch(
     namespace: &str,
     limit: Duration,
 ) -> Result<Vec<String>, ApiError> {
-    // One that was left behind has objects of its own.
-    remove(cluster, namespace).await?;
-    let services = format!("/api/v1/namespaces/{namespace}/services");
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME},
-        "spec": {"clusterIP": "None", "selector": {NAME: "none"}, "ports": [{"port": 80}]}});
-    cluster.client.create_json::<serde_json::Value>(&services, &service).await?;
     let start = Instant::now();
     loop {
         let seen = managers(cluster, swap, namespace).await?;
@@ -92,12 +120,11 @@ async fn managers(cluster: &Cluster, swap: &Swap, namespace: &str) -> Result<Vec
     Ok(managers)
 }
 
-/// Removes the canary, if there is one.
-async fn remove(cluster: &Cluster, namespace: &str) -> Result<(), ApiError> {
-    let path = format!("/api/v1/namespaces/{namespace}/services/{NAME}");
-    match cluster.client.get_json::<Service>(&path).await {
-        Ok(_) => cluster.client.delete(&path, &Preconditions::default()).await,
+/// Removes this Service, and no other of its name.
+async fn remove(cluster: &Cluster, path: &str, service: &Service) -> Result<(), ApiError> {
+    let only = Preconditions { uid: service.metadata.uid.clone(), resource_version: None };
+    match cluster.client.delete(path, &only).await {
         Err(error) if error.is_not_found() => Ok(()),
-        Err(error) => Err(error),
+        outcome => outcome,
     }
 }

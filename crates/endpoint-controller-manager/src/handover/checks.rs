@@ -5,17 +5,21 @@ use std::time::Duration;
 
 use super::command::Swap;
 use super::observe::State;
+use super::own_flags;
 use crate::config::Config;
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::Failure;
-use crate::diagnostics::preflight::{self, Check, DELETIONS, Status, Subject};
-use crate::options::{self, Parsed};
+use crate::diagnostics::preflight::{self, Check, DELETIONS, OWN_LEASE, Status, Subject, UPSTREAM_LEASE};
+use crate::options;
 use crate::version;
 
 /// The time in which controllers that run have written what was about to be written.
 const CONFIRM_AFTER: Duration = Duration::from_secs(5);
 
-/// The reason not to begin, if there is one: a check that failed, or something that a start would delete.
+/// Checks that end a handover also by a warning: a start would delete something, or a Lease is not used as it should be.
+const STRICT: [&str; 3] = [DELETIONS.name, OWN_LEASE.name, UPSTREAM_LEASE.name];
+
+/// The reason not to begin, if there is one.
 ///
 /// # Errors
 /// A line about what cannot be read.
@@ -24,13 +28,16 @@ pub(super) async fn refusal(
     swap: &Swap,
     state: &State,
 ) -> Result<Option<String>, Failure> {
-    let account = state.account.as_ref();
+    let template = state.template.as_ref();
+    let account = template.and_then(|spec| spec.service_account_name.as_ref());
     let account =
         account.and_then(|name| Subject::service_account(&format!("{}:{name}", swap.deployment[0])).ok());
     let subject = account.unwrap_or(Subject::Caller);
-    let checks = preflight::run(cluster, &config(swap, &state.words)?, &subject, CONFIRM_AFTER).await?;
+    // Without its arguments, the controllers of the swap are known.
+    let words = template.and_then(|spec| own_flags::arguments(spec).ok()).unwrap_or_default();
+    let checks = preflight::run(cluster, &config(swap, &words)?, &subject, CONFIRM_AFTER).await?;
     let is_reason = |check: &&Check| {
-        check.status == Status::Failed || check.status != Status::Ok && check.id == DELETIONS.name
+        check.status == Status::Failed || check.status != Status::Ok && STRICT.contains(&check.id)
     };
     let lines: Vec<String> = checks.iter().filter(is_reason).map(line).collect();
     Ok((!lines.is_empty())
@@ -42,15 +49,12 @@ fn line(check: &Check) -> String {
     format!("  {}: {}{remedy}", check.id, check.message)
 }
 
-/// The configuration of ours; without words, with a file that is not here, or unknown words, that of its controllers alone.
+/// The configuration of ours; without words, or with words that do not tell, that of its controllers alone.
 fn config(swap: &Swap, words: &[String]) -> Result<Config, Failure> {
     let names: Vec<&str> = swap.controllers.iter().map(|controller| controller.name()).collect();
     let parse = |words: &[String]| {
         let words = [version::NAME.to_owned()].into_iter().chain(words.iter().cloned());
-        match options::parse(words.map(OsString::from)) {
-            Parsed::Run(config) => Ok(*config),
-            Parsed::Print(message) | Parsed::Error(message) => Err(Failure::Input(message)),
-        }
+        options::parse_remote(words.map(OsString::from)).map_err(Failure::Input)
     };
     let of_controllers = [format!("--controllers={}", names.join(","))];
     if words.is_empty() {
@@ -77,7 +81,7 @@ mod tests {
                 let words: Vec<String> = words.iter().map(ToString::to_string).collect();
                 config(&swap, &words).unwrap_or_else(|_| panic!("{words:?}")).controllers
             };
-            for unknown in [&[][..], &["--no-such-flag"], &["--config=/no/such/file"]] {
+            for unknown in [&[][..], &["--no-such-flag"], &["--config=/dev/null"]] {
                 assert_eq!(looked_at(unknown), [Controller::EndpointSliceMirroring], "{form} {unknown:?}");
             }
             assert_eq!(looked_at(&["--controllers=endpointslice"]), [Controller::EndpointSlice], "{form}");

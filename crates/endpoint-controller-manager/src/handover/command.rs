@@ -54,7 +54,7 @@ impl Goal {
         match self {
             Self::Handover => {
                 "Moves controllers from kube-controller-manager to endpoint-controller-manager, step by step: no two write at \
-                 once, and nothing is written by the swap. What the API cannot do is printed as a command for the operator"
+                 once, and nothing is written by the swap. What the API cannot do is named for the operator, and then waited for"
             }
             Self::Rollback => {
                 "Moves controllers back to kube-controller-manager, step by step, from any state of a handover"
@@ -87,7 +87,8 @@ pub(crate) fn args() -> Vec<Arg> {
              --controllers [default: *]",
         ),
         flag("ours").value_name("deployment|static-pods|processes").value_parser(form).help(
-            "Form in which endpoint-controller-manager runs [default: deployment]",
+            "Form in which endpoint-controller-manager runs; processes also where kube-controller-manager is neither a pod \
+             nor on a node of the cluster [default: deployment]",
         ),
         flag("deployment").value_name("NAMESPACE/NAME").value_parser(qualified).help(
             "Deployment of endpoint-controller-manager; its namespace is that of static pods too \
@@ -96,13 +97,10 @@ pub(crate) fn args() -> Vec<Arg> {
         flag("lease").value_name("NAMESPACE/NAME").value_parser(qualified).help(
             "Lease of endpoint-controller-manager [default: kube-system/endpoint-controller-manager]",
         ),
-        flag("manifests").value_name("FOLDER").help(
-            "Folder of static pods on control-plane nodes, for the commands that are printed \
-             [default: /etc/kubernetes/manifests]",
-        ),
         flag("canary-namespace").value_name("NAMESPACE").value_parser(name).help(
             "Namespace in which a Service without pods is made, to see which program writes for it: before the Lease is \
-             released none (15 s), at the end the right one. It is deleted each time; by default, none is made",
+             released none (for 15 s and 1 ms a pod), at the end the right one. It is deleted each time. By default, none is \
+             made where kube-controller-manager's flags can be seen, and elsewhere one in default",
         ),
         flag("timeout").value_name("DURATION").value_parser(parse_duration).help(
             "Longest wait for each step, and for each command of the operator [default: 30m]",
@@ -127,13 +125,6 @@ fn swap(goal: Goal, matches: &ArgMatches) -> Result<Swap, String> {
         let given: Option<&[String; 2]> = matches.get_one(name);
         given.cloned().unwrap_or_else(|| ["kube-system".to_owned(), crate::version::NAME.to_owned()])
     };
-    let manifests =
-        matches.get_one("manifests").cloned().unwrap_or_else(|| "/etc/kubernetes/manifests".to_owned());
-    if !manifests.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte)) {
-        return Err(
-            "--manifests may have letters, digits and /._- alone: it becomes part of commands".to_owned()
-        );
-    }
     if matches.contains_id("canary-namespace") && controllers == [Controller::EndpointSliceMirroring] {
         return Err(
             "--canary-namespace shows nothing of the EndpointSliceMirroring controller alone".to_owned()
@@ -145,12 +136,7 @@ fn swap(goal: Goal, matches: &ArgMatches) -> Result<Swap, String> {
         target: Target::of_cluster(matches),
         controllers,
         form: matches.get_one("ours").copied().unwrap_or(Form::Deployment),
-        settings: Settings {
-            manifest: format!("{manifests}/kube-controller-manager.yaml"),
-            own_manifest: format!("{manifests}/endpoint-controller-manager.yaml"),
-            lease: lease.join("/"),
-            deployment: deployment.join("/"),
-        },
+        settings: Settings { lease: lease.join("/"), deployment: deployment.join("/") },
         deployment,
         lease,
         timeout: matches.get_one("timeout").copied().unwrap_or(TIMEOUT),
@@ -176,7 +162,8 @@ fn qualified(text: &str) -> Result<[String; 2], String> {
     Ok([name(parts.0)?, name(parts.1)?])
 }
 
-fn name(text: &str) -> Result<String, String> {
+/// Reads the name of an object.
+pub(super) fn name(text: &str) -> Result<String, String> {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_part) {
         return Err(format!("{text:?} is no name of a Kubernetes object"));
@@ -207,34 +194,24 @@ mod tests {
         assert_eq!((swap.form, swap.yes, swap.dry_run), (Form::Deployment, false, false));
         assert_eq!(swap.controllers, Controller::ALL);
         assert_eq!(swap.settings.lease, "kube-system/endpoint-controller-manager");
-        assert_eq!(swap.settings.manifest, "/etc/kubernetes/manifests/kube-controller-manager.yaml");
     }
 
     #[test]
     fn flags_name_the_parts_of_a_swap() {
         let swap = parsed(
             "--controllers=endpointslicemirroring --ours=static-pods --lease=a/b --deployment c/d --timeout=5m -y \
-             --manifests=pods --context=x",
+             --context=x",
         )
         .unwrap();
         assert_eq!(swap.controllers, [Controller::EndpointSliceMirroring]);
         assert_eq!((swap.form, swap.timeout, swap.yes), (Form::StaticPods, Duration::from_secs(300), true));
         assert_eq!((swap.lease.join("/"), swap.deployment.join("/")), ("a/b".to_owned(), "c/d".to_owned()));
-        assert_eq!(swap.settings.own_manifest, "pods/endpoint-controller-manager.yaml");
         assert_eq!(swap.target.context.as_deref(), Some("x"));
     }
 
     #[test]
     fn wrong_command_lines_are_refused_in_one_line() {
-        for line in [
-            "--lease=x",
-            "--lease=a/b?c",
-            "--ours=pods",
-            "--controllers=nonsense",
-            "--manifests=a;b",
-            "x",
-            "-n y",
-        ] {
+        for line in ["--lease=x", "--lease=a/b?c", "--ours=pods", "--controllers=nonsense", "x", "-n y"] {
             let message = parsed(line).unwrap_err();
             assert_eq!(message.lines().count(), 1, "{line}: {message}");
         }

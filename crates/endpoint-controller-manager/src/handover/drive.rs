@@ -7,10 +7,10 @@ use kube_api::time::{Instant, sleep};
 use kube_api::{ApiError, error_chain};
 
 use super::command::Swap;
-use super::facts::{CANARY, Facts, Goal, HOLDER, Record};
+use super::facts::{CANARY, Facts, Goal, Record};
 use super::observe::{Observer, State};
 use super::steps::{Action, Step, Write, has_begun, next, steps};
-use super::{ask, canary, checks, gap, instructions, write};
+use super::{ask, canary, checks, gap, instructions, own_flags, write};
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::{Failure, print};
 
@@ -18,10 +18,10 @@ use crate::diagnostics::exit::{Failure, print};
 const PERIOD: Duration = Duration::from_millis(500);
 /// The time for which the API server may fail to answer.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The time in which the right program writes, besides that in which its caches are filled.
+const SOON: Duration = Duration::from_secs(45);
 /// The age at which a record that is only newer is written again.
 const RECORD_PERIOD: Duration = Duration::from_secs(10);
-/// The age at which the held Lease is renewed.
-const RENEW_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_secs(60 * 60);
 
 /// The end of a swap.
 pub(super) enum Ended {
@@ -65,8 +65,11 @@ pub(super) async fn drive(swap: &Swap) -> Result<Ended, Failure> {
     .await
 }
 
-/// Looks for reasons not to begin, unless the handover has begun.
+/// Looks for reasons not to begin, unless the swap has begun.
 async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<String>, Failure> {
+    if state.facts.record.goal.is_none() && !state.facts.is_in_sight() {
+        return Ok(Some(instructions::is_out_of_sight(&state.facts)));
+    }
     if swap.goal == Goal::Rollback || swap.skip_checks || has_begun(&state.facts) {
         return Ok(None);
     }
@@ -74,8 +77,7 @@ async fn begin(swap: &Swap, cluster: &Cluster, state: &State) -> Result<Option<S
 }
 
 fn title(swap: &Swap) -> String {
-    let names: Vec<&str> = swap.controllers.iter().map(|controller| controller.name()).collect();
-    format!("{} of {}", swap.goal.name(), names.join(", "))
+    format!("{} of {}", swap.goal.name(), own_flags::names(&swap.controllers))
 }
 
 /// The text of `--dry-run`.
@@ -87,7 +89,7 @@ fn plan(swap: &Swap, facts: &Facts) -> String {
     };
     let mut lines: Vec<String> = steps.iter().enumerate().map(line).collect();
     let on = swap.goal == Goal::Rollback;
-    let edit = |replica| instructions::edit_manifest(facts, &swap.settings, replica, on);
+    let edit = |replica| instructions::change_replica(facts, replica, on);
     lines.extend(instructions::due(facts, on).into_iter().map(|replica| format!("\n{}", edit(replica))));
     lines.join("\n") + "\n"
 }
@@ -122,7 +124,7 @@ impl Drive<'_> {
             self.follow(&mut state.facts);
             let Some((index, step)) = next(self.swap.goal, &state.facts) else {
                 self.enter(steps(self.swap.goal).len());
-                if let Some(reason) = self.see_writer().await? {
+                if let Some(reason) = self.see_writer(&state.facts).await? {
                     return Ok(Ended::Refused(reason));
                 }
                 print(&(gap::line(self.swap.goal, &state.facts) + "\n" + after(self.swap.goal)));
@@ -130,7 +132,9 @@ impl Drive<'_> {
             };
             self.enter(index);
             self.check_time(step)?;
-            match (step.action)(&state.facts, &self.swap.settings) {
+            let action = (step.action)(&state.facts, &self.swap.settings);
+            self.approved = self.approved.filter(|request| action == Action::Write(*request));
+            match action {
                 Action::Refuse(reason) => return Ok(Ended::Refused(reason)),
                 Action::Write(request) => {
                     self.write(&state, request).await?;
@@ -141,7 +145,7 @@ impl Drive<'_> {
                     continue;
                 }
                 Action::Canary => {
-                    if let Some(reason) = self.see_silence(&state).await? {
+                    if let Some(reason) = self.see_silence(observer, &state.facts).await? {
                         return Ok(Ended::Refused(reason));
                     }
                     continue;
@@ -189,16 +193,25 @@ impl Drive<'_> {
         if self.shown.as_deref() != Some(text) {
             print(text);
             self.shown = Some(text.to_owned());
-            self.step = self.step.map(|(index, _)| (index, Instant::now()));
+            self.restart_time();
         }
+    }
+
+    /// Counts the time of the step from now: the operator may take any.
+    fn restart_time(&mut self) {
+        self.step = self.step.map(|(index, _)| (index, Instant::now()));
     }
 
     async fn write(&mut self, state: &State, request: Write) -> Result<(), Failure> {
         let what = write::describe(request, self.swap);
-        // One that the API server refused because of a newer Lease is not asked about again.
-        let is_approved = self.swap.yes || self.approved.replace(request) == Some(request);
-        if !is_approved && !ask::is_yes(&format!("  {what}?"))? {
-            return Err(Failure::Input(format!("nothing was done after the answer to: {what}")));
+        if !self.swap.yes && self.approved != Some(request) {
+            if !ask::is_yes(&format!("  {what}?")).await? {
+                return Err(Failure::Input(format!("nothing was done after the answer to: {what}")));
+            }
+            // The answer may have taken days: the next look decides whether the request is still the right one.
+            self.approved = Some(request);
+            self.restart_time();
+            return Ok(());
         }
         if write::send(self.cluster, self.swap, state, request).await? {
             self.approved = None;
@@ -216,7 +229,9 @@ impl Drive<'_> {
         text: &str,
     ) -> Result<(), Failure> {
         self.show(&format!("\n{text}\n\n"));
-        if !ask::is_yes("Is this done?")? {
+        let is_done = ask::is_yes("Is this done?").await?;
+        self.restart_time();
+        if !is_done {
             return Ok(());
         }
         let mut record = confirmed(&asked.facts, step);
@@ -231,9 +246,14 @@ impl Drive<'_> {
     }
 
     /// Sees that no program writes. Returns the reason to stop, if one does.
-    async fn see_silence(&mut self, state: &State) -> Result<Option<String>, Failure> {
-        self.show("  waiting 15 s for a write, which must not come\n");
-        let writers = canary::writers(self.cluster, self.swap, false).await?;
+    async fn see_silence(
+        &mut self,
+        observer: &mut Observer<'_>,
+        facts: &Facts,
+    ) -> Result<Option<String>, Failure> {
+        let time = canary::silence(self.cluster).await?;
+        self.show(&format!("  waiting {} s for a write, which must not come\n", time.as_secs()));
+        let writers = canary::writers(self.cluster, self.swap, time).await?;
         if !writers.is_empty() {
             return Ok(Some(format!(
                 "{} writes, though endpoint-controller-manager does not lead: a kube-controller-manager still has the \
@@ -242,39 +262,39 @@ impl Drive<'_> {
                 writers.join(", ")
             )));
         }
-        let mut record = state.facts.record.clone();
-        record.confirmed.push(CANARY.to_owned());
-        write::note(self.cluster, self.swap, state, &record).await?;
+        // Silence is that of one leader, which was there throughout; otherwise, the next look tries again.
+        let state = observer.read().await.map_err(|error| unread(self.cluster, &error))?;
+        if state.facts.is_led_as(facts) {
+            let mut record = state.facts.record.clone();
+            record.confirmed.push(CANARY.to_owned());
+            write::note(self.cluster, self.swap, &state, &record).await?;
+        }
         Ok(None)
     }
 
     /// Sees that the right program writes. Returns the reason to look closer, if it does not.
-    async fn see_writer(&self) -> Result<Option<String>, Failure> {
+    async fn see_writer(&self, facts: &Facts) -> Result<Option<String>, Failure> {
         let expected = match self.swap.goal {
             Goal::Handover => crate::version::NAME,
             Goal::Rollback => "kube-controller-manager",
         };
-        if self.swap.canary.is_none() {
+        if !facts.wants_canary {
             return Ok(None);
         }
-        let writers = canary::writers(self.cluster, self.swap, true).await?;
+        let time = canary::silence(self.cluster).await? + SOON;
+        let writers = canary::writers(self.cluster, self.swap, time).await?;
         Ok((writers != [expected]).then(|| {
             format!("the canary was written by [{}], and {expected} was to write it", writers.join(", "))
         }))
     }
 
-    /// Keeps the held Lease from expiring, and writes what only this process has seen, from time to time.
+    /// Writes what only this process has seen, from time to time.
     async fn keep_record(&mut self, state: &State) -> Result<(), Failure> {
         let facts = &state.facts;
-        let Some(lease) = facts.lease.as_ref().filter(|_| facts.record.goal == Some(self.swap.goal)) else {
+        if facts.lease.is_none() || facts.record.goal != Some(self.swap.goal) {
             return Ok(());
-        };
-        let nodes = write::nodes(facts);
-        let is_old =
-            lease.renewed.is_none_or(|renewed| Timestamp::now().duration_since(renewed) > RENEW_AFTER);
-        if lease.holder == HOLDER && is_old {
-            return write::send(self.cluster, self.swap, state, Write::Hold).await.map(drop);
         }
+        let nodes = write::nodes(facts);
         let is_new = nodes.iter().any(|node| !facts.record.nodes.contains(node));
         let is_newer =
             self.swap.goal == Goal::Handover && self.noted.elapsed() > RECORD_PERIOD && facts.is_held();
@@ -314,8 +334,8 @@ fn after(goal: Goal) -> &'static str {
              kubeadm, deploy/disable-built-ins/README.md has its ClusterConfiguration\n"
         }
         Goal::Rollback => {
-            "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays held, for a \
-             day; once nothing can start it again: kubectl delete -k deploy/base, which deletes the Lease too\n"
+            "kube-controller-manager leads with the controllers. The Lease of endpoint-controller-manager stays on hold; once \
+             nothing can start it again: kubectl delete -k deploy/base, which deletes the Lease too\n"
         }
     }
 }

@@ -3,13 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::flag_value::FlagValue;
+use super::distribution::Distribution;
+use super::own_flags::OwnFlags;
 use crate::controllers::Controller;
-
-/// The holder of the Lease while no replica of ours may lead; that of deploy/disable-built-ins/hold.yaml too.
-pub(super) const HOLDER: &str = "swap-of-built-in-controllers";
+use crate::diagnostics::preflight::Entries;
 
 /// The steps that the operator confirms where they cannot be seen.
+pub(super) const FLAGS: &str = "flags";
 pub(super) const START: &str = "start";
 pub(super) const STOP: &str = "stop";
 pub(super) const STANDBYS: &str = "standbys";
@@ -36,13 +36,16 @@ pub(super) struct LeaseFacts {
     pub(super) live: bool,
     /// The number of times that it was acquired by another holder.
     pub(super) transitions: i32,
+    /// True if a hold is in force, so that no process acquires it.
+    pub(super) is_on_hold: bool,
 }
 
 /// A replica of kube-controller-manager, by its mirror pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replica {
     pub(super) node: String,
-    pub(super) flag: FlagValue,
+    /// Those of `--controllers`.
+    pub(super) entries: Entries,
     /// The start of its container, in whole seconds; none while it does not run, or ends.
     pub(super) started: Option<Timestamp>,
 }
@@ -64,10 +67,8 @@ pub(super) struct Ours {
     pub(super) pods: Vec<String>,
     /// The number of ready ones among them.
     pub(super) ready: usize,
-    /// The controllers that `--controllers` of the pods selects; none if that is not known.
-    pub(super) selected: Option<Vec<Controller>>,
-    /// True if they run with `--leader-elect=false`.
-    pub(super) is_unelected: bool,
+    /// The flags of its Deployment, or of each pod.
+    pub(super) flags: Vec<OwnFlags>,
 }
 
 /// The Deployment of ours.
@@ -114,8 +115,10 @@ pub(super) struct Record {
 pub(super) struct Facts {
     /// The controllers that change hands.
     pub(super) controllers: Vec<Controller>,
-    /// True if a canary was asked for.
+    /// True if a canary shows which program writes.
     pub(super) wants_canary: bool,
+    /// That of kube-controller-manager's pods, or of the node on which it runs; none if neither is known.
+    pub(super) distribution: Option<Distribution>,
     /// Our Lease.
     pub(super) lease: Option<LeaseFacts>,
     /// The Lease of kube-controller-manager.
@@ -133,14 +136,46 @@ impl Facts {
         !self.replicas.is_empty() || !self.absent.is_empty()
     }
 
-    /// True while the Lease keeps every replica of ours from leading.
+    /// True if there is a kube-controller-manager that the operator can change.
+    pub(super) fn is_in_sight(&self) -> bool {
+        self.has_pods() || self.distribution.is_some() || self.ours.form == Form::Processes
+    }
+
+    /// True while the Lease keeps every replica of ours from beginning to lead.
     pub(super) fn is_held(&self) -> bool {
-        self.lease.as_ref().is_some_and(|lease| lease.live && lease.holder == HOLDER)
+        self.lease.as_ref().is_some_and(|lease| lease.is_on_hold)
     }
 
     /// True if a replica of ours leads.
     pub(super) fn leads(&self) -> bool {
-        self.lease.as_ref().is_some_and(|lease| lease.live && lease.holder != HOLDER)
+        self.lease.as_ref().is_some_and(|lease| lease.live)
+    }
+
+    /// The reason why the flags of ours do not fit.
+    pub(super) fn flags_differ(&self) -> Option<&str> {
+        self.ours.flags.iter().find_map(|flags| match flags {
+            OwnFlags::Differ(reason) => Some(reason.as_str()),
+            OwnFlags::Fit | OwnFlags::Unknown(_) => None,
+        })
+    }
+
+    /// The reason why the flags of ours are not known, unless the operator confirmed that they fit.
+    pub(super) fn flags_are_unknown(&self) -> Option<&str> {
+        let unknown = self.ours.flags.iter().find_map(|flags| match flags {
+            OwnFlags::Unknown(reason) => Some(reason.as_str()),
+            OwnFlags::Fit | OwnFlags::Differ(_) => None,
+        });
+        unknown.filter(|_| !self.is_confirmed(FLAGS))
+    }
+
+    /// True if the flags of the replica name one of the controllers.
+    pub(super) fn runs_any(&self, replica: &Replica) -> bool {
+        self.controllers.iter().any(|controller| replica.entries.run(*controller))
+    }
+
+    /// True if they name all of them.
+    pub(super) fn runs_all(&self, replica: &Replica) -> bool {
+        self.controllers.iter().all(|controller| replica.entries.run(*controller))
     }
 
     /// True if a swap in this direction was begun, and is not an earlier one that ended: of that, nothing counts.
@@ -178,12 +213,12 @@ impl Facts {
 
     /// True if the replica runs, and runs none of the controllers.
     pub(super) fn is_without(&self, replica: &Replica) -> bool {
-        replica.started.is_some() && !replica.flag.runs_any(&self.controllers)
+        replica.started.is_some() && !self.runs_any(replica)
     }
 
     /// True if the replica runs, and runs all of the controllers.
     pub(super) fn is_with(&self, replica: &Replica) -> bool {
-        replica.started.is_some() && replica.flag.runs_all(&self.controllers)
+        replica.started.is_some() && self.runs_all(replica)
     }
 
     /// True if every replica is there and satisfies the predicate.
@@ -238,6 +273,12 @@ impl Facts {
         }
         let is_with = self.leader().map_or_else(|| self.all(Self::is_with), |leader| self.is_with(leader));
         is_with && self.is_led_by_running_replica()
+    }
+
+    /// True if the Lease of kube-controller-manager is held by the same process as in these earlier facts, or by none in both.
+    pub(super) fn is_led_as(&self, earlier: &Self) -> bool {
+        let holder = |facts: &Self| facts.built_in.as_ref().filter(|it| it.live).map(|it| it.holder.clone());
+        holder(self) == holder(earlier)
     }
 
     /// True if the Lease of kube-controller-manager is held.

@@ -1,12 +1,9 @@
 //! Instructions for the operator: what cannot be done through the API. Pure.
 
+use super::distribution::Distribution;
 use super::facts::{Facts, Replica};
-use super::flag_value::Form;
+use super::own_flags::names;
 use super::settings::Settings;
-
-fn names(facts: &Facts) -> String {
-    facts.controllers.iter().map(|controller| controller.name()).collect::<Vec<_>>().join(", ")
-}
 
 /// The host of the process that holds the Lease of kube-controller-manager.
 fn host(facts: &Facts) -> &str {
@@ -24,8 +21,18 @@ pub(super) fn seen(facts: &Facts) -> String {
     }
     format!(
         "kube-controller-manager: no pods in kube-system have the label component=kube-controller-manager, so that its flags \
-         cannot be seen and each change is for you to confirm; {holder} holds its Lease. A managed control plane (EKS, GKE, AKS) \
-         lets you change no flag: there is no handover there (docs/adopting.md)"
+         cannot be seen and each change is for you to confirm; {holder} holds its Lease"
+    )
+}
+
+/// The reason not to begin where nothing of kube-controller-manager can be seen or changed.
+pub(super) fn is_out_of_sight(facts: &Facts) -> String {
+    let holder = facts.built_in.as_ref().map_or("no process holds its Lease", |lease| lease.holder.as_str());
+    format!(
+        "no kube-controller-manager of this cluster can be seen: no pod in kube-system has the label \
+         component=kube-controller-manager, and its Lease is that of no node ({holder}). EKS, GKE and AKS let nobody change its \
+         --controllers, so that there is no handover (docs/adopting.md#managed-clusters). Where its flags are yours, run \
+         endpoint-controller-manager beside it, and name that form: --ours=processes"
     )
 }
 
@@ -35,26 +42,21 @@ pub(super) fn leads_already(facts: &Facts, settings: &Settings) -> String {
         "{holder} holds the Lease {} while kube-controller-manager runs {}: both write. Stop endpoint-controller-manager \
          (`rollback` does), then try again",
         settings.lease,
-        names(facts)
+        names(&facts.controllers)
     )
 }
 
-pub(super) fn selects_others(facts: &Facts) -> String {
-    let list = |names: Vec<&str>| names.join(", ");
-    let of = |set: &[crate::controllers::Controller]| {
-        list(set.iter().map(|controller| controller.name()).collect())
-    };
+pub(super) fn flags_differ(reason: &str) -> String {
+    format!("the flags of endpoint-controller-manager are not those of this command: {reason}")
+}
+
+pub(super) fn flags_are_unknown(facts: &Facts, settings: &Settings, reason: &str) -> String {
     format!(
-        "--controllers of endpoint-controller-manager selects {}, and {} are to change hands: make them equal, by its flag or \
-         by --controllers of this command",
-        of(facts.ours.selected.as_deref().unwrap_or_default()),
-        of(&facts.controllers)
+        "The flags of endpoint-controller-manager cannot be seen: {reason}. See that every process of it runs with\n\n  \
+         --controllers={} --leader-elect=true\n\nand contends for the Lease {}. Otherwise two programs write.",
+        names(&facts.controllers).replace(' ', ""),
+        settings.lease
     )
-}
-
-pub(super) fn is_unelected() -> String {
-    "endpoint-controller-manager runs with --leader-elect=false and would write at once: remove the flag"
-        .to_owned()
 }
 
 pub(super) fn apply_deployment(settings: &Settings) -> String {
@@ -64,83 +66,68 @@ pub(super) fn apply_deployment(settings: &Settings) -> String {
     )
 }
 
-pub(super) fn start_static_pods(settings: &Settings) -> String {
-    format!(
-        "On each control-plane node, start endpoint-controller-manager, which waits for the Lease:\n\n  \
-         cp endpoint-controller-manager.yaml {}",
-        settings.own_manifest
-    )
-}
-
-pub(super) fn stop_static_pods(facts: &Facts, settings: &Settings) -> String {
-    format!(
-        "Stop endpoint-controller-manager on each control-plane node ({}):\n\n  mv {} \"$HOME\"",
-        facts.ours.pods.join(", "),
-        settings.own_manifest
-    )
-}
-
-pub(super) fn start_processes() -> String {
-    "Start all processes of endpoint-controller-manager, with --leader-elect=true. They wait for the Lease; /readyz says \
-     when their caches are filled."
+pub(super) fn start_static_pods() -> String {
+    "On each control-plane node, start endpoint-controller-manager, which waits for the Lease: deploy/overlays/static-pod"
         .to_owned()
+}
+
+pub(super) fn stop_static_pods(facts: &Facts) -> String {
+    format!(
+        "Stop endpoint-controller-manager on each control-plane node ({}): move its manifest away",
+        facts.ours.pods.join(", ")
+    )
+}
+
+pub(super) fn start_processes(facts: &Facts, settings: &Settings) -> String {
+    format!(
+        "Start all processes of endpoint-controller-manager, with --leader-elect=true and --controllers={}. They wait for the \
+         Lease {}; /readyz says when their caches are filled.",
+        names(&facts.controllers).replace(' ', ""),
+        settings.lease
+    )
 }
 
 pub(super) fn stop_processes() -> String {
     "Stop all processes of endpoint-controller-manager with SIGTERM, and see that they have ended.".to_owned()
 }
 
-fn list_without(facts: &Facts) -> String {
+/// The change of the flag where the pods do not show it, in all standbys.
+pub(super) fn change_standbys(facts: &Facts, on: bool) -> String {
+    let place = format!("On every control-plane node except {}", host(facts));
+    change(facts, &place, on)
+}
+
+/// The same in the leader.
+pub(super) fn change_leader(facts: &Facts, on: bool) -> String {
+    let at_once = if on { "At once: until then, no program writes.\n" } else { "" };
+    change(facts, &format!("{at_once}On {}, whose kube-controller-manager leads", host(facts)), on)
+}
+
+/// The same in a replica.
+pub(super) fn change_replica(facts: &Facts, replica: &Replica, on: bool) -> String {
+    let role = if is_leader(facts, replica) { "the leader" } else { "a standby" };
+    change(facts, &format!("On node {}, whose kube-controller-manager is {role}", replica.node), on)
+}
+
+fn change(facts: &Facts, place: &str, on: bool) -> String {
     let entries = facts.controllers.iter().map(|controller| controller.name());
-    entries.fold(String::new(), |list, name| list + ",-" + name)
-}
-
-pub(super) fn disable_standbys(facts: &Facts) -> String {
-    format!(
-        "On every control-plane node except {}: append\n\n  {}\n\nto the value of --controllers of kube-controller-manager \
-         (default *; deploy/disable-built-ins/README.md has k3s, RKE2 and Talos), and restart it. Remove entries that name \
-         them without -: the first entry that matches counts.",
-        host(facts),
-        list_without(facts)
-    )
-}
-
-pub(super) fn disable_leader(facts: &Facts) -> String {
-    format!(
-        "On {}, whose kube-controller-manager leads: append\n\n  {}\n\nto --controllers, and restart it.",
-        host(facts),
-        list_without(facts)
-    )
-}
-
-pub(super) fn enable_standbys(facts: &Facts) -> String {
-    format!(
-        "On every control-plane node except {}: remove\n\n  {}\n\nfrom the value of --controllers of \
-         kube-controller-manager, and restart it, even if nothing is to be removed. Standbys run no controllers, so that \
-         nothing else happens.",
-        host(facts),
-        list_without(facts)
-    )
-}
-
-pub(super) fn enable_leader(facts: &Facts) -> String {
-    format!(
-        "At once, on {}, whose kube-controller-manager leads: remove\n\n  {}\n\nfrom --controllers, and restart it, \
-         even if nothing is to be removed. Until then, no program writes.",
-        host(facts),
-        list_without(facts)
-    )
+    let entries = entries.fold(String::new(), |list, name| list + ",-" + name);
+    let (verb, edit, end) = if on {
+        ("enable", "remove", "from --controllers, and restart it, even if nothing is to be removed")
+    } else {
+        (
+            "disable",
+            "append",
+            "to --controllers (default *), without entries that name them otherwise, and restart it",
+        )
+    };
+    let page = facts.distribution.unwrap_or(Distribution::Other).page();
+    format!("{place}: {verb} {}. As {page} says, {edit}\n\n  {entries}\n\n{end}.", names(&facts.controllers))
 }
 
 /// The replicas whose flags are to change, the leader last.
 pub(super) fn due(facts: &Facts, on: bool) -> Vec<&Replica> {
-    let differs = |replica: &&Replica| {
-        if on {
-            !replica.flag.runs_all(&facts.controllers)
-        } else {
-            replica.flag.runs_any(&facts.controllers)
-        }
-    };
+    let differs = |replica: &&Replica| if on { !facts.runs_all(replica) } else { facts.runs_any(replica) };
     let mut replicas: Vec<&Replica> = facts.replicas.iter().filter(differs).collect();
     replicas.sort_by_key(|replica| is_leader(facts, replica));
     replicas
@@ -148,26 +135,4 @@ pub(super) fn due(facts: &Facts, on: bool) -> Vec<&Replica> {
 
 fn is_leader(facts: &Facts, replica: &Replica) -> bool {
     facts.leader().is_some_and(|leader| leader.node == replica.node)
-}
-
-/// The command that changes `--controllers` in a manifest. The kubelet reads every file of its folder, so that the new text
-/// is made elsewhere.
-pub(super) fn edit_manifest(facts: &Facts, settings: &Settings, replica: &Replica, on: bool) -> String {
-    let value =
-        if on { replica.flag.with(&facts.controllers) } else { replica.flag.without(&facts.controllers) };
-    let role = if is_leader(facts, replica) { "the leader" } else { "a standby" };
-    let node = &replica.node;
-    let head = format!("On node {node}, whose kube-controller-manager is {role}:");
-    let file = &settings.manifest;
-    let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"*,-".contains(&byte));
-    let script = match replica.flag.form {
-        Form::Equals if is_plain => format!(r"s|--controllers=[^ \x22]*|--controllers={value}|"),
-        Form::Absent if is_plain => {
-            format!(r"s|^\( *\)- kube-controller-manager$|&\n\1- --controllers={value}|")
-        }
-        _ => return format!("{head} set --controllers={value} in\n\n  {file}"),
-    };
-    format!(
-        "{head}\n\n  new=$(mktemp) && sed '{script}' {file} >\"$new\" && cat \"$new\" >{file} && rm \"$new\""
-    )
 }

@@ -6,17 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube_api::ApiError;
 use kube_api::time::Instant;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::command::Swap;
+use super::command::{self, Swap};
+use super::distribution::Distribution;
 use super::facts::{Deployed, Facts, Form, LeaseFacts, Ours, Record, Replica};
-use super::flag_value::FlagValue;
-use crate::controllers;
+use super::own_flags;
+use crate::controllers::Controller;
 use crate::diagnostics::cluster::Cluster;
+use crate::diagnostics::preflight::Entries;
+use crate::leader_election::HOLD;
 
 /// The annotation of our Lease with the record.
 pub(super) const ANNOTATION: &str = "endpoint-controller-manager/handover";
@@ -40,9 +43,8 @@ pub(super) struct State {
     pub(super) facts: Facts,
     /// Our Lease, for updates that fail if it has changed.
     pub(super) lease: Option<Lease>,
-    /// The arguments of ours, and the name of its service account, if its Deployment is there.
-    pub(super) words: Vec<String>,
-    pub(super) account: Option<String>,
+    /// The specification of ours, if its Deployment is there.
+    pub(super) template: Option<PodSpec>,
 }
 
 /// Objects in one answer.
@@ -76,10 +78,18 @@ impl<'a> Observer<'a> {
                 absent.push(node.clone());
             }
         }
+        let distribution = match pods.items.first() {
+            Some(pod) => Some(Distribution::of_pod(pod)),
+            None => self.node_of(built_in.as_ref()).await?.as_ref().map(Distribution::of_node),
+        };
         let (ours, template) = self.ours().await?;
+        // Where flags cannot be seen, what the operator says of them is tried.
+        let is_unseen = replicas.is_empty() && absent.is_empty();
+        let can_be_tried = swap.controllers != [Controller::EndpointSliceMirroring];
         let facts = Facts {
             controllers: swap.controllers.clone(),
-            wants_canary: swap.canary.is_some(),
+            wants_canary: swap.canary.is_some() || is_unseen && can_be_tried,
+            distribution,
             built_in: self.lease_facts("built-in", built_in.as_ref()),
             lease: self.lease_facts("ours", lease.as_ref()),
             replicas,
@@ -87,11 +97,17 @@ impl<'a> Observer<'a> {
             ours,
             record,
         };
-        let args =
-            |spec: &PodSpec| spec.containers.first().and_then(|it| it.args.clone()).unwrap_or_default();
-        let words = template.as_ref().map(args).unwrap_or_default();
-        let account = template.and_then(|spec| spec.service_account_name);
-        Ok(State { facts, lease, words, account })
+        Ok(State { facts, lease, template })
+    }
+
+    /// The node on which the holder of a Lease runs.
+    async fn node_of(&self, lease: Option<&Lease>) -> Result<Option<Node>, ApiError> {
+        let holder = lease.and_then(|lease| lease.spec.as_ref()?.holder_identity.as_deref());
+        let host = holder.and_then(|holder| holder.split('_').next()).unwrap_or_default().to_lowercase();
+        match command::name(&host) {
+            Ok(name) => self.get(&format!("/api/v1/nodes/{name}")).await,
+            Err(_) => Ok(None),
+        }
     }
 
     /// The replicas of ours, and the template of its Deployment.
@@ -111,25 +127,27 @@ impl<'a> Observer<'a> {
                 self.cluster.client.get_json(&path).await?
             }
         };
-        let template =
-            deployment.as_ref().and_then(|deployment| deployment.spec.as_ref()?.template.spec.as_ref());
-        let spec = template.or_else(|| pods.items.first().and_then(|pod| pod.spec.as_ref()));
-        let words: Vec<&str> = spec.map(|spec| words(&spec.containers)).unwrap_or_default();
-        let is_known = spec.is_some() && !words.iter().any(|word| word.starts_with("--config"));
+        let template = deployment.as_ref().and_then(|it| it.spec.as_ref()?.template.spec.as_ref());
+        let specs: Vec<&PodSpec> = match form {
+            Form::StaticPods => pods.items.iter().filter_map(|pod| pod.spec.as_ref()).collect(),
+            Form::Deployment | Form::Processes => template.into_iter().collect(),
+        };
+        let swap = self.swap;
+        let flags = |spec| own_flags::of(spec, &swap.controllers, &swap.settings.lease);
         let ours = Ours {
             form,
             deployment: deployment.as_ref().map(deployed),
             ready: pods.items.iter().filter(|pod| is_ready(pod)).count(),
             pods: pods.items.iter().filter_map(|pod| pod.metadata.name.clone()).collect(),
-            selected: is_known.then(|| controllers::enabled(&FlagValue::of(words.iter().copied()).entries)),
-            is_unelected: words.contains(&"--leader-elect=false"),
+            flags: specs.into_iter().map(flags).collect(),
         };
         Ok((ours, template.cloned()))
     }
 
     /// A Lease, with its age by our clock.
     fn lease_facts(&mut self, key: &str, lease: Option<&Lease>) -> Option<LeaseFacts> {
-        let spec = lease?.spec.clone().unwrap_or_default();
+        let lease = lease?;
+        let spec = lease.spec.clone().unwrap_or_default();
         let now = Instant::now();
         let since = match self.seen.get(key) {
             Some((known, since)) if *known == spec => *since,
@@ -149,6 +167,7 @@ impl<'a> Observer<'a> {
             acquired: time(spec.acquire_time),
             renewed: time(spec.renew_time),
             transitions: spec.lease_transitions.unwrap_or_default(),
+            is_on_hold: HOLD.in_force(&lease.metadata).is_some(),
         })
     }
 
@@ -174,17 +193,14 @@ fn record(lease: &Lease) -> Record {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-fn words(containers: &[Container]) -> Vec<&str> {
-    let lists = containers.iter().flat_map(|container| [&container.command, &container.args]);
-    lists.flatten().flatten().map(String::as_str).collect()
-}
-
 fn replica(pod: &Pod) -> Option<Replica> {
     let spec = pod.spec.as_ref()?;
     let is_going = pod.metadata.deletion_timestamp.is_some();
+    let lists = spec.containers.iter().flat_map(|container| [&container.command, &container.args]);
+    let words: Vec<String> = lists.flatten().flatten().cloned().collect();
     Some(Replica {
         node: spec.node_name.clone()?,
-        flag: FlagValue::of(words(&spec.containers)),
+        entries: Entries::of_words(&words),
         started: started(pod).filter(|_| !is_going),
     })
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::facts::{CANARY, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
+use super::facts::{CANARY, FLAGS, Facts, Form, Goal, LEADER, Replica, STANDBYS, START, STOP};
 use super::instructions as tell;
 use super::settings::Settings;
 
@@ -74,40 +74,43 @@ static HANDOVER: [Step; 7] = [
             if facts.leads() {
                 return Action::Refuse(tell::leads_already(facts, settings));
             }
+            if let Some(reason) = facts.flags_differ() {
+                return Action::Refuse(tell::flags_differ(reason));
+            }
             Action::Write(Write::Hold)
         },
         limit: SOON,
     },
     Step {
         name: "start endpoint-controller-manager, which waits for the Lease",
-        is_done: |facts| (facts.ours_is_ready() && refusal(facts).is_none()) || facts.leads(),
+        is_done: |facts| (facts.ours_is_ready() && flags_fit(facts)) || facts.leads(),
         action: start,
         limit: None,
     },
     Step {
         name: "disable the controllers in the standbys of kube-controller-manager",
         is_done: |facts| facts.leads() || standbys_are(facts, Facts::is_without),
-        action: |facts, settings| {
+        action: |facts, _| {
             if !facts.has_pods() {
-                return Action::Confirm { step: STANDBYS, text: tell::disable_standbys(facts) };
+                return Action::Confirm { step: STANDBYS, text: tell::change_standbys(facts, false) };
             }
-            change_standby(facts, settings, false)
+            change_standby(facts, false)
         },
         limit: None,
     },
     Step {
         name: "disable the controllers in the leader of kube-controller-manager",
         is_done: |facts| facts.leads() || facts.built_ins_have_ended(),
-        action: |facts, settings| {
+        action: |facts, _| {
             if !facts.has_pods() && !facts.is_confirmed(LEADER) {
-                return Action::Confirm { step: LEADER, text: tell::disable_leader(facts) };
+                return Action::Confirm { step: LEADER, text: tell::change_leader(facts, false) };
             }
-            change_leader(facts, settings, false)
+            change_leader(facts, false)
         },
         limit: None,
     },
     Step {
-        name: "see by a canary that kube-controller-manager does not write (--canary-namespace)",
+        name: "see by a canary that kube-controller-manager does not write",
         is_done: |facts| {
             facts.leads() || is_released(facts) || !facts.wants_canary || facts.is_confirmed(CANARY)
         },
@@ -116,7 +119,7 @@ static HANDOVER: [Step; 7] = [
             let is_led = facts.built_in.is_none() || facts.built_in_is_led();
             if is_led { Action::Canary } else { Action::Wait("a kube-controller-manager to lead".to_owned()) }
         },
-        limit: SOON,
+        limit: None,
     },
     Step {
         name: "release the Lease to endpoint-controller-manager",
@@ -147,14 +150,14 @@ static ROLLBACK: [Step; 6] = [
         is_done: |facts| {
             facts.both_write() || !facts.built_in_is_led() || standbys_are(facts, Facts::is_with)
         },
-        action: |facts, settings| {
+        action: |facts, _| {
             if !facts.has_pods() {
-                return Action::Confirm { step: STANDBYS, text: tell::enable_standbys(facts) };
+                return Action::Confirm { step: STANDBYS, text: tell::change_standbys(facts, true) };
             }
             if !facts.is_led_by_running_replica() {
                 return Action::Wait("a kube-controller-manager to lead, which is restarting".to_owned());
             }
-            change_standby(facts, settings, true)
+            change_standby(facts, true)
         },
         limit: None,
     },
@@ -175,11 +178,11 @@ static ROLLBACK: [Step; 6] = [
         is_done: |facts| {
             if facts.has_pods() { facts.all(Facts::is_with) } else { facts.is_confirmed(LEADER) }
         },
-        action: |facts, settings| {
+        action: |facts, _| {
             if !facts.has_pods() {
-                return Action::Confirm { step: LEADER, text: tell::enable_leader(facts) };
+                return Action::Confirm { step: LEADER, text: tell::change_leader(facts, true) };
             }
-            change_leader(facts, settings, true)
+            change_leader(facts, true)
         },
         limit: None,
     },
@@ -214,17 +217,13 @@ fn is_released(facts: &Facts) -> bool {
 /// True after a handover: ours leads, and no kube-controller-manager has the controllers.
 fn is_over(facts: &Facts) -> bool {
     let released = facts.record.goal == Some(Goal::Handover) && facts.record.released;
-    let without = || facts.replicas.iter().all(|replica| !replica.flag.runs_any(&facts.controllers));
+    let without = || facts.replicas.iter().all(|replica| !facts.runs_any(replica));
     facts.leads() && if facts.has_pods() { without() } else { released }
 }
 
-/// The reason why the flags of ours do not fit, as far as they are known.
-fn refusal(facts: &Facts) -> Option<String> {
-    if facts.ours.is_unelected {
-        return Some(tell::is_unelected());
-    }
-    let differs = facts.ours.selected.as_ref().is_some_and(|selected| *selected != facts.controllers);
-    differs.then(|| tell::selects_others(facts))
+/// True if ours runs the controllers that change hands, under the Lease, as its pods show or the operator confirmed.
+fn flags_fit(facts: &Facts) -> bool {
+    facts.flags_differ().is_none() && facts.flags_are_unknown().is_none()
 }
 
 /// True if all replicas but the leader are there and satisfy the predicate. Without a known leader, there are no standbys:
@@ -239,8 +238,11 @@ fn standbys_are(facts: &Facts, is: fn(&Facts, &Replica) -> bool) -> bool {
 }
 
 fn start(facts: &Facts, settings: &Settings) -> Action {
-    if let Some(reason) = refusal(facts) {
-        return Action::Refuse(reason);
+    if let Some(reason) = facts.flags_differ() {
+        return Action::Refuse(tell::flags_differ(reason));
+    }
+    if let Some(reason) = facts.flags_are_unknown() {
+        return Action::Confirm { step: FLAGS, text: tell::flags_are_unknown(facts, settings, reason) };
     }
     match (facts.ours.form, facts.ours.deployment) {
         (Form::Deployment, None) => Action::Instruct(tell::apply_deployment(settings)),
@@ -250,21 +252,19 @@ fn start(facts: &Facts, settings: &Settings) -> Action {
         (Form::Deployment, Some(_)) => {
             Action::Wait(format!("the Deployment {} to be ready", settings.deployment))
         }
-        (Form::StaticPods, _) if facts.ours.pods.is_empty() => {
-            Action::Instruct(tell::start_static_pods(settings))
-        }
+        (Form::StaticPods, _) if facts.ours.pods.is_empty() => Action::Instruct(tell::start_static_pods()),
         (Form::StaticPods, _) => {
             Action::Wait("the static pods of endpoint-controller-manager to be ready".to_owned())
         }
-        (Form::Processes, _) => Action::Confirm { step: START, text: tell::start_processes() },
+        (Form::Processes, _) => Action::Confirm { step: START, text: tell::start_processes(facts, settings) },
     }
 }
 
-fn stop(facts: &Facts, settings: &Settings) -> Action {
+fn stop(facts: &Facts, _: &Settings) -> Action {
     match (facts.ours.form, facts.ours.deployment) {
         (Form::Deployment, Some(it)) if it.replicas > 0 => Action::Write(Write::Scale(0)),
         (Form::StaticPods, _) if !facts.ours.pods.is_empty() => {
-            Action::Instruct(tell::stop_static_pods(facts, settings))
+            Action::Instruct(tell::stop_static_pods(facts))
         }
         (Form::Processes, _) if !facts.is_confirmed(STOP) => {
             Action::Confirm { step: STOP, text: tell::stop_processes() }
@@ -276,20 +276,20 @@ fn stop(facts: &Facts, settings: &Settings) -> Action {
 }
 
 /// The next standby to change.
-fn change_standby(facts: &Facts, settings: &Settings, on: bool) -> Action {
+fn change_standby(facts: &Facts, on: bool) -> Action {
     let leader = facts.leader().map(|leader| leader.node.as_str());
-    next_change(facts, settings, on, |replica| Some(replica.node.as_str()) != leader)
+    next_change(facts, on, |replica| Some(replica.node.as_str()) != leader)
 }
 
 /// The next replica to change, the leader last.
-fn change_leader(facts: &Facts, settings: &Settings, on: bool) -> Action {
-    next_change(facts, settings, on, |_| true)
+fn change_leader(facts: &Facts, on: bool) -> Action {
+    next_change(facts, on, |_| true)
 }
 
-fn next_change(facts: &Facts, settings: &Settings, on: bool, is_due: impl Fn(&Replica) -> bool) -> Action {
+fn next_change(facts: &Facts, on: bool, is_due: impl Fn(&Replica) -> bool) -> Action {
     // A container that is being replaced has its new flags already.
     if let Some(replica) = tell::due(facts, on).into_iter().find(|replica| is_due(replica)) {
-        return Action::Instruct(tell::edit_manifest(facts, settings, replica, on));
+        return Action::Instruct(tell::change_replica(facts, replica, on));
     }
     let is_changed = if on { Facts::is_with } else { Facts::is_without };
     let mut open = facts.replicas.iter().filter(|replica| is_due(replica) && !is_changed(facts, replica));

@@ -5,8 +5,12 @@ mod model;
 
 use proptest::prelude::*;
 
-use super::facts::{Facts, Goal, is_of_node};
-use super::steps::{Action, has_begun, next, steps};
+use super::distribution::Distribution;
+use super::facts::{FLAGS, Facts, Form, Goal, is_of_node};
+use super::own_flags::{self, OwnFlags};
+use super::steps::{Action, Write, has_begun, next, steps};
+use crate::controllers::Controller;
+use crate::diagnostics::preflight::Entries;
 use model::{Event, Model};
 
 /// Looks within which a direction ends.
@@ -169,6 +173,91 @@ fn a_handover_with_two_writers_is_refused() {
     assert!(error.contains("two") || error.contains("both write"), "{error}");
 }
 
+/// The action of a handover of mirroring alone, where the pods of ours have these arguments.
+fn action_with(args: &[&str], change: impl FnOnce(&mut Facts)) -> Action {
+    let mut model = Model::new(1, false, true);
+    model.start_ours();
+    model.write(Goal::Handover, Write::Hold);
+    model.pass(Event::Time(5));
+    let mut facts = model.facts();
+    facts.controllers = vec![Controller::EndpointSliceMirroring];
+    let spec = serde_json::json!({"containers": [{"name": "ecm", "args": args}]});
+    let lease = Model::settings().lease;
+    facts.ours.flags =
+        vec![own_flags::of(&serde_json::from_value(spec).unwrap(), &facts.controllers, &lease)];
+    change(&mut facts);
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    (step.action)(&facts, &Model::settings())
+}
+
+/// Whatever would let ours write beside kube-controller-manager ends a handover, in each spelling, and what its pods do not
+/// show is asked.
+#[test]
+fn flags_of_ours_that_do_not_fit_end_a_handover() {
+    let mirroring = "--controllers=endpointslicemirroring";
+    for args in [
+        &["--configure-cloud-routes=false"][..],
+        &[mirroring, "--leader-elect=F"],
+        &[mirroring, "--leader_elect=false"],
+        &[mirroring, "--leader-elect-resource-name=other"],
+    ] {
+        let action = action_with(args, |_| {});
+        assert!(
+            matches!(&action, Action::Refuse(reason) if reason.contains("flags")),
+            "{args:?}: {action:?}"
+        );
+    }
+    let unknown = [&["--config=/etc/ecm.yaml"][..], &[], &[mirroring, "--unknown"]];
+    for args in unknown {
+        let action = action_with(args, |_| {});
+        assert!(matches!(action, Action::Confirm { step: FLAGS, .. }), "{args:?}: {action:?}");
+        let action = action_with(args, |facts| facts.record.confirmed.push(FLAGS.to_owned()));
+        assert!(matches!(action, Action::Instruct(_)), "{args:?}: {action:?}");
+    }
+    assert!(matches!(action_with(&[mirroring], |_| {}), Action::Instruct(_)));
+}
+
+/// Before anything is written.
+#[test]
+fn flags_that_differ_end_a_handover_before_its_first_write() {
+    let mut facts = Model::new(1, false, true).facts();
+    facts.ours.flags = vec![OwnFlags::Fit, OwnFlags::Differ("x".to_owned())];
+    let (_, step) = next(Goal::Handover, &facts).unwrap();
+    assert!(matches!((step.action)(&facts, &Model::settings()), Action::Refuse(_)));
+}
+
+/// EKS, GKE and AKS show neither pods of kube-controller-manager nor its node.
+#[test]
+fn a_control_plane_without_pods_and_nodes_is_out_of_sight() {
+    let mut facts = Model::new(1, false, false).facts();
+    assert!(!facts.is_in_sight());
+    let on_a_node = Facts { distribution: Some(Distribution::K3s), ..facts.clone() };
+    assert!(on_a_node.is_in_sight());
+    facts.ours.form = Form::Processes;
+    assert!(facts.is_in_sight(), "the operator says so");
+    assert!(Model::new(1, false, true).facts().is_in_sight());
+}
+
+/// No instruction edits a manifest: RKE2 undoes that, and Talos has no shell.
+#[test]
+fn instructions_name_the_page_of_the_distribution() {
+    for (distribution, page) in [
+        (Some(Distribution::Kubeadm), "#kubeadm"),
+        (Some(Distribution::Rke2), "#k3s-rke2"),
+        (Some(Distribution::Talos), "#talos"),
+        (None, "#elsewhere"),
+    ] {
+        let action =
+            action_with(&["--controllers=endpointslicemirroring"], |facts| facts.distribution = distribution);
+        let Action::Instruct(text) = action else { panic!("{action:?}") };
+        assert!(
+            text.contains(page) && text.contains("\n\n  ,-endpointslice-mirroring-controller\n"),
+            "{text}"
+        );
+        assert!(!text.contains("sed") && !text.contains(".yaml"), "{text}");
+    }
+}
+
 /// The operator has half an hour for each command; what the programs do by themselves takes seconds.
 #[test]
 fn steps_of_the_operator_have_no_short_limit() {
@@ -206,8 +295,8 @@ fn a_renewal_in_the_second_of_a_start_decides_nothing() {
     let with = |facts: &Facts, milliseconds: i64| {
         let mut facts = facts.clone();
         let start = facts.replicas[0].started.unwrap();
-        facts.replicas[0].flag = super::flag_value::FlagValue::of([
-            "--controllers=*,-endpoint,-endpointslice,-endpointslicemirroring",
+        facts.replicas[0].entries = Entries::of_words(&[
+            "--controllers=*,-endpoint,-endpointslice,-endpointslicemirroring".to_owned(),
         ]);
         let renewed = start + jiff::SignedDuration::from_millis(milliseconds);
         facts.built_in.as_mut().unwrap().renewed = Some(renewed);

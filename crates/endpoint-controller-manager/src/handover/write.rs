@@ -2,27 +2,29 @@
 
 use http::{Method, Request, header};
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::error_chain;
 use serde_json::json;
 
 use super::command::Swap;
-use super::facts::{Facts, Goal, HOLDER, Record};
+use super::facts::{Facts, Goal, Record};
 use super::observe::{ANNOTATION, State, lease_path};
 use super::steps::Write;
 use crate::diagnostics::cluster::Cluster;
 use crate::diagnostics::exit::Failure;
+use crate::leader_election::HOLD;
 use crate::version;
 
-/// The time for which the Lease is held without a renewal by this command; that of hold.yaml too.
-const HOLD_SECONDS: i32 = 24 * 60 * 60;
+/// The reason of a hold, which the manifests of deploy/ give as well: server-side apply refuses a field that others have
+/// with another value.
+const REASON: &str = "swap-of-built-in-controllers";
 
 /// A line that says what a request does.
 pub(super) fn describe(write: Write, swap: &Swap) -> String {
     let (lease, deployment) = (&swap.settings.lease, &swap.settings.deployment);
     match write {
-        Write::Hold => format!("hold the Lease {lease} as {HOLDER}"),
+        Write::Hold => format!("hold the Lease {lease}"),
         Write::Release => format!("release the Lease {lease}"),
         Write::Scale(replicas) => format!("scale the Deployment {deployment} to {replicas}"),
         Write::Record => format!("annotate the Lease {lease}"),
@@ -42,12 +44,8 @@ pub(super) async fn send(
 ) -> Result<bool, Failure> {
     let facts = &state.facts;
     match write {
-        Write::Hold => {
-            put(cluster, swap, state, held(state.lease.as_ref()), &when_held(swap.goal, facts)).await
-        }
-        Write::Release => {
-            put(cluster, swap, state, released(state.lease.as_ref()), &when_released(facts)).await
-        }
+        Write::Hold => put(cluster, swap, state, Some(true), &when_held(swap.goal, facts)).await,
+        Write::Release => put(cluster, swap, state, Some(false), &when_released(facts)).await,
         Write::Record => note(cluster, swap, state, &begun(swap.goal, facts)).await,
         Write::Scale(replicas) => scale(cluster, swap, replicas).await.map(|()| true),
     }
@@ -63,15 +61,14 @@ pub(super) async fn note(
     state: &State,
     record: &Record,
 ) -> Result<bool, Failure> {
-    let spec = state.lease.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
-    put(cluster, swap, state, spec, record).await
+    put(cluster, swap, state, None, record).await
 }
 
 /// The record at the beginning of a swap in this direction, or of its continuation.
 pub(super) fn begun(goal: Goal, facts: &Facts) -> Record {
     let known = &facts.record;
     let same = if facts.is_begun(goal) && !known.released { known.clone() } else { Record::default() };
-    let ours = facts.lease.as_ref().filter(|lease| lease.holder != HOLDER).and_then(|lease| lease.renewed);
+    let ours = facts.lease.as_ref().and_then(|lease| lease.renewed);
     let last_renewal = match goal {
         Goal::Handover => facts.built_in_renewal(),
         Goal::Rollback => ours,
@@ -117,28 +114,12 @@ pub(super) fn nodes(facts: &Facts) -> Vec<String> {
     nodes
 }
 
-fn held(known: Option<&Lease>) -> LeaseSpec {
-    let now = Some(MicroTime(Timestamp::now()));
-    let transitions = known.and_then(|lease| lease.spec.as_ref()?.lease_transitions);
-    LeaseSpec {
-        holder_identity: Some(HOLDER.to_owned()),
-        lease_duration_seconds: Some(HOLD_SECONDS),
-        acquire_time: now.clone(),
-        renew_time: now,
-        lease_transitions: transitions,
-        ..LeaseSpec::default()
-    }
-}
-
-fn released(known: Option<&Lease>) -> LeaseSpec {
-    LeaseSpec { holder_identity: Some(String::new()), lease_duration_seconds: Some(1), ..held(known) }
-}
-
+/// Writes annotations of the Lease: the record, and a hold or its release. Who holds or held the Lease stays as it is.
 async fn put(
     cluster: &Cluster,
     swap: &Swap,
     state: &State,
-    spec: LeaseSpec,
+    hold: Option<bool>,
     record: &Record,
 ) -> Result<bool, Failure> {
     let [namespace, name] = &swap.lease;
@@ -153,8 +134,20 @@ async fn put(
     );
     // A record is a tree of strings and numbers, which always has a JSON form.
     let text = serde_json::to_string(record).unwrap_or_default();
-    metadata.annotations.get_or_insert_default().insert(ANNOTATION.to_owned(), text);
-    let lease = Lease { metadata, spec: Some(spec) };
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(ANNOTATION.to_owned(), text);
+    match hold {
+        Some(true) => {
+            annotations.entry(HOLD.annotation.to_owned()).or_insert_with(|| REASON.to_owned());
+            annotations.remove(HOLD.released);
+        }
+        Some(false) => {
+            let release = format!("{} at {}", swap.goal.name(), Timestamp::now());
+            annotations.insert(HOLD.released.to_owned(), release);
+        }
+        None => {}
+    }
+    let lease = Lease { metadata, spec: state.lease.as_ref().and_then(|lease| lease.spec.clone()) };
     let written = if state.lease.is_some() {
         cluster.client.update(&path, &lease).await
     } else {

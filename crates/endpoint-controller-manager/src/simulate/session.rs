@@ -95,7 +95,7 @@ impl Session {
         simulation: &Simulation,
         progress: &Progress,
     ) -> Result<Outcome, Vec<String>> {
-        let is_settled = self.settle(simulation, progress).await?;
+        let is_settled = Box::pin(self.settle(simulation, progress)).await?;
         let text = result::text(&self.api, scope(simulation), simulation.format)
             .await
             .map_err(|error| failed(&error))?;
@@ -113,7 +113,7 @@ impl Session {
                 .push("The input holds no EndpointSlices and no Endpoints: all of them are new".to_owned());
         }
         let before = result::read(&self.api, scope(simulation)).await.map_err(|error| failed(&error))?;
-        let is_settled = self.settle(simulation, progress).await?;
+        let is_settled = Box::pin(self.settle(simulation, progress)).await?;
         let after = result::read(&self.api, scope(simulation)).await.map_err(|error| failed(&error))?;
         let changes = changes(&before, &after);
         self.notes.push(result::count(&changes));

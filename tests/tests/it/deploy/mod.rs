@@ -9,7 +9,7 @@ pub(crate) mod manifests;
 mod monitoring;
 mod priority;
 mod rights;
-mod site;
+pub(crate) mod site;
 mod static_pod;
 
 use std::collections::BTreeSet;

@@ -161,24 +161,34 @@ async fn pages(kubeconfig: &std::path::Path) -> Pages {
     Pages::by(cluster::client(kubeconfig).await.unwrap())
 }
 
-/// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is released. Applying the base afterwards does
-/// not release it, and the program needs no right to create the Lease.
+/// Tests `disable-built-ins/hold.yaml`: ready, but without writes until it is released. Applying the base afterwards, on the
+/// client's side or the server's, does not release it, and the program needs no right to create the Lease. Applying the hold
+/// again does not take the Lease from the leader.
 async fn swap(site: &Site, world: &World) {
     site.leases().delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
     kubectl(site, &["create", "--filename=disable-built-ins/hold.yaml"]);
-    kubectl(site, &["apply", "--filename=base/rbac/lease.yaml"]);
+    for mode in ["--server-side=false", "--server-side=true"] {
+        kubectl(site, &["apply", mode, "--filename=base/rbac/lease.yaml"]);
+        assert!(site.is_held().await, "{mode}");
+    }
     let mark = site.cluster.audit().mark();
     let manager = start(site).await;
     world.pod(Pod::new("during-the-swap", "web", 0x3000)).await;
     let readme = std::fs::read_to_string(folder().join("disable-built-ins/README.md")).unwrap();
     let command =
-        readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system patch lease"));
-    let [name, merge, patch] = *command.unwrap().split_whitespace().collect::<Vec<_>>() else {
+        readme.lines().find_map(|line| line.trim().strip_prefix("kubectl -n kube-system annotate lease"));
+    let [name, annotation] = *command.unwrap().split_whitespace().collect::<Vec<_>>() else {
         panic!("{command:?}");
     };
-    let patch = patch.replace('\'', "");
-    kubectl(site, &["patch", "lease", "--namespace=kube-system", name, merge, &patch]);
+    let annotation = annotation.replace("\"$USER\"", "a-test");
+    kubectl(site, &["annotate", "lease", "--namespace=kube-system", name, &annotation]);
     world.sync().await;
+    let term = site.term().await;
+    kubectl(site, &["apply", "--filename=disable-built-ins/hold.yaml"]);
+    let forced = ["apply", "--server-side", "--force-conflicts", "--filename=disable-built-ins/hold.yaml"];
+    kubectl(site, &forced);
+    world.sync().await;
+    assert_eq!(site.term().await, term, "the Lease changed hands");
     let requests = requests(site, mark);
     let elected =
         |request: &Request| request.resource == "leases" && request.is_write() && request.code < 300;

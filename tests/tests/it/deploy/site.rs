@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::audit::{Mark, Request};
@@ -18,6 +19,9 @@ use crate::serving::tls::Authority;
 /// The name of everything: the service account, the user of the static pod, the Lease.
 pub(crate) const ACCOUNT: &str = "endpoint-controller-manager";
 pub(crate) const SYSTEM: &str = "kube-system";
+/// The annotations that hold the Lease, and release it.
+pub(crate) const HOLD: &str = "endpoint-controller-manager/hold";
+pub(crate) const RELEASED: &str = "endpoint-controller-manager/hold-released";
 
 /// A cluster with objects of `deploy/`.
 pub(crate) struct Site {
@@ -104,6 +108,18 @@ impl Site {
 
     pub(crate) fn leases(&self) -> Api<Lease> {
         Api::namespaced(self.cluster.client(), SYSTEM)
+    }
+
+    /// True if a hold of the Lease is in force.
+    pub(crate) async fn is_held(&self) -> bool {
+        let annotations = self.leases().get(ACCOUNT).await.unwrap().metadata.annotations.unwrap_or_default();
+        annotations.contains_key(HOLD) && !annotations.contains_key(RELEASED)
+    }
+
+    /// Sets an annotation of the Lease, or removes it.
+    pub(crate) async fn annotate(&self, annotation: &str, value: Option<&str>) {
+        let change = Patch::Merge(json!({"metadata": {"annotations": {annotation: value}}}));
+        self.leases().patch(ACCOUNT, &PatchParams::default(), &change).await.unwrap();
     }
 
     /// Holder and transitions of the Lease.

@@ -8,8 +8,9 @@ mod operator;
 mod ours;
 
 use std::env;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1 as core;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
@@ -17,12 +18,14 @@ use serde_json::json;
 use tests::audit::{Mark, Request};
 use tests::barrier;
 use tests::cluster::{Cluster, ClusterOptions, User};
+use tests::dialogue::Dialogue;
 use tests::manager::Controller;
 use tests::scenario::{NAMESPACE, Pod, World};
 use tests::wait::{LIMIT, until};
 use tests::{binaries, process};
 use tokio::task::JoinSet;
 
+use crate::deploy::site::{HOLD, RELEASED};
 use nodes::ControlPlaneNode;
 use operator::Site;
 use ours::Ours;
@@ -135,6 +138,9 @@ async fn plain_processes_never_write_together() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
     let nodes = ControlPlaneNode::all(&cluster, true);
+    for node in &nodes {
+        node.register(&cluster).await;
+    }
     let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: None };
     site.tick().await;
     let world = settled(&cluster).await;
@@ -143,6 +149,7 @@ async fn plain_processes_never_write_together() {
     let _churn = churn(&cluster);
     for (goal, writer) in [("handover", OURS), ("rollback", UPSTREAM)] {
         let text = site.run(goal, false, &[]).await;
+        assert!(text.contains("#k3s-rke2 (k3s)"), "{text}");
         println!("{goal} of plain processes: {:.1} s without a writer", gap(&text).as_secs_f64());
         until(&format!("{writer} to write after the {goal}"), LIMIT, async || {
             let writers = writers(&cluster, mark);
@@ -165,18 +172,57 @@ async fn a_canary_shows_that_the_old_writer_still_writes() {
     cluster.allow_election().await;
     let world = settled(&cluster).await;
     let nodes = ControlPlaneNode::all(&cluster, true);
+    for node in &nodes {
+        node.register(&cluster).await;
+    }
     let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: Some(&world) };
     site.tick().await;
     world.sync().await;
-    let canary = ["--canary-namespace=default"];
-    let text = site.run("handover", false, &canary).await;
+    // Without being asked for, because flags cannot be seen.
+    let text = site.run("handover", false, &[]).await;
     assert!(text.contains("Refused: kube-controller-manager writes, though"), "{text}");
     assert!(!text.contains("done: step 5 of 7"), "{text}");
     // There, the same shows that the right program writes.
-    site.run("rollback", false, &canary).await;
+    site.run("rollback", false, &[]).await;
     let services: Api<core::Service> = Api::namespaced(cluster.client(), "default");
     let names: Vec<_> = services.list(&ListParams::default()).await.unwrap().items;
     assert!(names.iter().all(|it| it.metadata.name.as_deref() == Some("kubernetes")), "{names:?}");
+}
+
+/// A question may stay open for days: after the answer, the cluster decides whether the request is still the right one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_comes_too_late_releases_nothing() {
+    let cluster = Cluster::start(ClusterOptions::default()).await;
+    let leases: Api<Lease> = Api::namespaced(cluster.client(), "kube-system");
+    let record = json!({"goal": "handover", "leader": "a_1",
+        "confirmed": ["start", "standbys", "leader", "canary"]});
+    let annotations = json!({HOLD: "a test", "endpoint-controller-manager/handover": record.to_string()});
+    let held = json!({"metadata": {"name": OURS, "annotations": annotations}});
+    let lives = json!({"metadata": {"name": UPSTREAM},
+        "spec": {"holderIdentity": "a_1", "leaseDurationSeconds": 3_600}});
+    let create = async |lease| {
+        leases.create(&PostParams::default(), &serde_json::from_value(lease).unwrap()).await.unwrap();
+    };
+    create(held).await;
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
+    let args = ["handover", "--ours=processes", &kubeconfig].map(str::to_owned);
+    let mut command = Dialogue::start(&binaries::endpoint_controller_manager(), cluster.folder(), &args);
+    says(&mut command, "step 6 of 7: release the Lease").await;
+    // The process that writes is back.
+    create(lives).await;
+    command.answer("y");
+    says(&mut command, "step 4 of 7: disable the controllers in the leader").await;
+    let annotations = leases.get(OURS).await.unwrap().metadata.annotations.unwrap();
+    assert!(!annotations.contains_key(RELEASED), "{annotations:?}");
+}
+
+/// Waits for the beginning of a line.
+async fn says(command: &mut Dialogue, begin: &str) {
+    let start = Instant::now();
+    while !command.line().is_some_and(|line| line.starts_with(begin)) {
+        assert!(start.elapsed() < LIMIT, "{begin} is not in {}", command.text());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// Makes a pod ready and unready in turns, until it is dropped.
@@ -207,9 +253,18 @@ async fn a_handover_that_would_delete_is_refused() {
     let mark = cluster.audit().mark();
     let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig(User::Admin).display());
     let run = |words: &[&str]| {
-        let args: Vec<&str> = ["handover", &kubeconfig].iter().chain(words).copied().collect();
+        let args: Vec<&str> =
+            ["handover", &kubeconfig, "--ours=processes"].iter().chain(words).copied().collect();
         process::output(&binaries::endpoint_controller_manager(), &args, LIMIT)
     };
+    // Nothing of kube-controller-manager is in this cluster.
+    for goal in ["handover", "rollback"] {
+        let output =
+            process::output(&binaries::endpoint_controller_manager(), &[goal, &kubeconfig, "--yes"], LIMIT);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{goal}: {text}");
+        assert!(text.contains("no kube-controller-manager of this cluster can be seen"), "{goal}: {text}");
+    }
     let refused = run(&["--yes"]);
     let text = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(3), "{text}");

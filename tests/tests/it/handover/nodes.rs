@@ -7,7 +7,7 @@ use std::process::Command;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -19,8 +19,6 @@ use tests::wait::LIMIT;
 use crate::deploy::PATIENT;
 use crate::election::SHORT;
 
-/// The folder of manifests, in that of each node.
-pub(crate) const MANIFESTS: &str = "manifests";
 const NAME: &str = "kube-controller-manager";
 /// As kubeadm has it, without the controllers that would end pods, which no kubelet runs here, or need more than this
 /// cluster has.
@@ -51,7 +49,7 @@ impl ControlPlaneNode {
 
     fn new(cluster: &Cluster, name: &str, is_hidden: bool) -> Self {
         let folder = cluster.folder().join(format!("node-{name}"));
-        std::fs::create_dir_all(folder.join(MANIFESTS)).unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
         let node = Self { name: name.to_owned(), folder, words: Vec::new(), process: None, is_hidden };
         let milliseconds = |time: std::time::Duration| time.as_millis();
         let words = [
@@ -80,16 +78,25 @@ impl ControlPlaneNode {
         &self.name
     }
 
-    /// The folder in which the operator's commands for this node run.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.is_hidden
+    }
+
+    /// Shows the node, as where k3s runs kube-controller-manager in no pod.
+    pub(crate) async fn register(&self, cluster: &Cluster) {
+        let nodes: Api<Node> = Api::all(cluster.client());
+        let info = json!({"kubeletVersion": "v1.36.3+k3s1", "architecture": "", "bootID": "", "containerRuntimeVersion": "",
+            "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "operatingSystem": "", "osImage": "",
+            "systemUUID": ""});
+        let node = json!({"metadata": {"name": self.name}, "status": {"nodeInfo": info}});
+        nodes.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await.unwrap();
     }
 
     fn manifest(&self) -> PathBuf {
-        self.folder.join(MANIFESTS).join(format!("{NAME}.yaml"))
+        self.folder.join(format!("{NAME}.yaml"))
     }
 
-    /// What an operator does where the command does not know the files: edits the flag, and restarts the process.
+    /// What an operator does: edits the flag, and restarts the process.
     pub(crate) fn edit(&mut self, entries: &str, is_on: bool) {
         let text = std::fs::read_to_string(self.manifest()).unwrap();
         let before = if is_on { format!("{CONTROLLERS}{entries}") } else { CONTROLLERS.to_owned() };

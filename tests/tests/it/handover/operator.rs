@@ -1,7 +1,6 @@
 //! The operator: runs the command, does what it prints, and may kill it at each step.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tests::binaries;
@@ -10,7 +9,7 @@ use tests::dialogue::Dialogue;
 use tests::scenario::World;
 use tests::wait::LIMIT;
 
-use super::nodes::{ControlPlaneNode, MANIFESTS};
+use super::nodes::ControlPlaneNode;
 use super::ours::Ours;
 
 /// The exit code of a command that has waited long for a step: the same command continues.
@@ -43,7 +42,6 @@ impl Site<'_> {
             let mut args = vec![
                 goal.to_owned(),
                 "--yes".to_owned(),
-                format!("--manifests={MANIFESTS}"),
                 format!("--kubeconfig={}", self.cluster.kubeconfig(User::Admin).display()),
             ];
             args.extend(words.iter().map(ToString::to_string));
@@ -74,11 +72,11 @@ impl Site<'_> {
                 }
                 if line == "  kubectl apply -k deploy/base" {
                     Ours::apply(self.cluster).await;
-                } else if let Some(script) = line.strip_prefix("  new=") {
-                    self.execute(&place, &format!("new={script}"));
                 } else if line.starts_with("  ,-") {
                     self.edit(&place, line.trim(), goal == "rollback").await;
-                    command.answer("yes");
+                    if self.nodes.iter().any(ControlPlaneNode::is_hidden) {
+                        command.answer("yes");
+                    }
                 } else {
                     place = Place::named(&line).unwrap_or(place);
                 }
@@ -95,14 +93,6 @@ impl Site<'_> {
             assert!(start.elapsed() < 3 * LIMIT, "{}", command.text());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-    }
-
-    /// Runs a command as printed, on its node.
-    fn execute(&self, place: &Place, script: &str) {
-        let node =
-            self.nodes.iter().find(|node| place.includes(node.name())).unwrap_or_else(|| panic!("{place:?}"));
-        let status = Command::new("sh").args(["-c", script]).current_dir(node.folder()).status().unwrap();
-        assert!(status.success(), "{script}: {status}");
     }
 
     /// Edits the flags of processes, and waits until they run again.
@@ -132,8 +122,7 @@ impl Place {
         if let Some(rest) = line.strip_prefix("On every control-plane node except ") {
             return Some(Self::NotOn(host(rest)));
         }
-        let at =
-            ["On node ", "At once, on ", "On "].into_iter().find_map(|start| line.strip_prefix(start))?;
+        let at = ["On node ", "On "].into_iter().find_map(|start| line.strip_prefix(start))?;
         Some(Self::On(host(at)))
     }
 

@@ -27,7 +27,7 @@ impl Ours {
     pub(crate) async fn apply(cluster: &Cluster) {
         for object in manifests::kustomization("base") {
             let created = manifests::create(&cluster.client(), &object).await;
-            // The role for the election is there already, and the Lease is held; kubectl would leave its spec as it is.
+            // The role for the election is there already, and the Lease is held; kubectl would leave its annotations.
             let may_exist = ["Role", "Lease"].contains(&manifests::text(&object, "/kind"));
             assert!(created.is_ok() || may_exist, "{created:?}");
         }

@@ -103,18 +103,19 @@ async fn kubeadm(site: &Site) {
 
 async fn leftovers(site: &Site) {
     let leases: Api<Lease> = Api::namespaced(site.cluster.client(), "kube-system");
-    let hold = &file("disable-built-ins/hold.yaml")[0];
-    let lease = async |spec: &Value| {
-        let change = Patch::Merge(json!({"spec": spec}));
-        leases.patch(LeaderElection::LEASE, &PatchParams::default(), &change).await.unwrap();
+    let patch = async |change: Value| {
+        leases.patch(LeaderElection::LEASE, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     };
-    lease(&hold["spec"]).await;
+    let lease = async |spec: &Value| patch(json!({"spec": spec})).await;
+    let hold = &file("disable-built-ins/hold.yaml")[0]["metadata"]["annotations"];
+    patch(json!({"metadata": {"annotations": hold}})).await;
     let report = site.preflight(PREPARED);
-    report.expect("lease-endpoint-controller-manager", "ok", "Held by the hold of the swap");
-    report.expect("leftover-workloads", "warning", "The hold of the swap exists");
+    report.expect("lease-endpoint-controller-manager", "ok", "On hold");
+    report.expect("leftover-workloads", "warning", "The Lease is on hold");
     site.create(&file("base/deployment.yaml")[0]).await;
     site.preflight(PREPARED).expect("leftover-workloads", "ok", "(0 of 2 ready)");
 
+    patch(json!({"metadata": {"annotations": null}})).await;
     lease(&json!({"holderIdentity": "killed_1", "leaseDurationSeconds": 15,
         "renewTime": "2026-01-01T00:00:00.000000Z"}))
     .await;

@@ -11,7 +11,7 @@ const OF_KUBEADM: [[&str; 2]; 2] =
 
 /// The entries of `--controllers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entries(Vec<String>);
+pub(crate) struct Entries(Vec<String>);
 
 impl Entries {
     fn new(list: &str) -> Self {
@@ -19,7 +19,7 @@ impl Entries {
     }
 
     /// Those of a command: of all its flags, or the default.
-    pub(super) fn of_words(words: &[String]) -> Self {
+    pub(crate) fn of_words(words: &[String]) -> Self {
         let mut lists = Vec::new();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -49,7 +49,7 @@ impl Entries {
     }
 
     /// True if kube-controller-manager runs a controller of this program.
-    pub(super) fn run(&self, controller: Controller) -> bool {
+    pub(crate) fn run(&self, controller: Controller) -> bool {
         decision(&self.0, &controller.names()).unwrap_or_else(|| self.0.iter().any(|entry| entry == "*"))
     }
 

@@ -7,8 +7,6 @@ use crate::version;
 
 /// The namespace of kube-controller-manager's Lease and pods.
 pub(super) const SYSTEM: &str = "kube-system";
-/// The holder in `deploy/disable-built-ins/hold.yaml`.
-const HOLD: &str = "swap-of-built-in-controllers";
 
 /// A Lease of a leader election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +15,8 @@ pub(super) struct Lease {
     pub(super) holder: String,
     pub(super) renewed: Option<Timestamp>,
     pub(super) seconds: i32,
+    /// True if a hold is in force, so that no process acquires it.
+    pub(super) is_held: bool,
 }
 
 /// The namespace and the name of this program's Lease.
@@ -32,24 +32,25 @@ pub(super) fn lease_name(config: &Config) -> (&str, &str) {
 pub(super) enum State<'a> {
     /// There is none, or its holder released it.
     Free,
-    /// The hold of the swap.
+    /// An operator holds it, and no process does.
     Hold,
     /// A process holds it.
     Held(&'a str),
-    /// Its holder has not renewed it in time.
+    /// Its holder has not renewed it in time, if its clock is right.
     Expired(&'a str),
 }
 
 /// The state of a Lease at a time.
 pub(super) fn state(lease: Option<&Lease>, now: Timestamp) -> State<'_> {
-    let Some(Lease { holder, renewed, seconds }) = lease.filter(|lease| !lease.holder.is_empty()) else {
-        return State::Free;
-    };
-    if holder == HOLD {
-        return State::Hold;
-    }
+    let Some(Lease { holder, renewed, seconds, is_held }) = lease else { return State::Free };
     let end = renewed.and_then(|time| time.checked_add(SignedDuration::from_secs((*seconds).into())).ok());
-    if end.is_some_and(|end| end > now) { State::Held(holder) } else { State::Expired(holder) }
+    match holder.as_str() {
+        "" if *is_held => State::Hold,
+        "" => State::Free,
+        holder if end.is_some_and(|end| end > now) => State::Held(holder),
+        _ if *is_held => State::Hold,
+        holder => State::Expired(holder),
+    }
 }
 
 /// A time before another for a reader: `5 s ago`.
@@ -73,20 +74,20 @@ mod tests {
 
     #[test]
     fn a_lease_is_held_until_its_duration_has_passed() {
-        let lease = |holder: &str| Lease { holder: holder.to_owned(), renewed: Some(at(100)), seconds: 15 };
+        let lease = |holder: &str| Lease {
+            holder: holder.to_owned(),
+            renewed: Some(at(100)),
+            seconds: 15,
+            is_held: false,
+        };
         assert_eq!(state(None, at(0)), State::Free);
         assert_eq!(state(Some(&lease("")), at(101)), State::Free);
         assert_eq!(state(Some(&lease("a")), at(114)), State::Held("a"));
         assert_eq!(state(Some(&lease("a")), at(115)), State::Expired("a"));
-        // The hold is never renewed.
-        let hold = Lease { renewed: None, ..lease(HOLD) };
-        assert_eq!(state(Some(&hold), at(0)), State::Hold);
-    }
-
-    #[test]
-    fn the_hold_is_that_of_the_manifest() {
-        let manifest = include_str!("../../../../../deploy/disable-built-ins/hold.yaml");
-        assert!(manifest.contains(&format!("holderIdentity: {HOLD}\n")), "{manifest}");
+        let held = |holder: &str| Lease { is_held: true, ..lease(holder) };
+        assert_eq!(state(Some(&held("")), at(101)), State::Hold);
+        assert_eq!(state(Some(&held("a")), at(114)), State::Held("a"), "a hold ends no term");
+        assert_eq!(state(Some(&held("a")), at(115)), State::Hold);
     }
 
     #[test]

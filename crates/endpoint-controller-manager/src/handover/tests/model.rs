@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::controllers::Controller;
+use crate::diagnostics::preflight::Entries;
 use crate::handover::drive::confirmed;
-use crate::handover::facts::{
-    Deployed, Facts, Form, Goal, HOLDER, LeaseFacts, Ours, Record, Replica, STANDBYS,
-};
-use crate::handover::flag_value::FlagValue;
+use crate::handover::facts::{Deployed, Facts, Form, Goal, LeaseFacts, Ours, Record, Replica, STANDBYS};
+use crate::handover::own_flags::OwnFlags;
 use crate::handover::settings::Settings;
 use crate::handover::steps::Write;
 use crate::handover::write::{begun, nodes, when_held, when_released};
@@ -31,8 +30,8 @@ pub(super) enum Event {
 #[derive(Clone, Debug)]
 struct Process {
     identity: String,
-    /// As started, whatever the manifest says now.
-    flag: FlagValue,
+    /// True if it was started with the controllers, whatever its manifest says now.
+    has_controllers: bool,
     started: i64,
 }
 
@@ -43,6 +42,8 @@ struct Lease {
     renewed: i64,
     seconds: i64,
     transitions: i32,
+    /// True if a hold is in force.
+    is_on_hold: bool,
 }
 
 pub(super) struct Model {
@@ -51,7 +52,8 @@ pub(super) struct Model {
     is_seen: bool,
     /// True if kube-controller-manager releases its Lease when it ends.
     releases: bool,
-    nodes: Vec<(String, String, Option<Process>)>,
+    /// Each with its name, and whether its manifest has the controllers.
+    nodes: Vec<(String, bool, Option<Process>)>,
     built_in: Option<Lease>,
     ours: Vec<Process>,
     replicas: i32,
@@ -64,9 +66,7 @@ const SECONDS: i64 = 15;
 
 impl Model {
     pub(super) fn new(nodes: u8, releases: bool, is_seen: bool) -> Self {
-        let node = |number: u8| {
-            (format!("n{number}"), "--controllers=*,bootstrapsigner,tokencleaner".to_owned(), None)
-        };
+        let node = |number: u8| (format!("n{number}"), true, None);
         let mut model = Self {
             now: 1_700_000_000,
             number: 0,
@@ -124,8 +124,7 @@ impl Model {
     fn kubelets(&mut self) {
         for index in 0..self.nodes.len() {
             let (name, manifest, process) = &mut self.nodes[index];
-            let wanted = FlagValue::of([manifest.as_str()]);
-            match process.as_ref().map(|process| process.flag == wanted) {
+            match process.as_ref().map(|process| process.has_controllers == *manifest) {
                 Some(true) => {}
                 Some(false) => {
                     let ended = process.take().unwrap();
@@ -134,7 +133,7 @@ impl Model {
                 None => {
                     self.number += 1;
                     let identity = format!("{name}_{}", self.number);
-                    *process = Some(Process { identity, flag: wanted, started: self.now });
+                    *process = Some(Process { identity, has_controllers: *manifest, started: self.now });
                 }
             }
         }
@@ -149,7 +148,7 @@ impl Model {
         if self.ours.len() < wanted {
             self.number += 1;
             let identity = format!("ours_{}", self.number);
-            self.ours.push(Process { identity, flag: FlagValue::of([]), started: self.now });
+            self.ours.push(Process { identity, has_controllers: true, started: self.now });
         }
     }
 
@@ -159,8 +158,8 @@ impl Model {
 
     /// A handover without the command, which keeps the annotation of the Lease.
     pub(super) fn hand_over_by_hand(&mut self) {
-        self.set_flags(|flag| flag.without(&Controller::ALL));
-        self.lease = Some(self.lease("", 1));
+        self.set_flags(false);
+        self.hold(false);
         self.start_ours();
         self.pass(Event::Time(60));
     }
@@ -169,22 +168,19 @@ impl Model {
     pub(super) fn roll_back_by_hand(&mut self) {
         self.replicas = 0;
         self.pass(Event::Time(60));
-        self.set_flags(|flag| flag.with(&Controller::ALL));
+        self.set_flags(true);
         self.pass(Event::Time(60));
     }
 
-    fn set_flags(&mut self, value: impl Fn(&FlagValue) -> String) {
-        for (_, manifest, _) in &mut self.nodes {
-            let value = value(&FlagValue::of([manifest.as_str()]));
-            *manifest = format!("--controllers={value}");
-        }
+    fn set_flags(&mut self, on: bool) {
+        self.nodes.iter_mut().for_each(|(_, manifest, _)| *manifest = on);
     }
 
     /// True if a process of kube-controller-manager with a controller leads.
     pub(super) fn built_in_writes(&self) -> bool {
         let holder = self.built_in.as_ref().map_or("", |lease| &lease.holder);
         let processes = self.nodes.iter().filter_map(|(_, _, process)| process.as_ref());
-        processes.into_iter().any(|it| it.identity == holder && it.flag.runs_any(&Controller::ALL))
+        processes.into_iter().any(|it| it.identity == holder && it.has_controllers)
     }
 
     pub(super) fn ours_writes(&self) -> bool {
@@ -207,8 +203,6 @@ impl Model {
 
     pub(super) fn settings() -> Settings {
         Settings {
-            manifest: "kube-controller-manager.yaml".to_owned(),
-            own_manifest: "endpoint-controller-manager.yaml".to_owned(),
             lease: "kube-system/endpoint-controller-manager".to_owned(),
             deployment: "kube-system/endpoint-controller-manager".to_owned(),
         }
@@ -220,7 +214,7 @@ impl Model {
             .filter(|_| self.is_seen)
             .map(|(name, process)| Replica {
                 node: name.clone(),
-                flag: process.flag.clone(),
+                entries: entries(process.has_controllers),
                 started: Some(time(process.started)),
             })
             .collect();
@@ -228,6 +222,7 @@ impl Model {
         Facts {
             controllers: Controller::ALL.to_vec(),
             wants_canary: false,
+            distribution: None,
             lease: self.lease.as_ref().map(|lease| self.lease_facts(lease)),
             built_in: self.built_in.as_ref().map(|lease| self.lease_facts(lease)),
             absent: self.record.nodes.iter().filter(|node| !is_shown(node)).cloned().collect(),
@@ -240,8 +235,7 @@ impl Model {
                 }),
                 pods: self.ours.iter().map(|process| process.identity.clone()).collect(),
                 ready: self.ours.len(),
-                selected: Some(Controller::ALL.to_vec()),
-                is_unelected: false,
+                flags: vec![OwnFlags::Fit],
             },
             record: self.record.clone(),
         }
@@ -254,26 +248,33 @@ impl Model {
             renewed: Some(time(lease.renewed)),
             live: !lease.holder.is_empty() && self.now - lease.renewed < lease.seconds,
             transitions: lease.transitions,
+            is_on_hold: lease.is_on_hold,
         }
     }
 
-    /// Our Lease as this command writes it.
-    fn lease(&self, holder: &str, seconds: i64) -> Lease {
-        let transitions = self.lease.as_ref().map(|lease| lease.transitions).unwrap_or_default();
-        Lease { holder: holder.to_owned(), acquired: self.now, renewed: self.now, seconds, transitions }
+    /// Holds our Lease, or releases it: nothing else of it changes.
+    fn hold(&mut self, is_on_hold: bool) {
+        let new = Lease {
+            holder: String::new(),
+            acquired: self.now,
+            renewed: self.now,
+            seconds: 1,
+            transitions: 0,
+            is_on_hold,
+        };
+        self.lease.get_or_insert(new).is_on_hold = is_on_hold;
     }
 
     pub(super) fn write(&mut self, goal: Goal, write: Write) {
         let facts = self.facts();
-        let day = 86_400;
         match write {
             Write::Hold => {
                 self.record = when_held(goal, &facts);
-                self.lease = Some(self.lease(HOLDER, day));
+                self.hold(true);
             }
             Write::Release => {
                 self.record = when_released(&facts);
-                self.lease = Some(self.lease("", 1));
+                self.hold(false);
             }
             Write::Record => self.record = begun(goal, &facts),
             Write::Scale(replicas) => self.replicas = replicas,
@@ -281,18 +282,17 @@ impl Model {
         self.record.nodes = nodes(&facts);
     }
 
-    /// Does what an instruction says: takes the value of the flag to the node.
+    /// Does what an instruction says.
     pub(super) fn obey(&mut self, text: &str) {
         let node = text.strip_prefix("On node ").and_then(|rest| rest.split(',').next()).unwrap();
-        let value = text.rsplit("|--controllers=").next().and_then(|rest| rest.split('|').next()).unwrap();
         let (_, manifest, _) = self.nodes.iter_mut().find(|(name, _, _)| name == node).unwrap();
-        *manifest = format!("--controllers={value}");
+        *manifest = text.contains(": enable");
     }
 
     /// Changes what cannot be seen, and says so.
     pub(super) fn confirm(&mut self, step: &str, text: &str) {
         let facts = self.facts();
-        let is_on = text.contains("remove");
+        let is_on = text.contains(": enable");
         let holder = self.built_in.as_ref().map(|lease| lease.holder.clone()).unwrap_or_default();
         let host = holder.split('_').next().unwrap();
         let of_step: BTreeSet<bool> = if step == STANDBYS { [false].into() } else { [false, true].into() };
@@ -302,10 +302,7 @@ impl Model {
                 if let Some(ended) = process.take() {
                     release(&mut self.built_in, &ended, self.releases);
                 }
-                let flag = FlagValue::of([manifest.as_str()]);
-                let value =
-                    if is_on { flag.with(&facts.controllers) } else { flag.without(&facts.controllers) };
-                *manifest = format!("--controllers={value}");
+                *manifest = is_on;
             }
         }
         // The operator waits for the restart.
@@ -313,6 +310,13 @@ impl Model {
         self.record = confirmed(&facts, step);
         self.record.leader_renewal = self.built_in.as_ref().map(|lease| time(lease.renewed));
     }
+}
+
+/// `--controllers` of kube-controller-manager, as kubeadm has it.
+fn entries(has_controllers: bool) -> Entries {
+    let all = Controller::ALL.map(|controller| format!(",-{}", controller.name())).concat();
+    let without = if has_controllers { "" } else { &all };
+    Entries::of_words(&[format!("--controllers=*,bootstrapsigner,tokencleaner{without}")])
 }
 
 fn time(second: i64) -> Timestamp {
@@ -328,11 +332,12 @@ fn elect(lease: Option<Lease>, candidates: &[String], now: i64) -> Option<Lease>
         renewed: now,
         seconds: SECONDS,
         transitions: lease.as_ref().map_or(0, |lease| lease.transitions + 1),
+        is_on_hold: false,
     });
     let Some(mut lease) = lease else { return taken };
     if candidates.contains(&lease.holder) {
         lease.renewed = now;
-    } else if lease.holder.is_empty() || now - lease.renewed >= lease.seconds {
+    } else if !lease.is_on_hold && (lease.holder.is_empty() || now - lease.renewed >= lease.seconds) {
         return taken.or(Some(lease));
     }
     Some(lease)

@@ -23,15 +23,20 @@ fn chart() -> PathBuf {
     folder().join("chart")
 }
 
-/// Runs helm, with values unless they are null. An image and the consent to write are added, unless the values say otherwise.
+/// Runs helm 4, with values unless they are null. An image and the consent to write are added, unless the values say otherwise.
 fn helm(args: &[&str], values: &Value) -> Output {
+    helm_of("helm", args, values)
+}
+
+/// Runs one of the tools `helm`, which is of version 4, and `helm3`, in the same way.
+fn helm_of(tool: &str, args: &[&str], values: &Value) -> Output {
     let required = json!({"image": {"repository": IMAGE}, "builtInControllersDisabled": true});
     let files = [&required, values].map(|values| {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), values.to_string()).unwrap();
         file
     });
-    let mut command = Command::new(binaries::tool("helm"));
+    let mut command = Command::new(binaries::tool(tool));
     // No configuration or plugins of the user who runs the test, and no cache of what an earlier API server at the same port
     // has.
     let home = tempfile::tempdir().unwrap();

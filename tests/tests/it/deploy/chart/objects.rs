@@ -94,8 +94,21 @@ fn a_held_lease_is_that_of_the_swap() {
     let objects = template(SYSTEM, &json!({"lease": {"hold": true}}));
     let lease = objects.iter().find(|object| text(object, "/kind") == "Lease").unwrap();
     let hold = &file("disable-built-ins/hold.yaml")[0];
-    assert_eq!(lease["spec"], hold["spec"]);
+    assert_eq!(lease["metadata"]["annotations"], hold["metadata"]["annotations"]);
     assert_eq!(name(lease), name(hold));
+}
+
+/// A manifest with a holder, applied again, would take the Lease from the leader.
+#[test]
+fn no_manifest_names_the_holder_of_the_lease() {
+    let mut objects = template(SYSTEM, &json!({"lease": {"hold": true}}));
+    objects.extend(template(SYSTEM, &json!({})));
+    objects.extend(kustomization("base"));
+    objects.extend(file("disable-built-ins/hold.yaml"));
+    let leases = objects.iter().filter(|object| text(object, "/kind") == "Lease");
+    assert!(leases.clone().count() == 4 && leases.clone().all(|lease| lease.get("spec").is_none()));
+    let released = leases.filter(|lease| lease.to_string().contains("hold-released"));
+    assert_eq!(released.count(), 0, "applied again, it would release a hold");
 }
 
 /// Only the Lease, what is about it, and what belongs to the API server stay in kube-system.

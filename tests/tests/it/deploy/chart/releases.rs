@@ -11,16 +11,20 @@ use tests::wait::{self, LIMIT};
 
 use super::super::manifests::{authorized, deployment};
 use super::super::priority::has_priority;
-use super::super::site::{ACCOUNT, SYSTEM, Site};
-use super::{chart, helm};
+use super::super::site::{ACCOUNT, RELEASED, SYSTEM, Site};
+use super::{chart, helm_of};
 
 impl Site {
-    /// Runs helm in a namespace, and returns what it prints.
+    /// Runs helm 4 in a namespace, and returns what it prints.
     fn helm(&self, namespace: &str, args: &[&str], values: &Value) -> Result<String, String> {
+        self.helm_of("helm", namespace, args, values)
+    }
+
+    fn helm_of(&self, tool: &str, namespace: &str, args: &[&str], values: &Value) -> Result<String, String> {
         let kubeconfig = self.cluster.kubeconfig(User::Admin);
         let mut all = vec!["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", namespace];
         all.extend(args);
-        let output = helm(&all, values);
+        let output = helm_of(tool, &all, values);
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
@@ -32,40 +36,82 @@ impl Site {
     }
 }
 
-/// The swap with the chart: held while the program starts, released by an upgrade. Afterwards neither an upgrade nor a
-/// rollback touches the leader's Lease.
+/// The ways of helm to write an object: the tool, and flags of each command that does.
+const WAYS: [(&str, &[&str]); 4] = [
+    ("helm3", &[]),
+    ("helm", &["--server-side=false"]),
+    ("helm", &["--server-side=true"]),
+    ("helm", &["--server-side=true", "--force-conflicts"]),
+];
+
+/// The swap with the chart, in each way: on hold while the program starts, then released. Afterwards nothing that is applied
+/// takes the Lease from the leader, whatever of the hold it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn releases_are_installed_upgraded_and_rolled_back_under_a_leader() {
     let site = Site::prepare(&[], deployment(), Vec::new()).await;
     let world = World::prepare(site.cluster.client(), Controller::ALL).await;
     let chart = chart();
     let chart = chart.to_str().unwrap();
-    let hold = json!({"lease": {"hold": true}});
-    site.helm(SYSTEM, &["install", "ecm", chart, "--dry-run=server"], &hold).unwrap();
-    assert_eq!(site.replicas(SYSTEM).await, None, "a dry run installs nothing");
-    site.helm(SYSTEM, &["install", "ecm", chart], &hold).unwrap();
-    assert_eq!(site.replicas(SYSTEM).await, Some(2));
+    let hold = |on: bool| json!({"lease": {"hold": on}});
+    for (tool, flags) in WAYS {
+        let run = |args: &[&str], values: &Value| {
+            site.helm_of(tool, SYSTEM, &[args, flags].concat(), values).unwrap_or_else(|error| {
+                panic!("{tool} {flags:?} {args:?}: {error}");
+            });
+        };
+        run(&["install", "ecm", chart, "--dry-run=server"], &hold(true));
+        assert_eq!(site.replicas(SYSTEM).await, None, "a dry run installs nothing");
+        run(&["install", "ecm", chart], &hold(true));
+        assert_eq!(site.replicas(SYSTEM).await, Some(2));
+        authorized(&site.cluster.client()).await;
 
-    let manager = site.start(|options| options).await;
-    assert_eq!(site.term().await.0, "swap-of-built-in-controllers");
-    site.helm(SYSTEM, &["upgrade", "ecm", chart], &json!({"lease": {"hold": false}})).unwrap();
-    world.sync().await;
-    let term = site.term().await;
-    assert!(!["", "swap-of-built-in-controllers"].contains(&term.0.as_str()), "{term:?}");
+        let manager = site.start(|options| options).await;
+        shows_hold(&manager, true).await;
+        assert_eq!(site.term().await.0, "");
+        site.annotate(RELEASED, Some("a test")).await;
+        world.sync().await;
+        let term = site.term().await;
+        assert_ne!(term.0, "");
 
-    site.helm(SYSTEM, &["upgrade", "ecm", chart], &json!({"replicas": 3})).unwrap();
-    assert_eq!(site.replicas(SYSTEM).await, Some(3));
-    site.helm(SYSTEM, &["rollback", "ecm", "2"], &Value::Null).unwrap();
-    assert_eq!(site.replicas(SYSTEM).await, Some(2));
-    let refusal = site.helm(SYSTEM, &["upgrade", "ecm", chart], &hold).unwrap_err();
-    assert!(refusal.contains("conflicts with \"endpoint-controller-manager\""), "{refusal}");
-    assert_eq!(site.term().await, term, "the Lease changed hands");
-    world.sync().await;
-    assert!(manager.stop().await.success());
+        let upgrade = ["upgrade", "ecm", chart];
+        run(&[&upgrade[..], &["--reuse-values"]].concat(), &json!({"replicas": 3}));
+        assert_eq!(site.replicas(SYSTEM).await, Some(3));
+        run(&["rollback", "ecm", "1"], &Value::Null);
+        assert_eq!(site.replicas(SYSTEM).await, Some(2));
+        for on in [false, true] {
+            run(&upgrade, &hold(on));
+            assert!(!site.is_held().await, "a release is final");
+        }
+        // A hold that is put into force is one for the next replica.
+        site.annotate(RELEASED, None).await;
+        shows_hold(&manager, true).await;
+        run(&[&upgrade[..], &["--reuse-values"]].concat(), &json!({"replicas": 3}));
+        world.sync().await;
+        assert_eq!(site.term().await, term, "{tool} {flags:?}: the Lease changed hands");
+        assert!(manager.stop().await.success());
 
-    site.helm(SYSTEM, &["uninstall", "ecm"], &Value::Null).unwrap();
-    assert_eq!(site.replicas(SYSTEM).await, None);
-    assert!(site.leases().get_opt(ACCOUNT).await.unwrap().is_none(), "the Lease is part of the release");
+        let next = site.start(|options| options).await;
+        shows_hold(&next, true).await;
+        assert_eq!(site.term().await, (String::new(), term.1));
+        run(&upgrade, &hold(false));
+        world.sync().await;
+        assert_ne!(site.term().await, term);
+        assert!(next.stop().await.success());
+
+        site.helm_of(tool, SYSTEM, &["uninstall", "ecm"], &Value::Null).unwrap();
+        assert_eq!(site.replicas(SYSTEM).await, None);
+        assert!(site.leases().get_opt(ACCOUNT).await.unwrap().is_none(), "the Lease is part of the release");
+    }
+}
+
+/// Waits until the metrics show a hold, or none.
+async fn shows_hold(manager: &Manager, is_held: bool) {
+    let series = format!("leader_election_held{{name=\"{ACCOUNT}\"}} {}\n", u8::from(is_held));
+    wait::until(&series, LIMIT, async || {
+        let (_, page) = manager.get("/metrics").await;
+        if page.contains(&series) { Ok(()) } else { Err("another value".to_owned()) }
+    })
+    .await;
 }
 
 /// Elected by the Lease in kube-system, with the priority of kube-controller-manager.

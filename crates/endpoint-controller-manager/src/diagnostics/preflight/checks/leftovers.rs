@@ -23,10 +23,12 @@ pub(super) fn workloads(facts: &Facts) -> Check {
         State::Held(_) => Check::ok(WORKLOADS, format!("The program runs: {list}")),
         State::Hold if workloads.is_empty() => Check::warning(
             WORKLOADS,
-            "The hold of the swap exists, and no Deployment or pod of this program that waits for it",
-            "Go on with the swap, unless the hold is of an earlier try: then release the Lease, as deploy/disable-built-ins says",
+            "The Lease is on hold, and no Deployment or pod of this program waits for it",
+            "Go on with the swap. After a rollback, the hold keeps a program that is started again from leading",
         ),
-        State::Hold => Check::ok(WORKLOADS, format!("The program waits for the end of the swap: {list}")),
+        State::Hold => {
+            Check::ok(WORKLOADS, format!("The program waits for the release of the Lease: {list}"))
+        }
         State::Free | State::Expired(_) if workloads.is_empty() => {
             Check::ok(WORKLOADS, "No Deployment and no static pod of this program")
         }

@@ -8,6 +8,7 @@ use crate::diagnostics::preflight::facts::ManagerPod;
 use crate::diagnostics::preflight::lease::{Lease, SYSTEM};
 use crate::diagnostics::preflight::unknown::{Fact, Unknown};
 use crate::input::object::text;
+use crate::leader_election::HOLD;
 use crate::version;
 
 /// Reads a Lease.
@@ -17,8 +18,10 @@ pub(super) async fn lease(requests: &Requests<'_>, namespace: &str, name: &str) 
     let Some(object) = requests.get(&path, &action).await? else { return Ok(None) };
     let lease: coordination::Lease =
         serde_json::from_value(object).map_err(|error| Unknown::failed(&action, &error.to_string()))?;
+    let is_held = HOLD.in_force(&lease.metadata).is_some();
     let spec = lease.spec.unwrap_or_default();
     Ok(Some(Lease {
+        is_held,
         holder: spec.holder_identity.unwrap_or_default(),
         renewed: spec.renew_time.map(|time| time.0),
         seconds: spec.lease_duration_seconds.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::diagnostics::preflight::check::{Check, OWN_LEASE, UPSTREAM_LEASE};
 use crate::diagnostics::preflight::facts::Facts;
-use crate::diagnostics::preflight::lease::{Lease, State, ago, lease_name, state};
+use crate::diagnostics::preflight::lease::{Lease, State, ago, state};
 
 /// The checks of kube-controller-manager's Lease and of this program's.
 pub(super) fn leases(facts: &Facts, config: &Config) -> [Check; 2] {
@@ -41,23 +41,25 @@ fn own(facts: &Facts, config: &Config) -> Check {
         Ok(lease) => lease.as_ref(),
         Err(unknown) => return Check::not_checked(OWN_LEASE, unknown),
     };
-    let (namespace, name) = lease_name(config);
     match state(lease, facts.now) {
         State::Free => Check::ok(
             OWN_LEASE,
-            "Not held: a start of this program leads at once, unless the swap's hold is created first",
+            "Not held: a start of this program leads at once, unless the Lease is put on hold first",
         ),
-        State::Hold => Check::ok(OWN_LEASE, "Held by the hold of the swap: a start of this program waits"),
+        State::Hold => {
+            Check::ok(OWN_LEASE, "On hold: a start of this program waits until the hold is released")
+        }
         State::Held(holder) => {
             Check::ok(OWN_LEASE, format!("Held by {holder}, renewed {}", renewed(lease, facts)))
         }
         State::Expired(holder) => Check::warning(
             OWN_LEASE,
-            format!("Left by {holder}, which ended without releasing it {}", renewed(lease, facts)),
             format!(
-                "Release it: kubectl -n {namespace} patch lease {name} --type=merge \
-                 --patch='{{\"spec\":{{\"holderIdentity\":\"\"}}}}'"
+                "Left by {holder}, which ended without releasing it {}, unless it still runs with another clock",
+                renewed(lease, facts)
             ),
+            "Look whether that process runs, and compare the clock of its node with that of the API server. A Lease that was \
+             left needs nothing: the next start waits for its duration, and acquires it",
         ),
     }
 }

@@ -7,7 +7,7 @@ use tests::binaries;
 use tests::cluster::{Cluster, User};
 use tests::pages::Pages;
 use tests::ports;
-use tests::process::{Environment, Process};
+use tests::process::Process;
 use tests::shadow;
 use tokio::time::timeout;
 
@@ -18,7 +18,6 @@ pub(crate) struct Replica {
     port: u16,
     folder: PathBuf,
     args: Vec<String>,
-    environment: Environment,
     process: Option<Process>,
     pages: Pages,
 }
@@ -35,8 +34,7 @@ impl Replica {
         replica
     }
 
-    /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not. Nothing
-    /// reads its verbose log.
+    /// A shadow that does not run yet, and leaves Services with a label to other controllers, as the replicas do not.
     pub(crate) fn shadow(cluster: &Cluster) -> Self {
         let args = vec![
             "shadow".to_owned(),
@@ -45,11 +43,8 @@ impl Replica {
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics".to_owned(),
             "--feature-gates=EndpointControllerNameWellKnownLabel=true".to_owned(),
             "--grace=2s".to_owned(),
-            "-v=10".to_owned(),
         ];
-        let mut shadow = Self::with_args(cluster, "shadow", args);
-        shadow.environment.stderr_is_stuck = true;
-        shadow
+        Self::with_args(cluster, "shadow", args)
     }
 
     fn with_args(cluster: &Cluster, name: &str, mut args: Vec<String>) -> Self {
@@ -61,8 +56,7 @@ impl Replica {
             format!("--secure-port={port}"),
             format!("--cert-dir={}", folder.display()),
         ]);
-        let (environment, pages) = (Environment::default(), Pages::anonymous(port));
-        Self { port, folder, args, environment, process: None, pages }
+        Self { port, folder, args, process: None, pages: Pages::anonymous(port) }
     }
 
     /// Writes its configuration file, with these sections.
@@ -91,8 +85,7 @@ impl Replica {
         }
         self.process.get_or_insert_with(|| {
             let program = binaries::endpoint_controller_manager();
-            let (args, environment) = (self.args.clone(), &self.environment);
-            Process::start_in("endpoint-controller-manager", &program, &self.folder, args, environment)
+            Process::start("endpoint-controller-manager", &program, &self.folder, self.args.clone())
         });
     }
 

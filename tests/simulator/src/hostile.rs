@@ -108,7 +108,7 @@ fn policy(rng: &mut Rng, start: u64, entries: &mut Entries) {
     entries
         .push((start, Action::Policy(Policy { milliseconds: (!lasts).then_some(milliseconds), ..policy })));
     let all = || Action::Touch(NAMES.map(ToOwned::to_owned).to_vec());
-    for _ in 0..1 + rng.below(4) {
+    for _ in 0..=rng.below(4) {
         let action = if rng.percent(60) { Action::TouchEndpoints } else { all() };
         entries.push((start + number(rng, milliseconds), action));
     }

@@ -96,20 +96,17 @@ pub async fn run(options: &Options) -> Report {
         !rewritten.contains(&change.service) && (!options.policy() || synced.contains(&change.service))
     });
     let foreseen: Vec<String> = foreseen.iter().map(ToString::to_string).collect();
-    assert!(
-        foreseen.is_empty(),
-        "seed {seed}: simulate --diff finds\n{}\nAgain: {again}",
-        foreseen.join("\n")
-    );
+    let differences = foreseen.join("\n");
+    assert!(foreseen.is_empty(), "seed {seed}: simulate --diff finds\n{differences}\nAgain: {again}");
     let (by_ours, by_upstream) = tokio::join!(
         Box::pin(upstream.hand_over(options.candidate)),
         Box::pin(ours.hand_over(Kind::Upstream))
     );
-    let mut by_ours = of_endpoints(&by_ours);
+    let [mut by_ours, mut by_upstream] = [of_endpoints(&by_ours), of_endpoints(&by_upstream)];
     by_ours.retain(|write| !rewritten.contains(service_of(write)));
-    by_ours.retain(|write| !options.policy() || !is_mirrored(write));
-    let mut by_upstream = of_endpoints(&by_upstream);
-    by_upstream.retain(|write| !options.policy() || !is_mirrored(write));
+    for writes in [&mut by_ours, &mut by_upstream] {
+        writes.retain(|write| !options.policy() || !is_mirrored(write));
+    }
     if let Some(Step { chance, .. }) = steps.last() {
         by_upstream.retain(|write| match write.resource.as_str() {
             "endpointslices" if !is_mirrored(write) => !chance.hints.contains(service_of(write)),

@@ -75,7 +75,7 @@ impl Foresight {
         let before = read().await?;
         let controllers = Controllers::start(config, &self.server.client()).await;
         let controllers = controllers.map_err(|error| error_chain(&error))?;
-        let running = tokio::time::timeout(LIMIT, controllers.run_until_quiet()).await;
+        let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet())).await;
         let failing =
             running.map_err(|_| format!("the controllers did not end within {} s", LIMIT.as_secs()))?;
         let failing = failing.map_err(|error| error_chain(&error))?;

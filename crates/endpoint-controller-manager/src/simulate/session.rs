@@ -80,7 +80,7 @@ impl Session {
     /// Services keep failing.
     async fn settle(&mut self, simulation: &Simulation, progress: &Progress) -> Result<bool, Vec<String>> {
         let controllers = self.controllers(simulation, progress).await?;
-        let running = tokio::time::timeout(LIMIT, controllers.run_until_quiet());
+        let running = Box::pin(tokio::time::timeout(LIMIT, controllers.run_until_quiet()));
         let failing = running.await.map_err(|_| one(unfinished()))?.map_err(|error| broken(&error))?;
         progress.step(|| "Reading the result".to_owned());
         let delegation = simulation.config.gates.enabled(gates::ENDPOINT_CONTROLLER_NAME_WELL_KNOWN_LABEL);

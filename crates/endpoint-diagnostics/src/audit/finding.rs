@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use super::object::ObjectRef;
-use super::options::Options;
 use super::repair::Repair;
-use crate::snapshot::Snapshot;
 use crate::text::one_line;
 
 /// The weight of a finding.
@@ -99,15 +97,6 @@ impl Finding {
     pub(super) fn repaired_by(mut self, repair: Option<Repair>) -> Self {
         self.repair = repair;
         self
-    }
-
-    /// True if its rule finds the same in these objects, with the same repair. For a look just before that write, when only
-    /// what belongs to the Service is read again; rules that need other objects find nothing then.
-    pub fn is_found_in(&self, snapshot: &Snapshot) -> bool {
-        let found = super::audit(snapshot, &Options::default()).findings;
-        found
-            .iter()
-            .any(|now| now.rule == self.rule && now.object == self.object && now.repair == self.repair)
     }
 
     /// The name of the Service concerned: its own, or that of the object.

@@ -73,6 +73,15 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     groups.into_iter().flatten()
 }
 
+/// True if the rule of a finding finds the same in these objects, with the same repair. For a look just before that write, when
+/// only what belongs to the Service is read again; rules that need other objects find nothing then.
+pub fn is_found_in(finding: &Finding, snapshot: &Snapshot) -> bool {
+    let found = audit(snapshot, &Options::default()).findings;
+    found
+        .iter()
+        .any(|now| now.rule == finding.rule && now.object == finding.object && now.repair == finding.repair)
+}
+
 /// Applies all rules to a snapshot.
 pub fn audit(snapshot: &Snapshot, options: &Options) -> Audit {
     let groups = group::groups(snapshot);

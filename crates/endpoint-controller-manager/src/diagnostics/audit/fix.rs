@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-use endpoint_diagnostics::audit::{Action, Finding, ObjectRef, Repair, Subject};
+use endpoint_diagnostics::audit::{Action, Finding, ObjectRef, Repair, Subject, is_found_in};
 use http::Request;
 
 use super::command::{DryRun, Fix};
@@ -109,7 +109,7 @@ async fn confirm(cluster: &Cluster, finding: &Finding) -> Result<(), Outcome> {
     };
     let read = cluster.read_service(&object.namespace, service).await;
     let now = read.map_err(|failure| Outcome::Refused(failure.line().to_owned()))?;
-    if finding.is_found_in(&now) { Ok(()) } else { Err(Outcome::NotFound(finding.rule)) }
+    if is_found_in(finding, &now) { Ok(()) } else { Err(Outcome::NotFound(finding.rule)) }
 }
 
 async fn send(cluster: &Cluster, request: Result<Request<Vec<u8>>, http::Error>) -> Result<(), Outcome> {

@@ -137,13 +137,13 @@ async fn the_writer_changes_both_ways_without_a_write() {
 async fn plain_processes_never_write_together() {
     let cluster = Cluster::start(ClusterOptions::default()).await;
     cluster.allow_election().await;
+    let world = settled(&cluster).await;
     let nodes = ControlPlaneNode::all(&cluster, true);
     for node in &nodes {
         node.register(&cluster).await;
     }
     let mut site = Site { cluster: &cluster, nodes, ours: Ours::default(), forgets: None };
     site.tick().await;
-    let world = settled(&cluster).await;
     world.settle().await;
     let mark = cluster.audit().mark();
     let _churn = churn(&cluster);

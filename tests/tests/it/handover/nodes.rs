@@ -82,14 +82,16 @@ impl ControlPlaneNode {
         self.is_hidden
     }
 
-    /// Shows the node, as where k3s runs kube-controller-manager in no pod.
+    /// Shows the node, which the workload may have as well, as where k3s runs kube-controller-manager in no pod.
     pub(crate) async fn register(&self, cluster: &Cluster) {
         let nodes: Api<Node> = Api::all(cluster.client());
         let info = json!({"kubeletVersion": "v1.36.3+k3s1", "architecture": "", "bootID": "", "containerRuntimeVersion": "",
             "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "operatingSystem": "", "osImage": "",
             "systemUUID": ""});
-        let node = json!({"metadata": {"name": self.name}, "status": {"nodeInfo": info}});
-        nodes.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await.unwrap();
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}});
+        nodes.patch(&self.name, &PatchParams::apply("test"), &Patch::Apply(node)).await.unwrap();
+        let status = Patch::Merge(json!({"status": {"nodeInfo": info}}));
+        nodes.patch_status(&self.name, &PatchParams::default(), &status).await.unwrap();
     }
 
     fn manifest(&self) -> PathBuf {

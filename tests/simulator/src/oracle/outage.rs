@@ -35,11 +35,13 @@ fn outage(fault: Fault) -> Option<u64> {
         | Fault::ForeignDeleteAll
         | Fault::ForeignOwner
         | Fault::ForeignRecreate => Some(0),
-        // These take no endpoint from a slice. A slice that is taken by another manager keeps its Service.
-        Fault::ForeignNothing | Fault::ForeignTake | Fault::SecondWriter | Fault::PolicyMark => Some(0),
+        // These take no endpoint from a slice.
+        Fault::ForeignNothing | Fault::SecondWriter | Fault::PolicyMark => Some(0),
         Fault::LeaseEdited => Some(0),
         Fault::ForeignRelabel => Some(REPAIRS),
         Fault::Terminate => Some(RESTART),
+        // Of a Service whose slices are taken, new endpoints wait for the next try. Upstream waits until it restarts.
+        Fault::ForeignTake | Fault::PolicyReassign => None,
         _ => None,
     }
 }

@@ -17,6 +17,8 @@ pub struct WriteBudget<'a> {
     left: usize,
     /// The new slices that may be given away by admission until no more are created.
     losses: usize,
+    /// The slices that may be created.
+    creates: usize,
 }
 
 impl<'a> WriteBudget<'a> {
@@ -33,7 +35,7 @@ impl<'a> WriteBudget<'a> {
 
     /// No limit.
     pub const fn unlimited() -> Self {
-        Self { queue: None, left: usize::MAX, losses: usize::MAX }
+        Self { queue: None, left: usize::MAX, losses: usize::MAX, creates: usize::MAX }
     }
 
     /// The same until admission has given this many new slices to another manager or Service: then no more are created.
@@ -42,9 +44,20 @@ impl<'a> WriteBudget<'a> {
         Self { losses, ..self }
     }
 
-    /// True if slices may be created.
+    /// The same with at most this many creates.
+    #[must_use]
+    pub(super) fn with_creates(self, creates: usize) -> Self {
+        Self { creates, ..self }
+    }
+
+    /// True if another slice may be created.
     pub(super) fn may_create(&self) -> bool {
-        self.losses > 0
+        self.losses > 0 && self.creates > 0
+    }
+
+    /// Counts a create.
+    pub(super) fn create(&mut self) {
+        self.creates = self.creates.saturating_sub(1);
     }
 
     /// Counts a new slice that admission gave away.

@@ -101,15 +101,20 @@ impl SliceWriter {
         on_write: &mut impl FnMut(Written<'_>),
     ) -> Result<(), Stop> {
         let create = if plan.creates_suppressed { &[][..] } else { &plan.create };
+        let mut is_withheld = false;
         for slice in create {
-            if !budget.may_create() {
+            is_withheld = !budget.may_create();
+            if is_withheld {
                 break;
             }
             take(budget)?;
+            budget.create();
             let Some(created) = self.writer.create(&key(slice), slice).await? else {
                 return Err(Stop::NamespaceTerminating);
             };
             if is_reassigned(slice, &created) {
+                // Whatever is left of the plan may need it.
+                is_withheld = true;
                 budget.lose();
                 taken.push(Taken::new(slice, &created));
             }
@@ -120,7 +125,7 @@ impl SliceWriter {
             on_write(Written::Updated(&self.writer.update(&key(slice), slice).await?));
         }
         // What is to be deleted may hold the endpoints of a slice that was not created.
-        if !create.is_empty() && !budget.may_create() {
+        if is_withheld {
             return Err(Stop::CreatesWithheld);
         }
         for slice in &plan.delete {

@@ -12,8 +12,8 @@ use crate::fault::Fault;
 use crate::plan::Plan;
 use crate::world::World;
 
-/// The slices of an owner that each process may lose beyond those that its endpoints need: three at once, then one after 1, 3
-/// and 7 minutes.
+/// The slices of an owner that each process may lose beyond those that its endpoints need, and those that replace them: three
+/// at once, then one after 1, 3 and 7 minutes.
 const SPARE: usize = 6;
 
 /// The slices that replicas created, by the uid of their owner.
@@ -56,7 +56,7 @@ impl World {
             owned.needed = owned.needed.max(needed);
             owned.names.retain(|name| objects.slices.contains_key(name));
             let taken = owned.names.iter().filter(|name| !is_ours(&objects.slices[*name])).count();
-            (taken, owned.needed + SPARE * processes)
+            (taken, 2 * owned.needed + SPARE * processes)
         });
         if taken > most {
             let service = metadata.labels.iter().flatten().find(|(key, _)| *key == SERVICE_NAME);

@@ -191,6 +191,11 @@ impl Reassignments {
         self.0.get(key).map(|losses| losses.taken.clone()).unwrap_or_default()
     }
 
+    /// True if a client takes the new slices of this Service: then each try creates one.
+    pub(super) fn creates_one(&self, key: &ObjectKey) -> bool {
+        self.0.get(key).is_some_and(|losses| losses.count >= FEW && losses.author != Author::Admission)
+    }
+
     /// The number of new slices of this Service that may be lost from now on: no slice may be created once it is reached.
     pub(super) fn allowance(&self, key: &ObjectKey, now: Instant) -> usize {
         let Some(losses) = self.0.get(key) else { return FEW };
@@ -315,7 +320,7 @@ mod tests {
             slices.relabelled(&key(), &uid(1000 + number), client(), now);
         }
         assert_eq!((slices.rest(&key(), now), slices.allowance(&key(), now)), (FIRST_WAIT, 0));
-        assert_eq!(slices.allowance(&key(), now + FIRST_WAIT), 1);
+        assert_eq!((slices.allowance(&key(), now + FIRST_WAIT), slices.creates_one(&key())), (1, true));
     }
 
     /// The slices of an hour, a day and ten days.

@@ -111,8 +111,8 @@ impl SliceController {
         applied
     }
 
-    /// The writes of a plan for this Service, and the deletions of slices that admission took, which may follow. `existing` are the slices that it
-    /// was made for.
+    /// The writes of a plan for this Service, which was made for the slices `existing`, and the deletions of slices that
+    /// admission took, which may follow.
     ///
     /// Cost: that of [`pending_slices`].
     pub fn pending(&self, key: &ObjectKey, plan: SlicePlan, existing: &[EndpointSlice]) -> Vec<PendingWrite> {

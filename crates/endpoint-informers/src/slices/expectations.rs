@@ -235,7 +235,7 @@ impl SliceExpectations {
     pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
         let last = self.unfinished.lock().remove(key);
         let (losses, creates_one) = {
-            let reassignments = self.reassignments.lock();
+            let mut reassignments = self.reassignments.lock();
             (reassignments.allowance(key, Instant::now()), reassignments.creates_one(key))
         };
         let budget = if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {

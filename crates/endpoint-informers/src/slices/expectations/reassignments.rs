@@ -197,7 +197,11 @@ impl Reassignments {
     }
 
     /// The number of new slices of this Service that may be lost from now on: no slice may be created once it is reached.
-    pub(super) fn allowance(&self, key: &ObjectKey, now: Instant) -> usize {
+    /// Forgets losses that are long over.
+    pub(super) fn allowance(&mut self, key: &ObjectKey, now: Instant) -> usize {
+        if self.0.get(key).is_some_and(|losses| losses.is_over(now)) {
+            self.0.remove(key);
+        }
         let Some(losses) = self.0.get(key) else { return FEW };
         match FEW.saturating_sub(losses.count) {
             0 => usize::from(losses.rest(now).is_zero()),
@@ -340,6 +344,21 @@ mod tests {
             }
             assert_eq!(number, expected, "{hours} hours");
         }
+    }
+
+    /// Its next slices are created together again, and are not remembered.
+    #[test]
+    fn a_client_that_has_stopped_costs_nothing_later() {
+        let (mut slices, now) = (Reassignments::default(), Instant::now());
+        for number in 0..=4 {
+            slices.relabelled(&key(), &uid(number), client(), now);
+            slices.kept(&key(), &uid(number + 1));
+        }
+        assert!(slices.creates_one(&key()));
+        let later = now + LONGEST_WAIT + Duration::from_secs(1);
+        assert_eq!((slices.allowance(&key(), later), slices.creates_one(&key())), (FEW, false));
+        slices.kept(&key(), &uid(9));
+        assert!(slices.0.is_empty());
     }
 
     #[test]

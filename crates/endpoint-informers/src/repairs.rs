@@ -36,7 +36,7 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 pub use self::author::Author;
-pub use self::change::{ForeignChange, takes_endpoints};
+pub use self::change::{Effect, ForeignChange, takes_endpoints};
 use self::limiter::RepairLimiter;
 use crate::cache::Cache;
 use crate::events::service_reference;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpoint_informers::cache::{Change, Handler, ListPhase, State};
 use endpoint_informers::kinds::CachedEndpoints;
-use endpoint_informers::repairs::{Author, ForeignChange};
+use endpoint_informers::repairs::{Author, Effect, ForeignChange};
 use endpoint_informers::resource::Resource as _;
 use endpointslice::{Pod, Service};
 
@@ -120,10 +120,13 @@ impl EndpointsController {
         // Other Endpoints belong to their users, who may store any data in them.
         let ours = state.services.get(&key.namespace, &key.name).is_some_and(|service| is_served(service));
         if ours && foreign {
-            let author = if deleted { Author::Unknown } else { self.repairs.author(&object.last_managers) };
             // Upstream repairs deletions at once, and other changes at its resync.
-            let change =
-                ForeignChange { object: &object.uid, author, takes_endpoints: deleted, deletes: deleted };
+            let (author, effect) = if deleted {
+                (Author::Unknown, Effect::Deletion)
+            } else {
+                (self.repairs.author(&object.last_managers), Effect::Other)
+            };
+            let change = ForeignChange { object: &object.uid, author, effect };
             let delay = if deleted || awaited { Duration::ZERO } else { FOREIGN_CHANGE_DELAY };
             self.repairs.foreign_change(key, delay, change);
         } else if awaited || deleted {

@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::action::Action;
 use crate::clients;
-use crate::replica::{Host, Replica};
+use crate::host::Host;
+use crate::replica::Replica;
 use crate::world::{Backup, IdleTimeout, World, wall_clock};
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/endpoint-controller-manager";

@@ -25,7 +25,8 @@
 //! | [`clocks`] | the clocks of a replica's machine |
 //! | [`connection`] | the connections of a replica, with faults of requests |
 //! | [`stream`] | bodies of watches: lag, cuts, silence |
-//! | [`replica`] | processes: start, crash, freeze, restart |
+//! | [`host`] | the environment of a process: clocks, crash, freeze |
+//! | [`replica`] | processes: start and restart |
 //! | [`apply`] | actions on the cluster |
 //! | [`clients`] | other clients that change our objects |
 //! | [`policy`] | admission policies |
@@ -67,6 +68,7 @@ pub mod exhaustive;
 pub mod fate;
 pub mod fault;
 pub mod history;
+pub mod host;
 mod hostile;
 pub mod mattered;
 pub mod oracle;

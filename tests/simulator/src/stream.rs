@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
 use crate::fault::Fault;
-use crate::replica::Host;
+use crate::host::Host;
 use crate::world::{IdleTimeout, World};
 
 /// The time after which a client's HTTP/2 ping shows that its peer is dead.

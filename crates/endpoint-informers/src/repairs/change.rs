@@ -14,10 +14,19 @@ pub struct ForeignChange<'a> {
     pub object: &'a Uid,
     /// The client.
     pub author: Author,
-    /// Endpoints that receive traffic are gone from the object. Upstream repairs that without a limit.
-    pub takes_endpoints: bool,
+    /// What it did to the object.
+    pub effect: Effect,
+}
+
+/// The effect of a foreign change. Upstream repairs deletions and losses without a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
     /// The object was deleted.
-    pub deletes: bool,
+    Deletion,
+    /// Endpoints that receive traffic are gone from the object.
+    Loss,
+    /// Any other change.
+    Other,
 }
 
 /// True if an endpoint that receives traffic by the first slice receives none by the second. Cost: a look at each endpoint.

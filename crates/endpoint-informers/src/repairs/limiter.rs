@@ -11,7 +11,7 @@ use kube_api::time::Instant;
 use kube_api::token_bucket::{Rate, TokenBucket};
 
 use super::author::Author;
-use super::change::ForeignChange;
+use super::change::{Effect, ForeignChange};
 
 /// The repairs of one Service that may follow each other at once.
 pub(super) const BURST: u32 = 10;
@@ -103,7 +103,7 @@ impl RepairLimiter {
             self.services.remove(key);
         }
         let service = self.services.entry(key.clone()).or_insert_with(|| ServiceRepairs::new(now));
-        let again = if change.deletes {
+        let again = if change.effect == Effect::Deletion {
             service.known.remove(change.object)
         } else {
             !service.known.insert(change.object.clone())
@@ -113,7 +113,7 @@ impl RepairLimiter {
         service.again |= again;
         // A name is kept when the next change, such as a deletion, has none.
         service.author = mem::replace(&mut service.author, Author::Unknown).or(change.author);
-        let longest = if change.takes_endpoints { LOSS_INTERVAL } else { Duration::MAX };
+        let longest = if change.effect == Effect::Other { Duration::MAX } else { LOSS_INTERVAL };
         if again { delay.max(service.delay(now).min(longest)) } else { delay }
     }
 

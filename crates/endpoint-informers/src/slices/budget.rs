@@ -15,10 +15,35 @@ pub const MAX_WRITES: usize = 50;
 pub struct WriteBudget<'a> {
     queue: Option<&'a WorkQueue<ObjectKey>>,
     left: usize,
-    /// The new slices that may be given away by admission until no more are created.
-    losses: usize,
-    /// The slices that may be created.
-    creates: usize,
+    creates: CreateLimit,
+}
+
+/// The slices that one sync may create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CreateLimit {
+    left: usize,
+    /// Slices count that admission left to us, not only those that it gave to another manager or Service.
+    counts_all: bool,
+}
+
+impl CreateLimit {
+    /// No limit.
+    const NONE: Self = Self { left: usize::MAX, counts_all: false };
+
+    /// Creates until admission has given this many new slices to another manager or Service.
+    pub(super) const fn until_lost(left: usize) -> Self {
+        Self { left, counts_all: false }
+    }
+
+    /// This many creates.
+    pub(super) const fn at_most(left: usize) -> Self {
+        Self { left, counts_all: true }
+    }
+
+    /// True if no slice may be created.
+    pub(super) const fn is_reached(self) -> bool {
+        self.left == 0
+    }
 }
 
 impl<'a> WriteBudget<'a> {
@@ -35,34 +60,23 @@ impl<'a> WriteBudget<'a> {
 
     /// No limit.
     pub const fn unlimited() -> Self {
-        Self { queue: None, left: usize::MAX, losses: usize::MAX, creates: usize::MAX }
+        Self { queue: None, left: usize::MAX, creates: CreateLimit::NONE }
     }
 
-    /// The same until admission has given this many new slices to another manager or Service: then no more are created.
+    /// The same with this limit on creates.
     #[must_use]
-    pub(super) fn with_losses(self, losses: usize) -> Self {
-        Self { losses, ..self }
-    }
-
-    /// The same with at most this many creates.
-    #[must_use]
-    pub(super) fn with_creates(self, creates: usize) -> Self {
+    pub(super) fn with_creates(self, creates: CreateLimit) -> Self {
         Self { creates, ..self }
     }
 
     /// True if another slice may be created.
     pub(super) fn may_create(&self) -> bool {
-        self.losses > 0 && self.creates > 0
+        !self.creates.is_reached()
     }
 
-    /// Counts a create.
-    pub(super) fn create(&mut self) {
-        self.creates = self.creates.saturating_sub(1);
-    }
-
-    /// Counts a new slice that admission gave away.
-    pub(super) fn lose(&mut self) {
-        self.losses = self.losses.saturating_sub(1);
+    /// Counts a slice that was created, and whether admission gave it to another manager or Service.
+    pub(super) fn created(&mut self, is_lost: bool) {
+        self.creates.left = self.creates.left.saturating_sub(usize::from(is_lost || self.creates.counts_all));
     }
 
     /// Takes one write from the budget. Returns false if none may be made.

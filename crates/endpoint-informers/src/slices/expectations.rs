@@ -234,16 +234,13 @@ impl SliceExpectations {
     /// the last sync left no fewer writes to make.
     pub(super) fn budget(&self, key: &ObjectKey, plan: &SlicePlan) -> WriteBudget<'_> {
         let last = self.unfinished.lock().remove(key);
-        let (losses, creates_one) = {
-            let mut reassignments = self.reassignments.lock();
-            (reassignments.allowance(key, Instant::now()), reassignments.creates_one(key))
-        };
+        let creates = self.reassignments.lock().creates(key, Instant::now());
         let budget = if last.is_some_and(|last| size(plan) > last.left + MAX_WRITES / 2) {
             WriteBudget::until_shutdown(&self.queue)
         } else {
             WriteBudget::of(&self.queue)
         };
-        budget.with_losses(losses).with_creates(if creates_one { 1 } else { usize::MAX })
+        budget.with_creates(creates)
     }
 
     /// Records the outcome of a plan. If a write met a slice that is newer than the cache shows, the next event of the

@@ -108,14 +108,14 @@ impl SliceWriter {
                 break;
             }
             take(budget)?;
-            budget.create();
             let Some(created) = self.writer.create(&key(slice), slice).await? else {
                 return Err(Stop::NamespaceTerminating);
             };
-            if is_reassigned(slice, &created) {
+            let is_lost = is_reassigned(slice, &created);
+            budget.created(is_lost);
+            if is_lost {
                 // Whatever is left of the plan may need it.
                 is_withheld = true;
-                budget.lose();
                 taken.push(Taken::new(slice, &created));
             }
             on_write(Written::Created(&created));
@@ -135,7 +135,7 @@ impl SliceWriter {
     }
 
     /// Deletes a slice that admission gave to another manager or Service when we created it, if nobody has changed it since.
-    /// A failure leaves it: it is somebody's now, or gone.
+    /// If the delete fails, the slice stays: another client has changed or deleted it.
     pub(super) async fn discard(&self, namespace: &str, taken: &Taken) {
         let preconditions = Preconditions {
             uid: Some(taken.uid.clone()),

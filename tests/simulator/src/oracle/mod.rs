@@ -26,8 +26,9 @@ use self::growth::Created;
 use self::outage::Lists;
 use self::published::{Effect, Published};
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::plan::Plan;
-use crate::replica::{Host, renew_deadline};
+use crate::replica::renew_deadline;
 use crate::world::Started;
 
 /// The time for which requests of a leader whose leadership has ended may still be on their way.

@@ -12,7 +12,7 @@ fn key(name: &str) -> ObjectKey {
 
 /// A change of a slice that takes no endpoint away.
 fn edit(object: &Uid) -> ForeignChange<'_> {
-    ForeignChange { object, author: manager("other-client"), takes_endpoints: false, deletes: false }
+    ForeignChange { object, author: manager("other-client"), effect: Effect::Other }
 }
 
 /// One change of an object and its repair by an update; returns the delay, and the author that is to be reported.
@@ -26,8 +26,7 @@ fn repair(limiter: &mut RepairLimiter, name: &str, object: &str, now: Instant) -
 /// A deletion of an object, and a repair that creates another one.
 fn recreate(limiter: &mut RepairLimiter, number: usize, now: Instant) -> (Duration, Option<Author>) {
     let (object, next) = (Uid::from(&*format!("{number}")), Uid::from(&*format!("{}", number + 1)));
-    let change =
-        ForeignChange { object: &object, author: Author::Unknown, takes_endpoints: true, deletes: true };
+    let change = ForeignChange { object: &object, author: Author::Unknown, effect: Effect::Deletion };
     let delay = limiter.record_change(&key("web"), change, Duration::ZERO, now);
     limiter.begin_sync(&key("web"));
     limiter.count_write(&key("web"), Some(&next), now);

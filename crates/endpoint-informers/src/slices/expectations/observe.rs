@@ -10,7 +10,7 @@ use kube_api::time::Instant;
 
 use super::{SliceExpectations, service_key};
 use crate::kinds::CachedSlice;
-use crate::repairs::{self, Author, ForeignChange};
+use crate::repairs::{self, Author, Effect, ForeignChange};
 use crate::resource::Change;
 use crate::state::{ListPhase, State};
 
@@ -161,10 +161,11 @@ impl SliceExpectations {
     /// Requeues the Service of a slice that another client changed.
     fn repair(&self, slice: &CachedSlice, effect: Effect) {
         let Some(key) = service_key(slice) else { return };
-        let deletes = effect == Effect::Deletion;
-        let author = if deletes { Author::Unknown } else { self.repairs.author(&slice.last_managers) };
-        let takes_endpoints = effect != Effect::Other;
-        let change = ForeignChange { object: &slice.uid, author, takes_endpoints, deletes };
+        let author = match effect {
+            Effect::Deletion => Author::Unknown,
+            Effect::Loss | Effect::Other => self.repairs.author(&slice.last_managers),
+        };
+        let change = ForeignChange { object: &slice.uid, author, effect };
         self.repairs.foreign_change(key, self.delay, change);
     }
 
@@ -191,16 +192,6 @@ impl SliceExpectations {
             self.queue.add(key);
         }
     }
-}
-
-/// The effect of a foreign change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    /// The slice is gone.
-    Deletion,
-    /// Endpoints that receive traffic are gone from the slice.
-    Loss,
-    Other,
 }
 
 /// True if endpoints that receive traffic are gone from the slice, or if that is not known.

@@ -1,7 +1,7 @@
 //! Slices of ours that were given to another manager or Service, and the limit on new ones. Pure; the clock is an argument.
 //!
 //! An admission policy may label each new slice as another controller's, and a client may relabel each slice that we
-//! create. Then a new slice helps nobody: it is another one that is never updated and never deleted. After [`FEW`] of them
+//! create. Then each new slice is another one that is never updated and never deleted. After [`FEW`] of them
 //! a Service gets no new slice but one from time to time, to see whether that has ended. A slice that admission took, which
 //! nobody else knows, is deleted once its endpoints are in a later one, or gone. (Upstream creates one, and waits for it to
 //! appear in its cache until it restarts.)
@@ -17,6 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_api::time::Instant;
 
 use crate::repairs::Author;
+use crate::slices::budget::CreateLimit;
 
 /// The new slices of a Service that may be lost before no more are created.
 const FEW: usize = 3;
@@ -191,21 +192,18 @@ impl Reassignments {
         self.0.get(key).map(|losses| losses.taken.clone()).unwrap_or_default()
     }
 
-    /// True if a client takes the new slices of this Service: then each try creates one.
-    pub(super) fn creates_one(&self, key: &ObjectKey) -> bool {
-        self.0.get(key).is_some_and(|losses| losses.count >= FEW && losses.author != Author::Admission)
-    }
-
-    /// The number of new slices of this Service that may be lost from now on: no slice may be created once it is reached.
-    /// Forgets losses that are long over.
-    pub(super) fn allowance(&mut self, key: &ObjectKey, now: Instant) -> usize {
+    /// The slices of this Service that a sync may create: one each try if a client has taken several. Forgets losses that are
+    /// long over.
+    pub(super) fn creates(&mut self, key: &ObjectKey, now: Instant) -> CreateLimit {
         if self.0.get(key).is_some_and(|losses| losses.is_over(now)) {
             self.0.remove(key);
         }
-        let Some(losses) = self.0.get(key) else { return FEW };
-        match FEW.saturating_sub(losses.count) {
-            0 => usize::from(losses.rest(now).is_zero()),
-            few => few,
+        let Some(losses) = self.0.get(key) else { return CreateLimit::until_lost(FEW) };
+        let retries = usize::from(losses.rest(now).is_zero());
+        match (FEW.saturating_sub(losses.count), &losses.author) {
+            (0, Author::Admission) => CreateLimit::until_lost(retries),
+            (0, Author::Unknown | Author::Manager(_)) => CreateLimit::at_most(retries),
+            (few, _) => CreateLimit::until_lost(few),
         }
     }
 
@@ -262,7 +260,7 @@ mod tests {
         let (start, mut created, mut deleted) = (Instant::now(), 0, 0);
         let mut now = start;
         while now.duration_since(start) < time {
-            if slices.allowance(&key(), now) > 0 {
+            if !slices.creates(&key(), now).is_reached() {
                 created += 1;
                 let taken = [slice(created, &["a"])];
                 let superseded = slices.synced(&key(), &taken, [wanted(&["a"])].iter(), false, now);
@@ -283,7 +281,7 @@ mod tests {
         assert_eq!(slices.report(&key()), None, "once");
         let left_behind = slices.synced(&key(), &[], [].iter(), true, Instant::now());
         assert_eq!(left_behind.len(), 1, "nothing is left behind");
-        assert_eq!(slices.allowance(&key(), Instant::now()), FEW);
+        assert_eq!(slices.creates(&key(), Instant::now()), CreateLimit::until_lost(FEW));
     }
 
     /// Of a Service with two address families, only one slice is created by a later try.
@@ -316,15 +314,17 @@ mod tests {
         for number in 0..100 {
             slices.relabelled(&key(), &uid(number), client(), now);
         }
-        assert_eq!((slices.rest(&key(), now), slices.allowance(&key(), now)), (Duration::ZERO, FEW));
+        assert_eq!(slices.rest(&key(), now), Duration::ZERO);
+        assert_eq!(slices.creates(&key(), now), CreateLimit::until_lost(FEW));
         for number in 0..100 {
             slices.kept(&key(), &uid(1000 + number));
         }
         for number in 0..3 {
             slices.relabelled(&key(), &uid(1000 + number), client(), now);
         }
-        assert_eq!((slices.rest(&key(), now), slices.allowance(&key(), now)), (FIRST_WAIT, 0));
-        assert_eq!((slices.allowance(&key(), now + FIRST_WAIT), slices.creates_one(&key())), (1, true));
+        assert_eq!(slices.rest(&key(), now), FIRST_WAIT);
+        assert!(slices.creates(&key(), now).is_reached());
+        assert_eq!(slices.creates(&key(), now + FIRST_WAIT), CreateLimit::at_most(1));
     }
 
     /// The slices of an hour, a day and ten days.
@@ -335,7 +335,7 @@ mod tests {
             let mut now = start;
             slices.relabelled(&key(), &uid(0), client(), now);
             while now.duration_since(start) < Duration::from_hours(hours) {
-                if slices.allowance(&key(), now) > 0 {
+                if !slices.creates(&key(), now).is_reached() {
                     number += 1;
                     slices.kept(&key(), &uid(number));
                     slices.relabelled(&key(), &uid(number), client(), now);
@@ -354,9 +354,9 @@ mod tests {
             slices.relabelled(&key(), &uid(number), client(), now);
             slices.kept(&key(), &uid(number + 1));
         }
-        assert!(slices.creates_one(&key()));
+        assert_eq!(slices.creates(&key(), now + FIRST_WAIT * 4), CreateLimit::at_most(1));
         let later = now + LONGEST_WAIT + Duration::from_secs(1);
-        assert_eq!((slices.allowance(&key(), later), slices.creates_one(&key())), (FEW, false));
+        assert_eq!(slices.creates(&key(), later), CreateLimit::until_lost(FEW));
         slices.kept(&key(), &uid(9));
         assert!(slices.0.is_empty());
     }

@@ -123,15 +123,3 @@ fn slices_that_another_client_takes_are_few() {
     let entries = vec![(0, takes), (0, Action::Crowd { from: 0, to: 2 }), until(60)];
     assert_eq!(history(entries).failures, [""; 0]);
 }
-
-/// What was taken then limits no slices now.
-#[test]
-fn a_service_grows_at_once_when_its_slices_were_taken_long_ago() {
-    let taken = Action::TakeSlices { milliseconds: 60_000 };
-    let mut entries = vec![(0, taken), (0, Action::Crowd { from: 0, to: 2 })];
-    entries.extend((1..8).map(|count| (count * 8_000, deletion(CROWD, 0))));
-    entries.push((1_300_000, Action::Crowd { from: 2, to: 60 }));
-    entries.push(until(1_310));
-    let outcome = history(entries);
-    assert_eq!(outcome.failures, [""; 0]);
-}

@@ -118,15 +118,9 @@ pub trait Controller: Handler + 'static {
     /// Reconciles one key. Different keys are synced concurrently, one key never is.
     fn sync(&self, key: &ObjectKey) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// True if a sync of this key would write. Called at start-up, beside the workers, to sync such keys first; must
-    /// change nothing.
-    fn would_write(&self, _key: &ObjectKey) -> bool {
-        false
-    }
-
     /// The writes that a sync of this key would make, in no particular order; `None` if that is not known, because the cache
     /// is stale or an object in it can't be decoded, or because the controller does not implement this. Called beside the
-    /// workers; must change nothing.
+    /// workers; must change nothing. At start-up, keys with writes are synced first.
     ///
     /// Cost: that of planning all of the Service, and a copy of each object that would be written.
     fn pending_writes(&self, _key: &ObjectKey) -> Option<Vec<PendingWrite>> {
@@ -172,7 +166,7 @@ impl Drop for Attached<'_> {
 /// finished. The cache must be synced. Must be called once only. The handlers are detached at the end, or when this is
 /// dropped.
 ///
-/// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those that [`would_write`](Controller::would_write)
+/// Initial keys are synced in their order. They have a low priority, so that changes overtake them; those with [writes](Controller::pending_writes)
 /// get the normal one ([`promote_out_of_sync`]).
 pub async fn run<C: Controller>(controller: Arc<C>) {
     run_overlapping(controller, 0).await;
@@ -220,7 +214,9 @@ pub async fn run_with_policy<C: Controller>(
             Ok(())
         }
     });
-    let promotions = promote_out_of_sync(&queue, keys, |key| controller.would_write(key));
+    let promotions = promote_out_of_sync(&queue, keys, |key| {
+        controller.pending_writes(key).is_some_and(|writes| !writes.is_empty())
+    });
     tokio::select! {
         biased;
         _ = async { tokio::join!(workers, promotions) } => {}

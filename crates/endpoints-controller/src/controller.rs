@@ -136,10 +136,6 @@ impl Controller for EndpointsController {
         self.sync_service(key).await
     }
 
-    fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_out_of_sync(key)
-    }
-
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
     }
@@ -149,7 +145,7 @@ impl Controller for EndpointsController {
     }
 
     fn skipped(&self, key: &ObjectKey) {
-        self.leave(key);
+        self.skip(key);
     }
 
     fn remembered(&self) -> Vec<Remembered> {

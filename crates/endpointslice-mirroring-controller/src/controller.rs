@@ -105,10 +105,6 @@ impl Controller for EndpointSliceMirroringController {
         self.sync_endpoints(key).await
     }
 
-    fn would_write(&self, key: &ObjectKey) -> bool {
-        self.is_out_of_sync(key)
-    }
-
     fn pending_writes(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         self.pending(key)
     }

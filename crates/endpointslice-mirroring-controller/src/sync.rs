@@ -108,14 +108,6 @@ impl EndpointSliceMirroringController {
         self.slices.apply(key, &plan).await.into_result()
     }
 
-    /// True if a sync of this key would write. Changes nothing.
-    pub(crate) fn is_out_of_sync(&self, key: &ObjectKey) -> bool {
-        let read = |state: &State| self.slices.expectations.read(key, state);
-        let Ok(Snapshot { endpoints, slices }) = self.snapshot(key, read) else { return false };
-        let Some(cached) = endpoints else { return !slices.current.is_empty() };
-        self.mirror(&cached, &slices).is_ok_and(|mirror| !mirror.plan.is_empty())
-    }
-
     /// The writes that a sync of this key would make, if that is known. Changes nothing.
     pub(crate) fn pending(&self, key: &ObjectKey) -> Option<Vec<PendingWrite>> {
         let read = |state: &State| self.slices.expectations.read(key, state);
@@ -125,11 +117,9 @@ impl EndpointSliceMirroringController {
             return Some(self.slices.pending(key, SlicePlan::delete_all(current), &[]));
         };
         let plan = self.mirror(&cached, &slices).ok()?.plan;
-        // Most Services are in sync.
-        if plan.is_empty() {
-            return Some(Vec::new());
-        }
-        let stored = [&slices.current[..], &slices.terminating].concat();
+        // Most Services are in sync: their slices need not be decoded.
+        let stored =
+            if plan.is_empty() { Vec::new() } else { [&slices.current[..], &slices.terminating].concat() };
         Some(self.slices.pending(key, plan, &decode_all(&stored).ok()?))
     }
 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
 use controller_kit::recorder::EventType;
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::events::object_reference;
@@ -83,7 +84,7 @@ impl Controller for BlueGreen {
         &self.slices.queue
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let desired = |snapshot: &Snapshot| {
             let app =
                 snapshot.service.annotations.get(APP).filter(|_| snapshot.service.selector.is_none())?;
@@ -98,7 +99,7 @@ impl Controller for BlueGreen {
             let desired = desired_from_service(&service, pods, |name| selected.node(name));
             Some((desired, SliceTemplate::for_service(&service, NAME), PlanOptions::default()))
         };
-        self.slices.sync(key, desired).await
+        self.slices.sync(sync, key, desired).await
     }
 }
 

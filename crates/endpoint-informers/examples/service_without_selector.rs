@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::kinds::CachedSlice;
@@ -64,7 +65,7 @@ impl Controller for AnnotatedSelector {
         &self.slices.queue
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let desired = |snapshot: &Snapshot| {
             let service = selecting(&snapshot.service)?;
             // A moment after the slices were read; a change in between queues the Service again.
@@ -72,7 +73,7 @@ impl Controller for AnnotatedSelector {
             let desired = desired_from_service(&service, selected.pods(), |name| selected.node(name));
             Some((desired, SliceTemplate::for_service(&service, NAME), PlanOptions::default()))
         };
-        self.slices.sync(key, desired).await
+        self.slices.sync(sync, key, desired).await
     }
 }
 

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::WorkQueue;
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::kinds::CachedSlice;
@@ -106,14 +107,14 @@ impl Controller for VirtualMachines {
         &self.slices.queue
     }
 
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let machines = self.inventory.borrow().get(&key.to_string()).cloned();
         let wanted = |snapshot: &Snapshot| {
             let service = &snapshot.service;
             let desired = desired(service, &machines.filter(|_| service.selector.is_none())?);
             Some((desired, SliceTemplate::for_service(service, NAME), PlanOptions::default()))
         };
-        self.slices.sync(key, wanted).await
+        self.slices.sync(sync, key, wanted).await
     }
 
     /// Queues every Service when the inventory changes. The sync of one whose machines did not change writes nothing.

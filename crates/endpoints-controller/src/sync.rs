@@ -1,6 +1,7 @@
 //! The sync of one Service: read the cache, plan, apply, record.
 
 use controller_kit::key::ObjectKey;
+use controller_kit::worker::SyncContext;
 use controller_kit::write::{Verb, WriteError};
 use endpoint_informers::cache::Change;
 use endpoint_informers::controller::Controller as _;
@@ -37,27 +38,27 @@ fn is_delegated_with_selector(service: &core::Service) -> bool {
 
 impl EndpointsController {
     /// Syncs one Service, and records the outcome.
-    pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    pub(crate) async fn sync_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let handle = |deferred: Vec<Change<CachedEndpoints>>| {
             for change in &deferred {
                 self.cache.read(|state| self.handle(change, state));
             }
         };
         self.repairs.begin_sync(key);
-        let _sync = self.deferred.begin(key, handle);
+        let _running = self.deferred.begin(key, handle);
         let result = match self.read(key)? {
             Lookup::Nothing => Ok(()),
-            Lookup::Leftover(endpoints) => self.delete_leftover(key, &endpoints).await,
+            Lookup::Leftover(endpoints) => self.delete_leftover(sync, key, &endpoints).await,
             Lookup::Unclear(endpoints, orphan) => {
-                if self.is_leftover(key, &endpoints, orphan).await? {
-                    self.delete_leftover(key, &endpoints).await
+                if self.is_leftover(sync, key, &endpoints, orphan).await? {
+                    self.delete_leftover(sync, key, &endpoints).await
                 } else {
                     Ok(())
                 }
             }
             Lookup::Served(input) => {
                 let plan = self.plan(key, input)?;
-                self.apply(key, &plan).await
+                self.apply(sync, key, &plan).await
             }
         };
         match &result {
@@ -152,11 +153,12 @@ impl EndpointsController {
     /// Asks the API server whether the Service of these Endpoints was deleted, or given to another controller.
     async fn is_leftover(
         &self,
+        sync: &SyncContext,
         key: &ObjectKey,
         endpoints: &CachedEndpoints,
         orphan: Orphan,
     ) -> Result<bool, SyncError> {
-        let service = self.writer.service(key).await.map_err(|error| {
+        let service = self.writer.service(sync, key).await.map_err(|error| {
             self.tracker.lock().put_back(key, orphan);
             SyncError::Unclear(key.clone(), error)
         })?;
@@ -165,9 +167,14 @@ impl EndpointsController {
     }
 
     /// Deletes the Endpoints of a deleted Service. A failed deletion is remembered for the retry, any other until its event.
-    async fn delete_leftover(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
+    async fn delete_leftover(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        endpoints: &CachedEndpoints,
+    ) -> Result<(), WriteError> {
         let orphan = Orphan { uid: Some(endpoints.uid.clone()), selected: false, listed: false };
-        let deleted = self.delete(key, endpoints).await;
+        let deleted = self.delete(sync, key, endpoints).await;
         let mut tracker = self.tracker.lock();
         match &deleted {
             Ok(()) => {
@@ -179,14 +186,14 @@ impl EndpointsController {
         deleted
     }
 
-    async fn apply(&self, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
+    async fn apply(&self, sync: &SyncContext, key: &ObjectKey, plan: &Plan) -> Result<(), WriteError> {
         let (endpoints, written) = match plan {
             Plan::Nothing => {
                 self.tracker.lock().settled(key);
                 return Ok(());
             }
-            Plan::Create(endpoints) => (endpoints, self.writer.create(key, endpoints).await),
-            Plan::Update(endpoints) => (endpoints, self.writer.update(key, endpoints).await.map(Some)),
+            Plan::Create(endpoints) => (endpoints, self.writer.create(sync, key, endpoints).await),
+            Plan::Update(endpoints) => (endpoints, self.writer.update(sync, key, endpoints).await.map(Some)),
         };
         match written {
             Ok(written) => {
@@ -213,8 +220,13 @@ impl EndpointsController {
         }
     }
 
-    async fn delete(&self, key: &ObjectKey, endpoints: &CachedEndpoints) -> Result<(), WriteError> {
-        self.writer.delete(key, endpoints).await?;
+    async fn delete(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        endpoints: &CachedEndpoints,
+    ) -> Result<(), WriteError> {
+        self.writer.delete(sync, key, endpoints).await?;
         debug!(controller = Self::NAME, key = %key, "Deleted Endpoints");
         Ok(())
     }

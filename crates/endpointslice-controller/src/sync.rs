@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use controller_kit::key::ObjectKey;
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::State;
 use endpoint_informers::controller::Controller as _;
 use endpoint_informers::events::report_refused_addresses;
@@ -50,10 +51,10 @@ struct Planned {
 
 impl EndpointSliceController {
     /// Syncs one Service, and records the outcome.
-    pub(crate) async fn sync_service(&self, key: &ObjectKey) -> Result<(), SyncError> {
-        let _sync = self.slices.expectations.begin_sync(key);
+    pub(crate) async fn sync_service(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
+        let _running = self.slices.expectations.begin_sync(key);
         let start = Instant::now();
-        let result = self.try_sync(key).await;
+        let result = self.try_sync(sync, key).await;
         self.metrics.synced(&result, start.elapsed());
         if matches!(result, Ok(()) | Err(SyncError::Skipped(_))) {
             self.slices.sync_succeeded(key);
@@ -61,15 +62,15 @@ impl EndpointSliceController {
         result
     }
 
-    async fn try_sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn try_sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let planned = match self.read(key)? {
             Lookup::Deleted | Lookup::NotServed => return Ok(()),
-            Lookup::Delegated(slices) => return self.delete_slices(key, &slices).await,
+            Lookup::Delegated(slices) => return self.delete_slices(sync, key, &slices).await,
             Lookup::Served(input) => self.plan(key, input)?,
         };
         let Planned { service, plan, skipped, events, trigger_time, continues, deferral } = planned;
         self.metrics.planned(key, &service, &plan, continues);
-        let applied = self.slices.apply(key, &plan).await;
+        let applied = self.slices.apply(sync, key, &plan).await;
         if let Some(deferral) = deferral {
             self.metrics.deferred(deferral.counts());
             self.finish_deferral(key, deferral, applied.errors.is_empty() && !applied.unfinished);
@@ -122,10 +123,15 @@ impl EndpointSliceController {
     }
 
     /// Deletes our slices of a delegated Service.
-    async fn delete_slices(&self, key: &ObjectKey, slices: &[Arc<CachedSlice>]) -> Result<(), SyncError> {
+    async fn delete_slices(
+        &self,
+        sync: &SyncContext,
+        key: &ObjectKey,
+        slices: &[Arc<CachedSlice>],
+    ) -> Result<(), SyncError> {
         self.forget(key);
         let plan = SlicePlan::delete_all(decode_all(slices)?);
-        let applied = self.slices.apply(key, &plan).await;
+        let applied = self.slices.apply(sync, key, &plan).await;
         self.metrics.written(applied.written);
         debug!(controller = Self::NAME, key = %key, slices = slices.len(), "Deleted slices of a delegated Service");
         applied.into_result()

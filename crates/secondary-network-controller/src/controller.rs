@@ -7,6 +7,7 @@ use std::time::Duration;
 use controller_kit::key::ObjectKey;
 use controller_kit::queue::{Priority, RateLimit, WorkQueue};
 use controller_kit::recorder::{EventType, EventWriter, Recorder};
+use controller_kit::worker::SyncContext;
 use endpoint_informers::cache::{Cache, Change, Handler, ListPhase, State};
 use endpoint_informers::controller::Controller;
 use endpoint_informers::events::object_reference;
@@ -87,7 +88,7 @@ impl Controller for SecondaryNetworkController {
 
     /// Publishes the endpoints that Kubernetes would publish, with the addresses of the network. A Service without one loses
     /// the slices that it had before, or before a restart.
-    async fn sync(&self, key: &ObjectKey) -> Result<(), SyncError> {
+    async fn sync(&self, sync: &SyncContext, key: &ObjectKey) -> Result<(), SyncError> {
         let desired = |snapshot: &Snapshot| {
             let service = &snapshot.service;
             let network = network_of(service)?;
@@ -98,7 +99,7 @@ impl Controller for SecondaryNetworkController {
             let options = PlanOptions { hints, ..PlanOptions::default() };
             Some((desired, SliceTemplate::for_service(service, NAME), options))
         };
-        self.slices.sync(key, desired).await
+        self.slices.sync(sync, key, desired).await
     }
 }
 

@@ -260,7 +260,7 @@ fn logged(error: Option<No>) -> String {
     tracing::subscriber::with_default(subscriber, || {
         let queue = WorkQueue::new(RateLimit::default());
         let error = Mutex::new(error);
-        let sync = |_| {
+        let sync = |_, _| {
             let error = error.lock().take();
             async move { Err::<(), No>(error.expect("a bug")) }
         };

@@ -207,8 +207,8 @@ async fn apply_until(
     let writer = SliceWriter::new(ApiClient::new(script.client(), Encoding::Json, "test/1.0"));
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(RateLimit::default());
     let mut written = 0;
-    let mut budget = WriteBudget::of(&queue);
-    let applied = writer.apply_within(&SyncContext::default(), &mut budget, plan, |_| {
+    let (mut budget, sync) = (WriteBudget::of(&queue), SyncContext::default());
+    let applied = writer.apply_within(&sync, &mut budget, plan, |_| {
         written += 1;
         if written == writes {
             queue.shut_down();

@@ -347,7 +347,7 @@ mod tests {
             }
             now += slices.rest(&key(), now).max(Duration::from_secs(1));
         }
-        assert_eq!(number, 4);
+        assert_eq!(number, 5);
     }
 
     /// The slices of an hour, a day and ten days.

@@ -142,7 +142,7 @@ impl Planner {
     /// many at a start, and few of them change soon.
     pub(crate) fn into_memory(self, plan: &Plan) -> Option<Memory> {
         let PlannerPods::Changes { memory, is_known, has_one_subset, .. } = self.pods else { return None };
-        (has_one_subset && (is_known || matches!(plan, Plan::Update(_)))).then(|| *memory)
+        (has_one_subset && (is_known || matches!(plan, Plan::Update(_)))).then_some(*memory)
     }
 }
 

@@ -6,11 +6,8 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::commit;
-use super::lifecycle;
-use super::meta;
-use super::names;
 use super::options::DeleteOptions;
+use super::{commit, lifecycle, meta, names};
 use crate::codec::protobuf;
 use crate::core::{Core, Entry};
 use crate::status::Status;
@@ -39,9 +36,7 @@ enum Attempt {
 }
 
 /// Deletes an object, or marks it as being deleted.
-///
-/// # Errors
-/// There is no such object, or the options do not fit it.
+/// Errors: There is no such object, or the options do not fit it.
 pub(crate) fn delete(
     core: &Core,
     entry: &'static Entry,

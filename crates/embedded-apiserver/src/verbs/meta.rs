@@ -66,15 +66,9 @@ pub(crate) fn map(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Restores an empty list of managed fields, which asks to forget them and which canonical trees leave out. `sent` is what
-/// the client made.
-pub(crate) fn keep_reset(object: &mut Value, sent: &Value) {
-    if sent
-        .pointer("/metadata/managedFields")
-        .is_some_and(|fields| fields.as_array().is_some_and(Vec::is_empty))
-    {
-        set(object, "managedFields", Value::Array(Vec::new()));
-    }
+/// True if an object has an empty list of managed fields, which asks to forget them and which canonical trees leave out.
+pub(crate) fn is_reset(sent: &Value) -> bool {
+    sent.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 /// Drops repeated owner references, and returns the uids of those dropped.

@@ -5,11 +5,8 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, Content, Outcome};
 use super::change::change;
 use super::decode::{self, Expected};
-use super::meta;
-use super::names;
 use super::options::{WriteOptions, manager};
-use super::patch;
-use super::tracking;
+use super::{meta, names, patch, tracking};
 use crate::http::content_type;
 use crate::kinds::{Errors, Path};
 use crate::schema::Type;
@@ -23,9 +20,7 @@ const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
 
 /// Reads the scale of an object.
-///
-/// # Errors
-/// There is no such object.
+/// Errors: There is no such object.
 pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
     let Call { core, entry, target, .. } = call;
     let key = names::key_of(entry, &target.namespace, &target.name)?;
@@ -36,9 +31,6 @@ pub(crate) fn get(call: Call<'_>) -> Result<Outcome, Status> {
 }
 
 /// Replaces the scale of an object.
-///
-/// # Errors
-/// The request is refused.
 pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let options = WriteOptions::parse(call.query, "UpdateOptions")?;
     let format = content_type::format_of(call.headers)?;
@@ -48,9 +40,7 @@ pub(crate) fn update(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outco
 }
 
 /// Patches the scale of an object.
-///
-/// # Errors
-/// The request is refused; server-side apply is not supported here.
+/// Errors: The request is refused; server-side apply is not supported here.
 pub(crate) fn patch(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
     let (kind, options) = patch::kind_and_options(call)?;
     let wanted = |scale: &Value, warnings: &mut Vec<String>| {

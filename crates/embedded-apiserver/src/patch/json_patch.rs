@@ -87,7 +87,7 @@ fn apply(document: &mut Value, operation: &Map<String, Value>, copied: &mut usiz
             add(document, path?, value)
         }
         "copy" => {
-            let value = get(document, text("from")?)?.cloned().unwrap_or_default();
+            let value = get(document, text("from")?)?.clone();
             *copied += value.to_string().len();
             (*copied <= MOST_COPIED_BYTES).then_some(())?;
             add(document, path?, value)
@@ -156,17 +156,17 @@ fn test(document: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
     let equal = if path.is_empty() {
         document == value?
     } else {
-        get(document, path)?.unwrap_or(&Value::Null) == value.unwrap_or(&Value::Null)
+        get(document, path)? == value.unwrap_or(&Value::Null)
     };
     equal.then_some(())
 }
 
-/// The value at a path; inner `None` if its object has no such field.
-fn get<'a>(document: &'a mut Value, path: &str) -> Option<Option<&'a Value>> {
+/// The value at a path; null if its object has no such field.
+fn get<'a>(document: &'a mut Value, path: &str) -> Option<&'a Value> {
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(fields) => Some(fields.get(&key)),
-        Value::Array(items) => items.get(index(&key, items.len())?).map(Some),
+        Value::Object(fields) => Some(fields.get(&key).unwrap_or(&Value::Null)),
+        Value::Array(items) => items.get(index(&key, items.len())?),
         _ => None,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lookup::Lookup;
 use super::types::{Entry, Field, ListType, Message, Node, Part, Shape, Type, TypeRef};
 
 /// The lines of the file, sorted by what they declare. Names have the form `alias.Name`.
@@ -68,6 +67,8 @@ impl Declarations {
         let path = self.path(alias).ok_or_else(|| format!("no package of {alias}"))?;
         let mut fields = Vec::new();
         let message = self.message(alias, of, &[], &mut fields)?;
+        let mut by_name: Vec<usize> = (0..fields.len()).collect();
+        by_name.sort_unstable_by_key(|&position| fields.get(position).map(|field| field.json));
         let always = fields.iter().enumerate().filter(|(_, field)| !field.omits(&zero(&field.node)));
         Ok(Type {
             path: Box::leak(path.into_boxed_str()),
@@ -75,7 +76,7 @@ impl Declarations {
             atomic: of.atomic,
             always: always.map(|(position, _)| position).collect(),
             message,
-            lookup: Lookup::new(fields.iter().map(|field| field.json)),
+            by_name,
             fields,
         })
     }

@@ -4,7 +4,6 @@
 //! definitions. Everything that depends on a field (JSON, protobuf, patches, server-side apply, `OpenAPI`) reads them here.
 
 mod load;
-mod lookup;
 mod types;
 
 use std::sync::LazyLock;

@@ -92,10 +92,9 @@ pub(crate) fn keep_reset(format: Format, body: &[u8], object: &mut Value) {
     if format == Format::Json
         && body.windows(NAME.len()).any(|window| window == NAME)
         && let Ok(sent) = json::parse(body)
+        && meta::is_reset(&sent)
     {
-        if meta::is_reset(&sent) {
-            meta::set(object, "managedFields", Value::Array(Vec::new()));
-        }
+        meta::set(object, "managedFields", Value::Array(Vec::new()));
     }
 }
 

@@ -14,6 +14,7 @@ use crate::http::content_type;
 use crate::kinds::{Errors, Path, fit_namespace};
 use crate::patch::{self, check_operations};
 use crate::status::Status;
+use crate::tree;
 
 /// A way to describe a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,9 +216,8 @@ fn not_an_object(patch: &Value) -> String {
 /// The object with kind and apiVersion, which patches may test.
 fn with_head(of: Expected<'_>, object: &Value) -> Value {
     let mut object = object.clone();
-    let fields: &mut Map<String, Value> = meta::map(&mut object);
-    fields.insert("kind".to_owned(), of.kind.into());
-    fields.insert("apiVersion".to_owned(), of.api_version.into());
+    tree::set(&mut object, "kind", of.kind);
+    tree::set(&mut object, "apiVersion", of.api_version);
     object
 }
 

@@ -1,6 +1,6 @@
 //! The subresource `scale` of Deployments and replica sets: `ScaleREST` of `pkg/registry/apps`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, Content, Outcome};
 use super::change::change;
@@ -12,6 +12,7 @@ use crate::kinds::{Errors, Path};
 use crate::schema::Type;
 use crate::status::Status;
 use crate::table::label_selector;
+use crate::tree;
 
 /// The name of the subresource.
 pub(crate) const SCALE: &str = "scale";
@@ -71,11 +72,10 @@ fn changed(
         let missing = || Status::not_found(entry.kind.group, entry.kind.plural, &target.name);
         let live = live.ok_or_else(missing)?;
         let scale = wanted(&of(live), warnings)?;
-        let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
+        let replicas = tree::int(tree::field(&scale, "spec"), "replicas");
         check(call, &scale, replicas, live)?;
         let mut object = live.clone();
-        meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null))
-            .insert("replicas".to_owned(), replicas.into());
+        tree::set(tree::field_mut(&mut object, "spec"), "replicas", replicas);
         meta::set(&mut object, "resourceVersion", meta::text(&scale, "resourceVersion").into());
         tracking::manager(entry, target.subresource).update(
             Some(live),
@@ -108,22 +108,19 @@ fn check(call: Call<'_>, scale: &Value, replicas: i64, live: &Value) -> Result<(
 
 /// The scale of an object.
 fn of(object: &Value) -> Value {
-    let metadata = object.get("metadata").and_then(Value::as_object).into_iter().flatten();
-    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
-    let metadata: Map<String, Value> = metadata
-        .filter(|(key, _)| kept.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    let number = |pointer| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
-    let (replicas, present) = (number("/spec/replicas"), number("/status/replicas"));
-    let mut spec = Map::new();
-    if replicas != 0 {
-        spec.insert("replicas".to_owned(), replicas.into());
+    let mut metadata = json!({});
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        tree::copy(&mut metadata, key, tree::field(object, "metadata"));
     }
-    let mut status = json!({ "replicas": present });
+    let replicas = |part| tree::int(tree::field(object, part), "replicas");
+    let spec = match replicas("spec") {
+        0 => json!({}),
+        replicas => json!({ "replicas": replicas }),
+    };
+    let mut status = json!({ "replicas": replicas("status") });
     let selector = object.pointer("/spec/selector").and_then(label_selector).unwrap_or_default();
-    if let (false, Value::Object(fields)) = (selector.is_empty(), &mut status) {
-        fields.insert("selector".to_owned(), selector.into());
+    if !selector.is_empty() {
+        tree::set(&mut status, "selector", selector);
     }
     json!({ "metadata": metadata, "spec": spec, "status": status })
 }

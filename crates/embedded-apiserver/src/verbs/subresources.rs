@@ -13,6 +13,7 @@ use crate::kinds::bind;
 use crate::schema::Type;
 use crate::status::Status;
 use crate::token::{self, Account};
+use crate::tree;
 
 const TOKEN_KIND: &str = "TokenRequest";
 /// Seconds that a token is good for, unless the request asks for others.
@@ -50,11 +51,7 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let type_name = "k8s.io/api/authentication/v1.TokenRequest";
     let (mut object, options, type_) = decoded(call, api_version, TOKEN_KIND, type_name, warnings)?;
     // A default of upstream's decoder: the field is managed by the client that left it out.
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    let seconds = spec.entry("expirationSeconds").or_insert(Value::Null);
-    if seconds.is_null() {
-        *seconds = TOKEN_TIME.into();
-    }
+    tree::set_default(tree::field_mut(&mut object, "spec"), "expirationSeconds", TOKEN_TIME);
     tracking::of_other(type_, api_version, TOKEN_KIND, "token").update(
         None,
         &mut object,
@@ -65,11 +62,12 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
     let account = core.store.get(entry.resource, &key);
     let account = account.ok_or_else(|| Status::not_found("", "serviceaccounts", &target.name))?;
     let uid = meta::text(&entry.tree(account.body())?, "uid").to_owned();
-    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64).unwrap_or(TOKEN_TIME);
-    let audiences = object.pointer("/spec/audiences").filter(|audiences| audiences.is_array()).cloned();
-    let audiences = audiences
-        .filter(|audiences| audiences.as_array().is_some_and(|audiences| !audiences.is_empty()))
-        .unwrap_or_else(|| json!([token::ISSUER]));
+    let spec = tree::field(&object, "spec");
+    let seconds = tree::maybe_int(spec, "expirationSeconds").unwrap_or(TOKEN_TIME);
+    let audiences = match tree::list(spec, "audiences") {
+        [] => json!([token::ISSUER]),
+        audiences => audiences.into(),
+    };
     let now = core.environment.now();
     let expires = now.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
     let account = Account { namespace: target.namespace.clone(), name: target.name.clone(), uid };
@@ -80,11 +78,10 @@ fn token(call: Call<'_>, warnings: &mut Vec<String>) -> Result<Outcome, Status> 
         meta::set(&mut object, field, value.as_str().into());
     }
     meta::set(&mut object, "creationTimestamp", time(now).into());
-    let spec = meta::map(meta::map(&mut object).entry("spec").or_insert(Value::Null));
-    spec.insert("audiences".to_owned(), audiences);
-    spec.insert("expirationSeconds".to_owned(), seconds.into());
-    let status = json!({ "token": text, "expirationTimestamp": time(expires) });
-    meta::map(&mut object).insert("status".to_owned(), status);
+    let spec = tree::field_mut(&mut object, "spec");
+    tree::set(spec, "audiences", audiences);
+    tree::set(spec, "expirationSeconds", seconds);
+    tree::set(&mut object, "status", json!({ "token": text, "expirationTimestamp": time(expires) }));
     let content = Content::Other(api_version, TOKEN_KIND, Some(type_), object);
     Ok(Outcome::new(201, content))
 }

@@ -41,7 +41,8 @@ fn bodies_are_decoded_or_refused_as_by_go() {
         let want = &body.outcome;
         let error = want["error"].as_str().unwrap_or_default();
         let Ok(tree) = parse(&body.text) else { continue };
-        let duplicates = has_duplicates(&body.text, &tree) || want["strict"].to_string().contains("duplicate field");
+        let duplicates =
+            has_duplicates(&body.text, &tree) || want["strict"].to_string().contains("duplicate field");
         if duplicates || error.starts_with("parsing time") {
             continue;
         }
